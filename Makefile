@@ -57,6 +57,9 @@ differential: environment ## Send random requests to a real kube-apiserver and t
 shell-differential: environment ## Run random scripts in real shells (dash, busybox, bash) and in the simulated shell; ARGS="--scripts 10000 --seed 7"
 	@"$(BIN)/python" -m tests.differential.shell $(ARGS)
 
+scheduling-differential: environment ## Compare the decisions of a real kube-scheduler with ours on random clusters; ARGS="--rounds 100 --seed 7"
+	@"$(BIN)/python" -m tests.differential.scheduling $(ARGS)
+
 record: environment ## Record the responses of a real control plane to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
 	@"$(BIN)/python" -m tests.recorder $(ARGS)
 
@@ -108,4 +111,4 @@ lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrad
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags lock clean
+.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags lock clean

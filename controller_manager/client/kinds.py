@@ -86,6 +86,7 @@ VOLUME_ATTACHMENTS: Final = _row(
     "storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", namespaced=False
 )
 CSI_DRIVERS: Final = _row("storage.k8s.io/v1", "csidrivers", "CSIDriver", namespaced=False)
+CSI_STORAGE_CAPACITIES: Final = _row("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity")
 CSI_NODES: Final = _row("storage.k8s.io/v1", "csinodes", "CSINode", namespaced=False)
 CLUSTER_ROLES: Final = _row("rbac.authorization.k8s.io/v1", "clusterroles", "ClusterRole", namespaced=False)
 VALIDATING_ADMISSION_POLICIES: Final = _row(

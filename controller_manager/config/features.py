@@ -14,10 +14,14 @@ IMPLEMENTED_GATES: Final = frozenset(
         "HPAOptimizedSelectorStore",
         "HPAScaleToZero",
         "MaxUnavailableStatefulSet",
+        "NodeDeclaredFeatures",
         "NodeControllerLeaseCircuitBreaker",
         "PersistentVolumeClaimUnusedSinceTime",
+        "SchedulerPopFromBackoffQ",
         "StatefulSetRecreateStrategy",
         "StatefulSetSemanticRevisionComparison",
+        "StorageCapacityScoring",
+        "VolumeLimitScaling",
     }
 )
 """Gates that this manager implements both ways. All others have their default."""

@@ -77,7 +77,7 @@ class Binder:
 
     async def _bind_claim(self, binding: ClaimBinding, node: str) -> None:
         """Write the claim into its volume, or the node of a new volume into the claim; volume controllers do the rest."""
-        claim, volume, is_written = binding
+        claim, volume, is_written, _ = binding
         if volume is None:
             key = Key.of(claim)
             patch = {"metadata": {"uid": meta.uid(claim), "annotations": {SELECTED_NODE: node}}}

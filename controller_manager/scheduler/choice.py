@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
+from mockube.controller_manager.scheduler.filters.filter import Check, Rejection, Restriction
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import FILTERS, SCORES
+from mockube.controller_manager.scheduler.profile import FILTERS, SCORES, nominated_node
 
 MALFORMED_OBJECT_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """The exceptions that an object with fields of wrong types causes."""
@@ -27,75 +28,137 @@ class FeasibleNodes(Struct, frozen=True):
     """The rejection of all nodes, whatever their state."""
 
     @property
+    def plugins(self) -> frozenset[str]:
+        """The plugins that rejected the pod; empty if some change of anything may help."""
+        plugins = frozenset(rejection.plugin for rejection in self.rejections.values())
+        return frozenset() if "" in plugins else plugins
+
+    @property
     def is_error(self) -> bool:
         return self.prefilter_rejection is not None and self.prefilter_rejection.is_error
 
 
-def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot, *, only: NodeInfo | None = None) -> FeasibleNodes:
-    """Filter all nodes, or only one, by all filter plugins."""
-    checks: list[Check] = []
-    for make_check in FILTERS:
-        check = make_check(pod, snapshot)
-        if isinstance(check, Rejection):
-            return FeasibleNodes((), {node.name: check for node in snapshot.nodes}, check)
-        checks += [] if check is None else [check]
-    nodes = snapshot.nodes if only is None else [only]
+_NamedCheck = tuple[str, Check]
+
+
+class _Checks(Struct, frozen=True):
+    """The checks of all filters for a pod with the names of their plugins, and the restrictions to some nodes."""
+
+    checks: Sequence[_NamedCheck]
+    restrictions: Mapping[str, Restriction] = field(default_factory=dict)
+
+    def of_restrictions(self, node: NodeInfo) -> Rejection | None:
+        if all(node.name in restriction.names for restriction in self.restrictions.values()):
+            return None
+        plugins = sorted(self.restrictions)
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
+        return Rejection((reason,), is_unresolvable=True, plugin=plugins[0])
+
+
+def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot) -> FeasibleNodes:
+    """Filter all nodes by all filter plugins. The node for which the pod is nominated is the only one if it is feasible."""
+    checks = _checks_of(pod, snapshot)
+    if isinstance(checks, Rejection):
+        return FeasibleNodes((), {node.name: checks for node in snapshot.nodes}, checks)
+    nominated = nominated_node(pod.view.object)
+    for node in snapshot.nodes if nominated else ():
+        if node.name == nominated and _rejection_of(checks, pod, node, snapshot) is None:
+            return FeasibleNodes([node])
     rejections = {
         node.name: rejection
-        for node in nodes
-        if (rejection := _rejection_of(checks, pod, node, snapshot)) is not None
+        for node in snapshot.nodes
+        if (rejection := checks.of_restrictions(node) or _rejection_of(checks, pod, node, snapshot))
+        is not None
     }
     if snapshot.devices is not None:
         error = next((rejection for rejection in rejections.values() if rejection.is_error), None)
         if error is not None:
             return FeasibleNodes((), rejections, error)
-    return FeasibleNodes([node for node in nodes if node.name not in rejections], rejections)
+    return FeasibleNodes([node for node in snapshot.nodes if node.name not in rejections], rejections)
 
 
-def _with_nominees(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> NodeInfo:
-    """Return the node with the pods of equal or higher priority that are nominated for it, as if they ran there."""
-    nominees = [
+def rejection_on(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> Rejection | None:
+    """Return why a node of the snapshot is not feasible; None if it is."""
+    checks = _checks_of(pod, snapshot)
+    return checks if isinstance(checks, Rejection) else _rejection_of(checks, pod, node, snapshot)
+
+
+def _checks_of(pod: PodInfo, snapshot: ClusterSnapshot) -> _Checks | Rejection:
+    checks: list[_NamedCheck] = []
+    restrictions: dict[str, Restriction] = {}
+    for plugin, make_check in FILTERS:
+        check = make_check(pod, snapshot)
+        if isinstance(check, Rejection):
+            return check._replace(plugin=plugin)
+        if isinstance(check, Restriction):
+            restrictions[plugin] = check
+            check = check.check
+        checks += [] if check is None else [(plugin, check)]
+    return _Checks(checks, restrictions)
+
+
+def _nominees_of(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> Sequence[PodInfo]:
+    """Return the pods of equal or higher priority that are nominated for the node."""
+    return [
         nominee
         for nominee in snapshot.nominees(node.name)
         if nominee.priority >= pod.priority and nominee.view.uid != pod.view.uid
     ]
-    if not nominees:
-        return node
-    node_with_nominees = node.copy()
+
+
+def _rejection_with(
+    nominees: Sequence[PodInfo], pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
+) -> Rejection | None:
+    """Return why a node is not feasible if nominated pods run there."""
+    full_node = node.copy()
     for nominee in nominees:
-        node_with_nominees.add(nominee)
-    return node_with_nominees
+        full_node.add(nominee)
+    nodes = [full_node if other.name == node.name else other for other in snapshot.nodes]
+    checks = _checks_of(pod, replace(snapshot, nodes=nodes))
+    return checks if isinstance(checks, Rejection) else _first_rejection(checks.checks, full_node)
 
 
 def _rejection_of(
-    checks: Iterable[Check], pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
+    checks: _Checks, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
 ) -> Rejection | None:
-    """Return why a node is not feasible; None if it is. A node is rejected if it or the pod has fields of wrong types."""
+    """Return why a node is not feasible, with and without the pods that are nominated for it; None if it is.
+
+    A node is rejected if it or the pod has fields of wrong types.
+    """
     try:
-        return _first_rejection(checks, _with_nominees(pod, node, snapshot))
+        nominees = _nominees_of(pod, node, snapshot)
+        rejection = _rejection_with(nominees, pod, node, snapshot) if nominees else None
+        return rejection or _first_rejection(checks.checks, node)
     except MALFORMED_OBJECT_ERRORS:
         return MALFORMED
 
 
-def _first_rejection(checks: Iterable[Check], node: NodeInfo) -> Rejection | None:
-    for check in checks:
+def _first_rejection(checks: Iterable[_NamedCheck], node: NodeInfo) -> Rejection | None:
+    for plugin, check in checks:
         rejection = check(node)
         if rejection is not None:
-            return rejection
+            return rejection._replace(plugin=plugin)
     return None
+
+
+def scores_by_plugin(
+    pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
+) -> Mapping[str, Sequence[int]]:
+    """Return the weighted scores of the feasible nodes by plugin, without plugins that score all nodes alike."""
+    scores = {}
+    for plugin, score, weight in SCORES:
+        values = score(pod, snapshot, feasible)
+        if values is not None:
+            scores[plugin] = [weight * value for value in values]
+    return scores
 
 
 def best_nodes(pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]) -> list[NodeInfo]:
     """Return the nodes with the highest total score."""
     if len(feasible) == 1:
         return [*feasible]
-    totals = [0.0] * len(feasible)
-    for score, weight in SCORES:
-        scores = score(pod, snapshot, feasible)
-        if scores is not None:
-            totals = [
-                total + weight * int(node_score) for total, node_score in zip(totals, scores, strict=True)
-            ]
+    scores = scores_by_plugin(pod, snapshot, feasible).values()
+    totals = [sum(values) for values in zip(*scores, strict=True)] if scores else [0] * len(feasible)
     highest = max(totals)
     return [node for node, total in zip(feasible, totals, strict=True) if total == highest]
 

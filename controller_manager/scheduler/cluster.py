@@ -1,19 +1,26 @@
 """The scheduler's cache of nodes and their pods, and the snapshot that one decision reads."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
+from mockube.controller_manager.scheduler.workload_selector import Workloads
 
 if TYPE_CHECKING:
     from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot
+
+
+_Labels = tuple[tuple[str, str], ...]
 
 
 class SchedulerCache:
@@ -23,6 +30,8 @@ class SchedulerCache:
         self._nodes: dict[str, NodeInfo] = {}
         self._node_names: dict[str, str] = {}
         """The names of nodes, by the uids of the pods on them."""
+        self._label_counts: defaultdict[str, dict[_Labels, Counter[str]]] = defaultdict(dict)
+        """The number of pods on each node by namespace and labels, without terminating ones."""
 
     def nodes(self) -> Sequence[NodeInfo]:
         return [node for node in self._nodes.values() if node.is_known]
@@ -48,18 +57,39 @@ class SchedulerCache:
         self.assign_pod(pod_info.with_view(view) if pod_info else PodInfo.of(view), node)
 
     def assign_pod(self, pod: PodInfo, node: str) -> None:
-        old_node = self._node_names.get(pod.view.uid)
-        if old_node is not None and old_node != node:
-            self.remove_pod(pod.view.uid)
+        self.remove_pod(pod.view.uid)
         self._node_info(node).add(pod)
         self._node_names[pod.view.uid] = node
+        self._count_labels(pod, node, 1)
 
     def remove_pod(self, uid: str) -> None:
         name = self._node_names.pop(uid, None)
         if name is not None:
             node = self._nodes[name]
+            self._count_labels(node.pods[uid], name, -1)
             node.remove(uid)
             self._drop_if_empty(node)
+
+    def matching_counts(self, namespace: str, selector: Selector) -> Counter[str]:
+        """Return the number of matching pods by node, without terminating ones. An empty selector matches none."""
+        counts: Counter[str] = Counter()
+        if not selector.empty:
+            for labels, by_node in self._label_counts.get(namespace, {}).items():
+                if selector.matches(dict(labels)):
+                    counts.update(by_node)
+        return counts
+
+    def _count_labels(self, pod: PodInfo, node: str, change: int) -> None:
+        if pod.view.deleting:
+            return
+        labels = tuple(sorted(pod.view.labels.items()))
+        by_labels = self._label_counts[pod.view.key.namespace]
+        by_node = by_labels.setdefault(labels, Counter())
+        by_node[node] += change
+        if not by_node[node]:
+            del by_node[node]
+        if not by_node:
+            del by_labels[labels]
 
     def _node_info(self, name: str) -> NodeInfo:
         if name not in self._nodes:
@@ -75,6 +105,10 @@ def no_nominees(_: str) -> Sequence[PodInfo]:
     return ()
 
 
+def no_counts(_: str, __: Selector) -> Counter[str]:
+    return Counter()
+
+
 class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     """The state of the cluster that one scheduling decision reads."""
 
@@ -85,3 +119,7 @@ class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     """None before the first pod claims devices."""
     nominees: Callable[[str], Sequence[PodInfo]] = no_nominees
     """Returns the pods that are nominated for a node, by its name: they wait for the end of preempted pods."""
+    matching_counts: Callable[[str, Selector], Counter[str]] = no_counts
+    """Returns the number of pods in a namespace that a selector matches, by the name of their node."""
+    workloads: Workloads | None = None
+    gates: FeatureGates = field(default_factory=FeatureGates)

@@ -21,11 +21,11 @@ class NodeInfo:
     __slots__ = (
         "allocatable",
         "claim_counts",
+        "images",
         "labels",
         "name",
         "node",
         "nonzero_requested",
-        "pod_counts_by_owner",
         "pods",
         "pods_with_affinity",
         "requested",
@@ -35,11 +35,12 @@ class NodeInfo:
         self.name = name
         self.node: ReadOnlyTree = _EMPTY
         self.labels: Mapping[str, str] = {}
+        self.images: Mapping[str, int] = {}
+        """The sizes in bytes of the images on the node, by each of their names."""
         self.allocatable: Amounts = Counter()
         self.pods: dict[str, PodInfo] = {}
         self.pods_with_affinity: dict[str, PodInfo] = {}
         """The pods with affinity or anti-affinity terms, by uid."""
-        self.pod_counts_by_owner: Counter[str] = Counter()
         self.claim_counts: Counter[Key] = Counter()
         """The number of pods that use a claim; without a claim that no pod uses."""
         self.requested: Amounts = Counter()
@@ -48,7 +49,7 @@ class NodeInfo:
     def set_node(self, node: ReadOnlyTree) -> None:
         status = node.get("status") or {}
         self.allocatable = amounts(status.get("allocatable") or status.get("capacity"))
-        self.node, self.labels = node, meta.labels(node)
+        self.node, self.labels, self.images = node, meta.labels(node), _image_sizes(status)
 
     def forget_node(self) -> None:
         self.set_node(_EMPTY)
@@ -74,7 +75,6 @@ class NodeInfo:
         self.pods[pod.view.uid] = pod
         if pod.terms:
             self.pods_with_affinity[pod.view.uid] = pod
-        self.pod_counts_by_owner[pod.view.owner_uid] += 1
         self._count_claims(pod, 1)
         self.requested.update(pod.requested)
         self.nonzero_requested.update(pod.nonzero_requested)
@@ -83,7 +83,6 @@ class NodeInfo:
         pod = self.pods.pop(uid, None)
         if pod is not None:
             self.pods_with_affinity.pop(uid, None)
-            self.pod_counts_by_owner[pod.view.owner_uid] -= 1
             self._count_claims(pod, -1)
             self.requested.subtract(pod.requested)
             self.nonzero_requested.subtract(pod.nonzero_requested)
@@ -97,9 +96,17 @@ class NodeInfo:
 
     def copy(self) -> "NodeInfo":
         other = NodeInfo(self.name)
-        other.node, other.labels, other.allocatable = self.node, self.labels, self.allocatable
+        other.node, other.labels, other.images = self.node, self.labels, self.images
+        other.allocatable = self.allocatable
         other.pods, other.pods_with_affinity = dict(self.pods), dict(self.pods_with_affinity)
-        other.pod_counts_by_owner = self.pod_counts_by_owner.copy()
         other.claim_counts = self.claim_counts.copy()
         other.requested, other.nonzero_requested = self.requested.copy(), self.nonzero_requested.copy()
         return other
+
+
+def _image_sizes(status: ReadOnlyTree) -> Mapping[str, int]:
+    return {
+        name: image.get("sizeBytes", 0)
+        for image in status.get("images") or ()
+        for name in image.get("names") or ()
+    }

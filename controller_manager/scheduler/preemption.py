@@ -16,7 +16,7 @@ from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
-from mockube.controller_manager.scheduler.choice import FeasibleNodes, find_feasible, fit_error_message
+from mockube.controller_manager.scheduler.choice import FeasibleNodes, fit_error_message, rejection_on
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
@@ -30,6 +30,8 @@ _NO_VICTIMS_FOUND: Final = Rejection(("No preemption victims found for incoming 
 _NOT_HELPFUL: Final = Rejection(("Preemption is not helpful for scheduling",))
 _POLICY_NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _VICTIMS_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
+INELIGIBLE: Final = frozenset({_POLICY_NEVER, _VICTIMS_TERMINATING})
+"""The messages of pods that may not preempt others now."""
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -141,7 +143,11 @@ def _select_victims_on_node(
     rejection = fits()
     if rejection is not None:
         return rejection
-    violating_uids = _pods_violating_pdbs(sorted(lower_priority_pods, key=_importance_order), budgets)
+    violating_uids = _pods_violating_pdbs(
+        sorted(lower_priority_pods, key=_importance_order),
+        budgets,
+        counts_all=snapshot.gates.is_before("1.37"),
+    )
     victims: list[PodInfo] = []
     for lower_priority_pod in sorted(
         lower_priority_pods,
@@ -164,11 +170,16 @@ def _fit_check(
     """Return a function that checks whether the pod fits on the node, with new filters: their counts depend on its pods."""
     nodes = [node_copy if node.name == node_copy.name else node for node in snapshot.nodes]
     changed = replace(snapshot, nodes=nodes)
-    return lambda: find_feasible(pod, changed, only=node_copy).rejections.get(node_copy.name)
+    return lambda: rejection_on(pod, node_copy, changed)
 
 
-def _pods_violating_pdbs(pods: Iterable[PodInfo], budgets: Sequence[_DisruptionBudget]) -> set[str]:
-    """Return the uids of the pods whose eviction violates a disruption budget."""
+def _pods_violating_pdbs(
+    pods: Iterable[PodInfo], budgets: Sequence[_DisruptionBudget], *, counts_all: bool
+) -> set[str]:
+    """Return the uids of the pods whose eviction violates a disruption budget.
+
+    A pod counts for the budgets up to the first that it violates; with `counts_all`, as before 1.37, for all of them.
+    """
     remaining = [budget.disruptions_allowed for budget in budgets]
     violating_uids = set()
     for pod in pods:
@@ -177,6 +188,8 @@ def _pods_violating_pdbs(pods: Iterable[PodInfo], budgets: Sequence[_DisruptionB
                 remaining[number] -= 1
                 if remaining[number] < 0:
                     violating_uids.add(pod.view.uid)
+                    if not counts_all:
+                        break
     return violating_uids
 
 

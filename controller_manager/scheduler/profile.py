@@ -8,6 +8,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.filters.declared_features import declared_features
 from mockube.controller_manager.scheduler.filters.filter import Check, Filter, Rejection
 from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
 from mockube.controller_manager.scheduler.filters.spread import topology_spread
@@ -19,7 +20,12 @@ from mockube.controller_manager.scheduler.filters.taints_node_affinity_resources
     resources_fit,
     taint_toleration,
 )
-from mockube.controller_manager.scheduler.filters.volumes import volume_binding, volume_restrictions
+from mockube.controller_manager.scheduler.filters.volume_limits import volume_limits
+from mockube.controller_manager.scheduler.filters.volumes import (
+    volume_binding,
+    volume_restrictions,
+    volume_zone,
+)
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.scores.pod_affinity import pod_affinity_score
 from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
@@ -29,8 +35,10 @@ from mockube.controller_manager.scheduler.scores.taints_node_affinity_images imp
     node_affinity_score,
     taint_toleration_score,
 )
+from mockube.controller_manager.scheduler.scores.volumes import volume_capacity_score
 
 SCHEDULER_NAME: Final = "default-scheduler"
+DYNAMIC_RESOURCES: Final = "DynamicResources"
 
 
 def should_schedule(pod: PodView) -> bool:
@@ -38,6 +46,23 @@ def should_schedule(pod: PodView) -> bool:
     spec = pod.object["spec"]
     is_responsible = spec.get("schedulerName", SCHEDULER_NAME) == SCHEDULER_NAME
     return is_responsible and not pod.node and pod.is_active and not spec.get("schedulingGates")
+
+
+def pod_change_affects_scheduling(old: PodView, new: PodView) -> bool:
+    """Return whether a change of a pod affects scheduling, as opposed to a condition that the scheduler has written."""
+    return (
+        old.uid != new.uid
+        or old.deleting != new.deleting
+        or old.labels != new.labels
+        or old.node != new.node
+        or old.object["spec"] != new.object["spec"]
+        or not should_schedule(new)
+        or _claim_statuses(old) != _claim_statuses(new)
+    )
+
+
+def _claim_statuses(pod: PodView) -> object:
+    return (pod.object.get("status") or {}).get("resourceClaimStatuses")
 
 
 def uses_resources(pod: PodView) -> bool:
@@ -79,26 +104,32 @@ def dynamic_resources(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Reject
     return check_claims(pod, snapshot.devices)
 
 
-FILTERS: Final[tuple[Filter, ...]] = (
-    node_unschedulable,
-    node_name,
-    taint_toleration,
-    node_affinity,
-    node_ports,
-    resources_fit,
-    volume_restrictions,
-    volume_binding,
-    topology_spread,
-    inter_pod_affinity,
-    dynamic_resources,
+FILTERS: Final[tuple[tuple[str, Filter], ...]] = (
+    ("NodeName", node_name),
+    ("NodeUnschedulable", node_unschedulable),
+    ("TaintToleration", taint_toleration),
+    ("NodeAffinity", node_affinity),
+    ("NodePorts", node_ports),
+    ("NodeResourcesFit", resources_fit),
+    ("VolumeRestrictions", volume_restrictions),
+    ("NodeVolumeLimits", volume_limits),
+    ("VolumeBinding", volume_binding),
+    ("VolumeZone", volume_zone),
+    ("PodTopologySpread", topology_spread),
+    ("InterPodAffinity", inter_pod_affinity),
+    (DYNAMIC_RESOURCES, dynamic_resources),
+    ("NodeDeclaredFeatures", declared_features),
 )
+"""The filter plugins: upstream's name and the function."""
 
-SCORES: Final[tuple[tuple[Score, int], ...]] = (
-    (taint_toleration_score, 3),
-    (node_affinity_score, 2),
-    (topology_spread_score, 2),
-    (pod_affinity_score, 2),
-    (least_allocated, 1),
-    (balanced_allocation, 1),
-    (image_locality, 1),
+SCORES: Final[tuple[tuple[str, Score, int], ...]] = (
+    ("TaintToleration", taint_toleration_score, 3),
+    ("NodeAffinity", node_affinity_score, 2),
+    ("NodeResourcesFit", least_allocated, 1),
+    ("VolumeBinding", volume_capacity_score, 1),
+    ("PodTopologySpread", topology_spread_score, 2),
+    ("InterPodAffinity", pod_affinity_score, 2),
+    ("NodeResourcesBalancedAllocation", balanced_allocation, 1),
+    ("ImageLocality", image_locality, 1),
 )
+"""The score plugins: upstream's name, the function, and its weight."""

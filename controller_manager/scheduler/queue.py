@@ -5,18 +5,23 @@ Upstream: pkg/scheduler/backend/queue. Pods of higher priority are first, then t
 
 import asyncio
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock, Timer
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.scheduler.requeueing import ANYTHING, ClusterEvent
 
 INITIAL_BACKOFF: Final = 1.0
 MAX_BACKOFF: Final = 10.0
 MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 """The time after which an unschedulable pod is tried again even without a change."""
+MAX_EARLY: Final = 64
+"""The number of pods in backoff up to which they are tried before their backoff ends, if no other pod is active."""
+_MAX_EVENTS: Final = 1000
+"""The number of events during an attempt beyond which the pod is tried again without a look at them."""
 
 
 class _QueuedPod(Struct, eq=False):
@@ -24,7 +29,12 @@ class _QueuedPod(Struct, eq=False):
     priority: int
     sequence_number: int
     """The order in which pods were added."""
-    attempts: int = 0
+    failures: int = 0
+    """The number of attempts in which plugins rejected the pod."""
+    errors: int = 0
+    """The number of attempts in a row that ended with an error."""
+    plugins: frozenset[str] = frozenset()
+    """The plugins that rejected the pod in its last attempt; none after an error."""
     is_active: bool = False
     retry_at: float = 0.0
     timer: Timer | None = None
@@ -34,25 +44,39 @@ class _QueuedPod(Struct, eq=False):
 
 
 class SchedulingQueue:
-    def __init__(self, clock: Clock, is_blocked: Callable[[Key], bool] = lambda _: False) -> None:
-        """Create an empty queue. A blocked pod is not tried again until it is resumed."""
+    def __init__(
+        self,
+        clock: Clock,
+        is_blocked: Callable[[Key], bool] = lambda _: False,
+        is_worth: Callable[[Key, Collection[str], ClusterEvent], bool] = lambda _, __, ___: True,
+        *,
+        pops_from_backoff: bool = True,
+    ) -> None:
+        """Create an empty queue.
+
+        A blocked pod is not tried again until it is resumed. `is_worth` returns whether an event may make a pod schedulable that
+        plugins rejected. With `pops_from_backoff`, a pod in backoff after a rejection is tried if no pod is active.
+        """
         self._clock = clock
         self._is_blocked = is_blocked
+        self._is_worth = is_worth
+        self._pops_from_backoff = pops_from_backoff
         self._pods: dict[Key, _QueuedPod] = {}
         self._active: list[_QueuedPod] = []
+        self._in_backoff: dict[Key, _QueuedPod] = {}
+        """The pods in backoff that plugins rejected, without those after an error."""
         self._unschedulable: dict[Key, _QueuedPod] = {}
-        self._unschedulable_dependents: set[Key] = set()
-        """The unschedulable pods that depend on the nodes of other pods."""
         self._in_flight: Key | None = None
-        self._moved_during_attempt = False
-        self._assigned_during_attempt = False
+        self._events: list[ClusterEvent] = []
+        """The events during the attempt in progress."""
         self._count = 0
         self._wake = asyncio.Event()
 
     @property
     def is_idle(self) -> bool:
         """Whether no pod is being scheduled or can be tried now. Others may be due later."""
-        return self._in_flight is None and not any(self._is_queued(entry) for entry in self._active)
+        can_try = any(self._is_queued(entry) for entry in self._active) or self._can_pop_early()
+        return self._in_flight is None and not can_try
 
     def add(self, key: Key, priority: int) -> None:
         """Add a pod that was created or changed, or move it out of the unschedulable pods."""
@@ -64,90 +88,107 @@ class SchedulingQueue:
         elif key in self._unschedulable:
             self._move_to_active_or_backoff(queued_pod)
         elif key == self._in_flight:
-            self._moved_during_attempt = True
+            self._events.append(ANYTHING)
 
     def delete(self, key: Key) -> None:
         """Remove a pod that is deleted or bound."""
         queued_pod = self._pods.pop(key, None)
-        self._remove_unschedulable(key)
+        self._unschedulable.pop(key, None)
+        self._in_backoff.pop(key, None)
         if queued_pod is not None:
             _cancel_timer(queued_pod)
 
-    def assigned_pod_added(self) -> None:
-        """Try the unschedulable pods that depend on other pods again, because a pod was bound."""
-        self._assigned_during_attempt = True
-        for key in [*self._unschedulable_dependents]:
-            self._move_to_active_or_backoff(self._unschedulable[key])
-
-    def move_all_to_active_or_backoff(self) -> None:
-        """Try all unschedulable pods again, because a change of the cluster may make them schedulable."""
-        self._moved_during_attempt = True
+    def move(self, event: ClusterEvent = ANYTHING) -> None:
+        """Try the unschedulable pods again that an event may make schedulable."""
+        if self._in_flight is not None:
+            if len(self._events) >= _MAX_EVENTS:
+                self._events = [ANYTHING]
+            self._events.append(event)
         for queued_pod in [*self._unschedulable.values()]:
-            self._move_to_active_or_backoff(queued_pod)
+            if event is ANYTHING or self._is_worth(queued_pod.key, queued_pod.plugins, event):
+                self._move_to_active_or_backoff(queued_pod)
 
     def resume(self, key: Key) -> None:
         """Try a pod again that is no longer blocked."""
         if key == self._in_flight:
-            self._moved_during_attempt = True
+            self._events.append(ANYTHING)
         elif key in self._unschedulable:
             self._move_to_active_or_backoff(self._unschedulable[key])
 
     async def pop(self) -> Key:
         """Wait for the next pod to schedule. The caller calls `add_unschedulable` or `delete`, and then `done`."""
         while True:
-            while self._active:
-                queued_pod = heapq.heappop(self._active)
+            while self._active or self._can_pop_early():
+                queued_pod = heapq.heappop(self._active) if self._active else self._pop_early()
                 queued_pod.is_active = False
                 if self._is_queued(queued_pod):
-                    self._in_flight, self._moved_during_attempt, self._assigned_during_attempt = (
-                        queued_pod.key,
-                        False,
-                        False,
-                    )
-                    queued_pod.attempts += 1
+                    self._in_flight = queued_pod.key
+                    self._events = []
                     return queued_pod.key
             self._wake.clear()
             await self._wake.wait()
 
     def done(self) -> None:
         self._in_flight = None
+        self._events = []
 
-    def add_unschedulable(self, key: Key, *, depends_on_pods: bool = False) -> None:
-        """Add a pod for which no node is feasible. `depends_on_pods`: it has pod affinity or a spread constraint."""
+    def add_unschedulable(self, key: Key, plugins: Collection[str]) -> None:
+        """Add a pod for which no node is feasible, because plugins rejected them."""
         queued_pod = self._pods.get(key)
         if queued_pod is None:
             return
-        backoff = min(INITIAL_BACKOFF * 2 ** (queued_pod.attempts - 1), MAX_BACKOFF)
-        queued_pod.retry_at = self._clock.monotonic() + backoff
+        queued_pod.plugins = frozenset(plugins)
+        queued_pod.failures, queued_pod.errors = queued_pod.failures + 1, 0
+        self._back_off(queued_pod, queued_pod.failures)
         self._unschedulable[key] = queued_pod
-        if depends_on_pods:
-            self._unschedulable_dependents.add(key)
         self._call_after(MAX_UNSCHEDULABLE_SECONDS, queued_pod, self._move_to_active_or_backoff)
-        if self._moved_during_attempt or (depends_on_pods and self._assigned_during_attempt):
+        if any(event is ANYTHING or self._is_worth(key, queued_pod.plugins, event) for event in self._events):
             self._move_to_active_or_backoff(queued_pod)
 
     def retry(self, key: Key) -> None:
         """Try a pod again after its backoff, because no change of the cluster may end the reason of the failure."""
-        self._moved_during_attempt = True
-        self.add_unschedulable(key)
+        queued_pod = self._pods.get(key)
+        if queued_pod is None:
+            return
+        queued_pod.plugins = frozenset()
+        queued_pod.errors += 1
+        self._back_off(queued_pod, queued_pod.errors)
+        self._unschedulable[key] = queued_pod
+        self._move_to_active_or_backoff(queued_pod)
+
+    def _back_off(self, queued_pod: _QueuedPod, attempts: int) -> None:
+        backoff = min(INITIAL_BACKOFF * 2 ** (attempts - 1), MAX_BACKOFF)
+        queued_pod.retry_at = self._clock.monotonic() + backoff
 
     def _move_to_active_or_backoff(self, queued_pod: _QueuedPod) -> None:
-        """Move a pod to the active ones, after its backoff."""
+        """Move a pod to the active ones, or to those in backoff."""
         if self._is_blocked(queued_pod.key):
             return
-        self._remove_unschedulable(queued_pod.key)
+        self._unschedulable.pop(queued_pod.key, None)
         remaining = queued_pod.retry_at - self._clock.monotonic()
-        if remaining > 0:
-            self._call_after(remaining, queued_pod, self._activate)
-        else:
+        if remaining <= 0:
             self._activate(queued_pod)
+            return
+        self._call_after(remaining, queued_pod, self._activate)
+        if queued_pod.plugins:
+            self._in_backoff[queued_pod.key] = queued_pod
+            self._wake.set()
 
-    def _remove_unschedulable(self, key: Key) -> None:
-        self._unschedulable.pop(key, None)
-        self._unschedulable_dependents.discard(key)
+    def _can_pop_early(self) -> bool:
+        return self._pops_from_backoff and 0 < len(self._in_backoff) <= MAX_EARLY
+
+    def _pop_early(self) -> _QueuedPod:
+        """Remove the pod whose backoff ends first; in the same second, the one that is first among active pods."""
+        queued_pod = min(
+            self._in_backoff.values(), key=lambda queued_pod: (int(queued_pod.retry_at), queued_pod)
+        )
+        del self._in_backoff[queued_pod.key]
+        _cancel_timer(queued_pod)
+        return queued_pod
 
     def _activate(self, queued_pod: _QueuedPod) -> None:
         _cancel_timer(queued_pod)
+        self._in_backoff.pop(queued_pod.key, None)
         if self._is_queued(queued_pod) and not queued_pod.is_active:
             queued_pod.is_active = True
             heapq.heappush(self._active, queued_pod)

@@ -6,7 +6,7 @@ from the decision on.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from mockube.apimachinery import meta
@@ -19,49 +19,57 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     NAMESPACES,
     NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
     POD_DISRUPTION_BUDGETS,
     PODS,
-    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.scheduler.binder import Binder
-from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_nodes, diagnosis, find_feasible
+from mockube.controller_manager.scheduler.choice import (
+    MALFORMED_OBJECT_ERRORS,
+    FeasibleNodes,
+    best_nodes,
+    find_feasible,
+)
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.preemption import Candidate, preempt
+from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.preemption_executor import PreemptionExecutor
 from mockube.controller_manager.scheduler.profile import (
     SCHEDULER_NAME,
+    pod_change_affects_scheduling,
     should_schedule,
     unschedulable_patch,
     uses_resources,
 )
 from mockube.controller_manager.scheduler.queue import SchedulingQueue
-from mockube.controller_manager.scheduler.volumes import AssumedBindings, ClaimBinding, Storage, claims_of
+from mockube.controller_manager.scheduler.requeueing import (
+    Action,
+    ClusterEvent,
+    event_of,
+    is_worth_requeuing,
+    node_actions,
+    pod_actions,
+)
+from mockube.controller_manager.scheduler.volumes import (
+    ATTACHMENTS_OF_NODE,
+    AssumedBindings,
+    ClaimBinding,
+    attachment_nodes,
+    claims_of,
+)
+from mockube.controller_manager.scheduler.watched import STORAGE, WATCHED, storage_of, workloads_of
 from mockube.controller_manager.supervision import start
 
 if TYPE_CHECKING:
     from mockube.controller_manager.scheduler.devices.state import DeviceState
 
 LOG: Final = logging.getLogger(__name__)
-_WATCHED: Final = (
-    NAMESPACES,
-    NODES,
-    PERSISTENT_VOLUMES,
-    PERSISTENT_VOLUME_CLAIMS,
-    POD_DISRUPTION_BUDGETS,
-    STORAGE_CLASSES,
-)
-_NO_CLAIMS_TO_DEALLOCATE: Final = "no new claims to deallocate"
-"""The message of the DynamicResources plugin's PostFilter for pods without claims."""
-_STILL_NOT_SCHEDULABLE: Final = "still not schedulable"
-"""The message of that plugin's PostFilter for pods with claims."""
 _MAX_BINDINGS: Final = 32
 """The maximum number of concurrent bindings; further decisions wait."""
 
@@ -76,13 +84,18 @@ class Scheduler:
         self._events = context.recorder.series_of(SCHEDULER_NAME, SCHEDULER_NAME, can_wait=True)
         self._binder = Binder(context)
         self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
-            resource: context.informers.of(resource) for resource in _WATCHED
+            resource: context.informers.of(resource) for resource in WATCHED
         }
         self._pods = context.informers.of(PODS)
         self._cluster = SchedulerCache()
         self._preemptions = PreemptionExecutor(context, self._events, self._resume)
-        self._queue = SchedulingQueue(context.clock, self._preemptions.is_blocked)
         self._shared_informers = context.informers
+        self._queue = SchedulingQueue(
+            context.clock,
+            self._preemptions.is_blocked,
+            self._is_worth_requeuing,
+            pops_from_backoff=context.informers.caches.gates.is_on("SchedulerPopFromBackoffQ"),
+        )
         self._devices: DeviceState | None = None
         self._waiting_for_claims: set[Key] = set()
         """The pods whose claims do not exist yet."""
@@ -95,8 +108,9 @@ class Scheduler:
         self._binding_slots = asyncio.Semaphore(_MAX_BINDINGS)
         self._informers[NODES].add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
-        for resource in (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES):
-            self._informers[resource].add_handler(lambda _: self._queue.move_all_to_active_or_backoff())
+        self._informers[VOLUME_ATTACHMENTS].add_index(ATTACHMENTS_OF_NODE, attachment_nodes)
+        for resource in STORAGE:
+            self._informers[resource].add_handler(self._move_by(resource.kind))
 
     async def run(self) -> None:
         """Schedule pods until cancelled, then wait for the bindings and preemptions in progress."""
@@ -129,28 +143,39 @@ class Scheduler:
             self._cluster.remove_node(meta.name(change.last_known))
         else:
             self._cluster.set_node(change.new)
-        if change.new is None or change.old is None or _affects_scheduling(change.old, change.new):
-            self._queue.move_all_to_active_or_backoff()
+        actions = node_actions(change.old, change.new)
+        if actions:
+            self._queue.move(ClusterEvent("Node", actions, change.old, change.new))
+
+    def _move_by(self, kind: str) -> Callable[[Change], None]:
+        """Return a handler of changes of objects of a kind that pods may wait for."""
+        return lambda change: self._queue.move(event_of(kind, change.old, change.new))
+
+    def _is_worth_requeuing(self, key: Key, plugins: Collection[str], event: ClusterEvent) -> bool:
+        view = self._pods.lister.get(*key)
+        try:
+            return view is None or is_worth_requeuing(view, plugins, event)
+        except MALFORMED_OBJECT_ERRORS:
+            return True
 
     def _pod_changed(self, change: Change) -> None:
         old, new = change
         if old is not None and (new is None or new.uid != old.uid):
             self._pod_removed(old)
-        if new is not None and (old is None or _pod_change_affects_scheduling(old, new)):
-            self._pod_updated(new)
+            old = None
+        if new is not None and (old is None or pod_change_affects_scheduling(old, new)):
+            self._pod_updated(new, old)
 
-    def _pod_updated(self, pod: PodView) -> None:
+    def _pod_updated(self, pod: PodView, old: PodView | None = None) -> None:
         if uses_resources(pod):
-            is_assumed = pod.uid in self._assumed
-            is_new = not is_assumed and not self._cluster.has_pod(pod.uid)
+            before = old if self._cluster.has_pod(pod.uid) and pod.uid not in self._assumed else None
             self._assumed.discard(pod.uid)
             self._nominees.pop(pod.uid, None)
             self._cluster.update_pod(pod, pod.node)
             self._queue.delete(pod.key)
-            if is_new:
-                self._queue.move_all_to_active_or_backoff()  # Waiting pods may have affinity to it.
-            elif is_assumed:
-                self._queue.assigned_pod_added()
+            actions = pod_actions(before, pod)
+            if actions:
+                self._queue.move(ClusterEvent("Pod", actions, before, pod))
         elif not should_schedule(pod):
             self._pod_removed(pod)
         elif pod.uid not in self._assumed:
@@ -177,7 +202,7 @@ class Scheduler:
             view = self._pods.lister.get(*key)
             if view is not None and should_schedule(view):
                 self._pod_updated(view)
-        self._queue.move_all_to_active_or_backoff()
+        self._queue.move(ClusterEvent("ResourceClaim", Action.OTHER))
 
     def _pod_removed(self, pod: PodView) -> None:
         self._queue.delete(pod.key)
@@ -185,7 +210,7 @@ class Scheduler:
         was_nominated = self._nominees.pop(pod.uid, None) is not None
         if was_nominated or self._cluster.has_pod(pod.uid):
             self._cluster.remove_pod(pod.uid)
-            self._queue.move_all_to_active_or_backoff()
+            self._queue.move(ClusterEvent("Pod", Action.DELETE, pod))
 
     # --- scheduling
 
@@ -199,13 +224,11 @@ class Scheduler:
         return ClusterSnapshot(
             nodes=self._cluster.nodes(),
             labels_of_namespace=labels_of,
-            storage=Storage(
-                claims=self._informers[PERSISTENT_VOLUME_CLAIMS].lister,
-                volumes=self._informers[PERSISTENT_VOLUMES].lister,
-                classes=self._informers[STORAGE_CLASSES].lister,
-                assumed=self._assumed_bindings,
-            ),
+            storage=storage_of(self._shared_informers.caches, self._assumed_bindings),
             devices=None if self._devices is None else self._devices.snapshot(),
+            matching_counts=self._cluster.matching_counts,
+            workloads=workloads_of(self._shared_informers.caches),
+            gates=self._shared_informers.caches.gates,
             nominees=lambda node: [pod for node_name, pod in self._nominees.values() if node_name == node],
         )
 
@@ -223,12 +246,13 @@ class Scheduler:
             if feasible_nodes.is_error:
                 self._queue.retry(key)
             else:
-                self._queue.add_unschedulable(key, depends_on_pods=_depends_on_pods(pod))
+                self._queue.add_unschedulable(key, feasible_nodes.plugins)
             self._binding_slots.release()
             return
         node = self._select_node(best_nodes(pod, snapshot, feasible_nodes.feasible))
         claims = claims_of(pod, snapshot.storage)
-        volumes = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage) or []
+        assigned = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage)
+        volumes = [] if isinstance(assigned, str) else assigned
         devices = self._allocate(pod, node, snapshot)
         self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
@@ -252,24 +276,16 @@ class Scheduler:
     ) -> None:
         """Preempt pods of lower priority if that helps, and report in an Event and the status why no node is feasible."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
-        outcome = (
-            preempt(pod, snapshot, feasible_nodes, budgets)
-            if snapshot.nodes and not feasible_nodes.is_error
-            else ""
-        )
-        message, nominee = diagnosis(feasible_nodes, len(snapshot.nodes)), ""
-        if isinstance(outcome, Candidate):
-            nominee = outcome.node
-            self._nominate_and_evict(pod, outcome)
-        else:
+        failure = failure_of(pod, snapshot, feasible_nodes, budgets)
+        about, nominee = pod.view.object, None if failure.keeps_nomination else ""
+        if failure.candidate is not None:
+            nominee = failure.candidate.node
+            self._nominate_and_evict(pod, failure.candidate)
+        elif not failure.keeps_nomination:
             self._nominees.pop(pod.view.uid, None)
-            has_claims = pod.spec.get("resourceClaims") and feasible_nodes.prefilter_rejection is None
-            claims_message = _STILL_NOT_SCHEDULABLE if has_claims else _NO_CLAIMS_TO_DEALLOCATE
-            message += f" {claims_message}, preemption: {outcome}" if outcome else ""
-        about = pod.view.object
-        self._events.record(about, "Warning", "FailedScheduling", message, action="Scheduling")
+        self._events.record(about, "Warning", "FailedScheduling", failure.note, action="Scheduling")
         reason = "SchedulerError" if feasible_nodes.is_error else "Unschedulable"
-        patch = unschedulable_patch(about, message, self._clock.now(), nominee, reason)
+        patch = unschedulable_patch(about, failure.message, self._clock.now(), nominee, reason)
         try:
             if patch is not None:
                 await self._client.patch(PODS, pod.view.key, patch, subresource="status")
@@ -328,39 +344,7 @@ class Scheduler:
         latest = self._pods.lister.get(*pod.view.key)
         if latest is not None and latest.uid == pod.view.uid:
             self._pod_updated(latest)
-        self._queue.move_all_to_active_or_backoff()
-
-
-def _affects_scheduling(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    """Return whether a change of a node affects scheduling, as opposed to a heartbeat."""
-    return (
-        old.get("spec") != new.get("spec")
-        or meta.labels(old) != meta.labels(new)
-        or old["status"].get("allocatable") != new["status"].get("allocatable")
-    )
-
-
-def _depends_on_pods(pod: PodInfo) -> bool:
-    constraints = pod.spec.get("topologySpreadConstraints") or ()
-    is_spread = any(constraint.get("whenUnsatisfiable") == "DoNotSchedule" for constraint in constraints)
-    return is_spread or bool(pod.terms.affinity)
-
-
-def _pod_change_affects_scheduling(old: PodView, new: PodView) -> bool:
-    """Return whether a change of a pod affects scheduling, as opposed to a condition that the scheduler has written."""
-    return (
-        old.uid != new.uid
-        or old.deleting != new.deleting
-        or old.labels != new.labels
-        or old.node != new.node
-        or old.object["spec"] != new.object["spec"]
-        or not should_schedule(new)
-        or _claim_statuses(old) != _claim_statuses(new)
-    )
-
-
-def _claim_statuses(pod: PodView) -> object:
-    return (pod.object.get("status") or {}).get("resourceClaimStatuses")
+        self._queue.move(ClusterEvent("Pod", Action.DELETE, pod.view))
 
 
 KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=Scheduler)

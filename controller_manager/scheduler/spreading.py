@@ -40,7 +40,9 @@ class Constraint(Struct, frozen=True, kw_only=True):
         return find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute")) is None
 
     def count(self, pod: PodInfo, node: NodeInfo) -> int:
-        """Count the matching pods on a node, without terminating ones."""
+        """Count the matching pods on a node, without terminating ones. An empty selector counts none."""
+        if self.selector.empty:
+            return 0
         namespace = pod.view.key.namespace
         return sum(
             other.view.key.namespace == namespace
@@ -57,6 +59,17 @@ def constraints_of(pod: PodInfo, action: str) -> Sequence[Constraint]:
         for constraint in constraints
         if constraint["whenUnsatisfiable"] == action
     ]
+
+
+def default_constraint(topology_key: str, max_skew: int, selector: Selector) -> Constraint:
+    return Constraint(
+        topology_key=topology_key,
+        max_skew=max_skew,
+        selector=selector,
+        min_domains=1,
+        honours_affinity=True,
+        honours_taints=False,
+    )
 
 
 def _constraint(pod: PodInfo, constraint: ReadOnlyTree) -> Constraint:

@@ -9,21 +9,28 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.labels import from_label_selector
+from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
-from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.cache.store import Lister, Store
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import matches_term, selects
 from mockube.controller_manager.workloads.volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
     best_match,
+    request,
     waits_for_consumer,
 )
 
 _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE: Final = "node(s) did not have enough free storage"
+ATTACHMENTS_OF_NODE: Final = "attachment-node"
+"""The index of VolumeAttachments by the name of their node."""
 
 
 class ClaimBinding(NamedTuple):
@@ -33,6 +40,8 @@ class ClaimBinding(NamedTuple):
     volume: ReadOnlyTree | None
     is_written: bool = False
     """Whether the volume names the claim already, or another pod of the claim has begun to write that."""
+    capacity: ReadOnlyTree | None = None
+    """The CSIStorageCapacity of a volume that is provisioned, if its driver publishes capacities."""
 
 
 class AssumedBindings:
@@ -71,82 +80,109 @@ class AssumedBindings:
         }
 
 
+def attachment_nodes(attachment: ReadOnlyTree) -> Iterable[str]:
+    return (attachment["spec"]["nodeName"],)
+
+
+def _no_objects() -> Lister[ReadOnlyTree]:
+    store: Store[ReadOnlyTree] = Store()
+    store.add_index(ATTACHMENTS_OF_NODE, attachment_nodes)
+    return store
+
+
 class Storage(Struct, frozen=True, kw_only=True):
-    """The listers of claims, volumes and storage classes, and the bindings in progress."""
+    """The listers of claims, volumes and what storage has, and the bindings in progress."""
 
     claims: Lister[ReadOnlyTree]
     volumes: Lister[ReadOnlyTree]
     classes: Lister[ReadOnlyTree]
+    csi_nodes: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
+    drivers: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
+    capacities: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
+    attachments: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
+    """VolumeAttachments, with the index ATTACHMENTS_OF_NODE."""
     assumed: AssumedBindings = field(default_factory=AssumedBindings)
 
 
 class PodVolumeClaims(Struct):
     """The claims of a pod."""
 
-    volumes: list[ReadOnlyTree] = field(default_factory=list)
-    """The volumes of the bound claims."""
+    bound: list[ReadOnlyTree] = field(default_factory=list)
+    """The claims that are bound."""
     unbound: list[ReadOnlyTree] = field(default_factory=list)
     """The claims that are bound after the pod has a node."""
 
     def __bool__(self) -> bool:
-        return bool(self.volumes or self.unbound)
+        return bool(self.bound or self.unbound)
 
-    def assign(self, node: ReadOnlyTree, storage: Storage) -> list[ClaimBinding] | None:
-        """Return the bindings of the unbound claims on a node; None if one of them cannot be bound there."""
+    def assign(self, node: ReadOnlyTree, storage: Storage) -> list[ClaimBinding] | str:
+        """Return the bindings of the unbound claims on a node, or the reason why one of them cannot be bound there.
+
+        Claims get volumes in the order of their size, so that each gets the smallest that fits.
+        """
         bindings: list[ClaimBinding] = []
         assigned = storage.assumed.volumes()
-        for claim in self.unbound:
-            binding = _assumed_binding(claim, node, storage) or _new_binding(claim, node, storage, assigned)
+        to_provision: list[ReadOnlyTree] = []
+        for claim in sorted(self.unbound, key=request):
+            binding = _existing_binding(claim, node, storage, assigned)
+            if isinstance(binding, str):
+                return binding
             if binding is None:
-                return None
-            if binding.volume is not None:
+                to_provision.append(claim)
+            elif binding.volume is not None:
                 assigned.add(meta.name(binding.volume))
-            bindings.append(binding)
+                bindings.append(binding)
+        for claim in to_provision:
+            provision = _provision(claim, node, storage)
+            if isinstance(provision, str):
+                return provision
+            bindings.append(provision)
         return bindings
 
 
-def _assumed_binding(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> ClaimBinding | None:
-    """Return the binding to an existing volume that another pod of the claim has begun; None without one for the node."""
-    assumed = storage.assumed.binding_of(claim)
-    volume = None if assumed is None else assumed[1].volume
-    if volume is None or not is_reachable(volume, node):
-        return None
-    return ClaimBinding(claim, volume, is_written=True)
-
-
-def _new_binding(
+def _existing_binding(
     claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage, assigned: set[str]
-) -> ClaimBinding | None:
+) -> ClaimBinding | str | None:
+    """Return the binding to an existing volume; None if a volume has to be provisioned on the node; or a reason."""
     assumed = storage.assumed.binding_of(claim)
     if assumed is not None and assumed[1].volume is not None:
-        return None  # It is being bound to a volume that the node cannot reach.
+        # Another pod of the claim has begun to bind it.
+        assumed_volume = assumed[1].volume
+        is_usable = is_reachable(assumed_volume, node)
+        return ClaimBinding(claim, assumed_volume, is_written=True) if is_usable else NO_VOLUME
     selected = meta.annotations(claim).get(SELECTED_NODE) if assumed is None else assumed[0]
-    volume = None
-    if selected is None:
-        reachable = (
-            candidate
-            for candidate in storage.volumes.all()
-            if meta.name(candidate) not in assigned and is_reachable(candidate, node)
-        )
-        volume = best_match(reachable, claim)
-    elif selected != meta.name(node):
+    if selected is not None:
+        return None if selected == meta.name(node) else NO_VOLUME
+    reachable = (
+        candidate
+        for candidate in storage.volumes.all()
+        if meta.name(candidate) not in assigned and is_reachable(candidate, node)
+    )
+    volume = best_match(reachable, claim)
+    if volume is None:
         return None
-    if volume is not None:
-        names_claim = (volume["spec"].get("claimRef") or {}).get("uid") == meta.uid(claim)
-        return ClaimBinding(claim, volume, is_written=names_claim)
-    return ClaimBinding(claim, None) if _can_provision(claim, node, storage) else None
+    names_claim = (volume["spec"].get("claimRef") or {}).get("uid") == meta.uid(claim)
+    return ClaimBinding(claim, volume, is_written=names_claim)
 
 
 def claims_of(pod: PodInfo, storage: Storage) -> PodVolumeClaims | str:
     """Return the claims of a pod, or the reason why no node is feasible."""
     claims = PodVolumeClaims()
+    pod_claims = []
     for name, is_ephemeral in _claim_names(pod):
         claim = storage.claims.get(pod.view.key.namespace, name)
-        problem = _claim_problem(pod, name, claim, is_ephemeral=is_ephemeral) or _classify(
-            claim, claims, storage
-        )
+        problem = _claim_problem(pod, name, claim, is_ephemeral=is_ephemeral)
         if problem:
             return problem
+        if claim is not None:
+            pod_claims.append(claim)
+    for claim in pod_claims:
+        if is_bound(claim):
+            claims.bound.append(claim)
+        elif claim["spec"].get("volumeName") or not waits_for_consumer(class_of(claim, storage)):
+            return _UNBOUND
+        else:
+            claims.unbound.append(claim)
     return claims
 
 
@@ -176,24 +212,11 @@ def _claim_problem(pod: PodInfo, name: str, claim: ReadOnlyTree | None, *, is_ep
     return f'persistentvolumeclaim "{name}" is being deleted' if meta.is_deleting(claim) else ""
 
 
-def _classify(claim: ReadOnlyTree | None, claims: PodVolumeClaims, storage: Storage) -> str:
-    if claim is None:
-        return ""
-    if is_bound(claim):
-        volume = storage.volumes.get("", claim["spec"]["volumeName"])
-        claims.volumes += [] if volume is None else [volume]
-        return "" if volume is not None else f'persistentvolume "{claim["spec"]["volumeName"]}" not found'
-    if claim["spec"].get("volumeName") or not waits_for_consumer(_class_of(claim, storage)):
-        return _UNBOUND
-    claims.unbound.append(claim)
-    return ""
-
-
 def is_bound(claim: ReadOnlyTree) -> bool:
     return bool(claim["spec"].get("volumeName")) and ANNOTATION_PV_BIND_COMPLETED in meta.annotations(claim)
 
 
-def _class_of(claim: ReadOnlyTree, storage: Storage) -> ReadOnlyTree | None:
+def class_of(claim: ReadOnlyTree, storage: Storage) -> ReadOnlyTree | None:
     return storage.classes.get("", storage_class_name(claim))
 
 
@@ -202,12 +225,37 @@ def is_reachable(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:
     return required is None or selects(required, node)
 
 
-def _can_provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> bool:
-    storage_class = _class_of(claim, storage)
+def _provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> ClaimBinding | str:
+    """Return the binding of a claim for which a volume is provisioned on the node, or why none can be."""
+    storage_class = class_of(claim, storage)
     if storage_class is None or storage_class.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
-        return False
+        return NO_VOLUME
     topologies: Sequence[ReadOnlyTree] = storage_class.get("allowedTopologies") or ()
-    return not topologies or any(matches_term(_as_term(topology), node) for topology in topologies)
+    if topologies and not any(matches_term(_as_term(topology), node) for topology in topologies):
+        return NO_VOLUME
+    if not _has_capacities(claim, storage_class, storage):
+        return ClaimBinding(claim, None)
+    size = request(claim)
+    for capacity in storage.capacities.all():
+        if capacity["storageClassName"] == meta.name(storage_class) and _is_sufficient(capacity, node, size):
+            return ClaimBinding(claim, None, capacity=capacity)
+    return NO_SPACE
+
+
+def _has_capacities(claim: ReadOnlyTree, storage_class: ReadOnlyTree, storage: Storage) -> bool:
+    """Return whether the driver of a class publishes the capacities that the claim needs."""
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    driver = storage.drivers.get("", storage_class["provisioner"])
+    return "storage" in requests and driver is not None and driver["spec"].get("storageCapacity") is True
+
+
+def _is_sufficient(capacity: ReadOnlyTree, node: ReadOnlyTree, size: Quantity) -> bool:
+    """Return whether a capacity is available on a node and has space for a volume."""
+    limit = capacity.get("maximumVolumeSize") or capacity.get("capacity")
+    topology = capacity.get("nodeTopology")
+    if limit is None or topology is None or quantity.from_json(limit) < size:
+        return False
+    return from_label_selector(topology).matches(meta.labels(node))
 
 
 def _as_term(topology: ReadOnlyTree) -> ReadOnlyTree:

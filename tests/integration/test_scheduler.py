@@ -43,7 +43,7 @@ async def test_pod_is_pending_without_free_resources(cluster):
     assert await cluster.pod("first", cpu="600m") == "small"
     assert await cluster.pod("second", cpu="600m") is None
     assert await cluster.refusal("second") == (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 Too many pods. no new claims to deallocate, "
+        "0/2 nodes are available: 1 Insufficient cpu, 1 Too many pods. "
         "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
     )
     (event,) = await cluster.events("FailedScheduling")

@@ -1,4 +1,4 @@
-"""The types of filter plugins: a filter, its check of a single node, and a rejection."""
+"""The types of filter plugins: a filter, its check of a single node, a rejection, and a restriction to some nodes."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,11 +16,23 @@ class Rejection(NamedTuple):
     """Whether preemption does not help."""
     is_error: bool = False
     """Whether the pod's request is invalid for every node; the reason is the whole message."""
+    plugin: str = ""
+    """The plugin that rejects, if it is known."""
 
 
 Check = Callable[[NodeInfo], Rejection | None]
 """Checks a single node; returns None if the filter does not reject it."""
-Filter = Callable[[PodInfo, ClusterSnapshot], Check | Rejection | None]
+
+
+class Restriction(NamedTuple):
+    """The check of a filter that considers only some nodes; kube-scheduler's PreFilterResult."""
+
+    names: frozenset[str]
+    """The names of the nodes."""
+    check: Check
+
+
+Filter = Callable[[PodInfo, ClusterSnapshot], Check | Rejection | Restriction | None]
 """A filter plugin, which is called once for a pod. Returns its check, a rejection of all nodes, or None to reject none.
 
 The first filter that rejects a node provides the reasons.

@@ -3,18 +3,21 @@
 Upstream: plugins/tainttoleration, nodeunschedulable, nodename, nodeaffinity, nodeports, noderesources (fit).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
+from mockube.controller_manager.scheduler.filters.filter import Check, Rejection, Restriction
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find_untolerated_taint, tolerates
 
 
-def resources_fit(pod: PodInfo, _: ClusterSnapshot) -> Check:
+def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
     requested = {name: amount for name, amount in pod.requested.items() if amount > 0}
+    knows_unresolvable = not snapshot.gates.is_before("1.34")
 
     def check(node: NodeInfo) -> Rejection | None:
         reasons = ["Too many pods"] if len(node.pods) + 1 > node.max_pods else []
@@ -28,7 +31,8 @@ def resources_fit(pod: PodInfo, _: ClusterSnapshot) -> Check:
         reasons += (f"Insufficient {name}" for name in insufficient)
         return Rejection(
             tuple(reasons),
-            is_unresolvable=any(requested[name] > node.allocatable[name] for name in insufficient),
+            is_unresolvable=knows_unresolvable
+            and any(requested[name] > node.allocatable[name] for name in insufficient),
         )
 
     return check
@@ -39,9 +43,38 @@ _AFFINITY_MISMATCH: Final = Rejection(
 )
 
 
-def node_affinity(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
+_AFFINITY_CONFLICT: Final = Rejection(("pod affinity terms conflict",), is_unresolvable=True)
+
+
+def node_affinity(pod: PodInfo, _: ClusterSnapshot) -> Check | Rejection | Restriction | None:
     matches = required_node_affinity(pod.spec)
-    return None if matches is None else lambda node: None if matches(node.node) else _AFFINITY_MISMATCH
+    if matches is None:
+        return None
+
+    def check(node: NodeInfo) -> Rejection | None:
+        return None if matches(node.node) else _AFFINITY_MISMATCH
+
+    names = _node_names(pod)
+    if names is None:
+        return check
+    return Restriction(names, check) if names else _AFFINITY_CONFLICT
+
+
+def _node_names(pod: PodInfo) -> frozenset[str] | None:
+    """Return the names of nodes that the terms of required affinity name; None if a term names none, or without terms."""
+    required = (pod.affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    terms: Sequence[ReadOnlyTree] = (required or {}).get("nodeSelectorTerms") or ()
+    names: set[str] = set()
+    for term in terms:
+        sets = [
+            frozenset(field.get("values") or ())
+            for field in term.get("matchFields") or ()
+            if field["key"] == "metadata.name" and field["operator"] == "In"
+        ]
+        if not sets:
+            return None
+        names |= frozenset.intersection(*sets)
+    return frozenset(names) if terms else None
 
 
 _UNSCHEDULABLE_NODE: Final = Rejection(("node(s) were unschedulable",), is_unresolvable=True)
@@ -80,12 +113,14 @@ def node_ports(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
 _UNTOLERATED: Final = Rejection(("node(s) had untolerated taint(s)",), is_unresolvable=True)
 
 
-def taint_toleration(pod: PodInfo, _: ClusterSnapshot) -> Check:
+def taint_toleration(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
+    names_taint = snapshot.gates.is_before("1.34")
+
     def check(node: NodeInfo) -> Rejection | None:
-        return (
-            _UNTOLERATED
-            if find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute"))
-            else None
-        )
+        taint = find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute"))
+        if taint is None or not names_taint:
+            return None if taint is None else _UNTOLERATED
+        reason = f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"
+        return Rejection((reason,), is_unresolvable=True)
 
     return check

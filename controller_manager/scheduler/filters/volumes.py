@@ -1,10 +1,14 @@
 """Reject nodes where the volumes of a pod are not accessible, or its claims cannot be bound.
 
-Upstream: plugins/volumebinding, and what plugins/volumerestrictions checks for claims.
+Upstream: plugins/volumebinding, volumerestrictions and volumezone.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_ZONE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
@@ -17,12 +21,9 @@ from mockube.controller_manager.scheduler.volumes import (
     uses_claim_alone,
 )
 
-_NODE_CONFLICT: Final = Rejection(
-    ("node(s) didn't match PersistentVolume's node affinity",), is_unresolvable=True
-)
-_BIND_CONFLICT: Final = Rejection(
-    ("node(s) didn't find available persistent volumes to bind",), is_unresolvable=True
-)
+# --- VolumeRestrictions
+
+_DISK_CONFLICT: Final = Rejection(("node(s) had no available disk",))
 _IN_USE: Final = Rejection(
     (
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
@@ -30,24 +31,77 @@ _IN_USE: Final = Rejection(
 )
 
 
+def _conflict_unless_read_only(
+    is_same: Callable[[ReadOnlyTree, ReadOnlyTree], bool],
+) -> Callable[[ReadOnlyTree, ReadOnlyTree], bool]:
+    return lambda disk, other: is_same(disk, other) and not (disk.get("readOnly") and other.get("readOnly"))
+
+
+def _is_same_image(disk: ReadOnlyTree, other: ReadOnlyTree) -> bool:
+    is_same = all(disk.get(field) == other.get(field) for field in ("pool", "image"))
+    return is_same and not {*disk["monitors"]}.isdisjoint(other["monitors"])
+
+
+_DISKS: Final[Mapping[str, Callable[[ReadOnlyTree, ReadOnlyTree], bool]]] = {
+    "gcePersistentDisk": _conflict_unless_read_only(lambda disk, other: disk["pdName"] == other["pdName"]),
+    "awsElasticBlockStore": lambda disk, other: disk["volumeID"] == other["volumeID"],
+    "iscsi": _conflict_unless_read_only(lambda disk, other: disk["iqn"] == other["iqn"]),
+    "rbd": _conflict_unless_read_only(_is_same_image),
+}
+"""Whether two volumes of pods on one node conflict, by their source."""
+
+
 def volume_restrictions(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
-    """Reject all nodes while another pod uses a claim that only one pod may use; preemption may end that pod."""
+    """Reject nodes with a disk in use, and all nodes while another pod uses a claim that only one pod may use.
+
+    Preemption may end that pod.
+    """
     namespace = pod.view.key.namespace
+    for name in pod.claims:
+        if snapshot.storage.claims.get(namespace, name) is None:
+            return Rejection((f'persistentvolumeclaim "{name}" not found',), is_unresolvable=True)
     claims = [
         Key(namespace, name)
         for name in pod.claims
         if uses_claim_alone(snapshot.storage.claims.get(namespace, name))
     ]
-    if not claims:
+    disks = _disks_of(pod)
+    if not claims and not disks:
         return None
     users = {node.name for node in snapshot.nodes if any(claim in node.claim_counts for claim in claims)}
 
     def check(node: NodeInfo) -> Rejection | None:
+        if disks and any(_conflicts(disks, _disks_of(other)) for other in node.pods.values()):
+            return _DISK_CONFLICT
         # The node may be one from which preemption has removed pods.
         is_used = users - {node.name} or any(claim in node.claim_counts for claim in claims)
         return _IN_USE if is_used else None
 
     return check
+
+
+_Disk = tuple[str, ReadOnlyTree]
+
+
+def _disks_of(pod: PodInfo) -> list[_Disk]:
+    volumes = pod.spec.get("volumes") or ()
+    return [(source, volume[source]) for volume in volumes for source in _DISKS if source in volume]
+
+
+def _conflicts(disks: list[_Disk], others: list[_Disk]) -> bool:
+    return any(
+        source == other_source and _DISKS[source](disk, other)
+        for source, disk in disks
+        for other_source, other in others
+    )
+
+
+# --- VolumeBinding
+
+_NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+_OLD_NODE_CONFLICT: Final = "node(s) had volume node affinity conflict"
+"""The reason before 1.33."""
+_NO_SUCH_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
 def volume_binding(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
@@ -58,10 +112,68 @@ def volume_binding(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection
 
 
 def _check_of(claims: PodVolumeClaims, snapshot: ClusterSnapshot) -> Check:
+    conflict = _OLD_NODE_CONFLICT if snapshot.gates.is_before("1.33") else _NODE_CONFLICT
+    volumes = [snapshot.storage.volumes.get("", claim["spec"]["volumeName"]) for claim in claims.bound]
+
+    def bound_problem(node: NodeInfo) -> str:
+        for volume in volumes:
+            if volume is None:
+                return _NO_SUCH_VOLUME
+            if not is_reachable(volume, node.node):
+                return conflict
+        return ""
+
     def check(node: NodeInfo) -> Rejection | None:
-        if not all(is_reachable(volume, node.node) for volume in claims.volumes):
-            return _NODE_CONFLICT
-        can_bind = claims.assign(node.node, snapshot.storage) is not None
-        return None if can_bind else _BIND_CONFLICT
+        bindings = claims.assign(node.node, snapshot.storage)
+        reasons = [bound_problem(node), bindings if isinstance(bindings, str) else ""]
+        reasons = [reason for reason in reasons if reason]
+        return Rejection(tuple(reasons), is_unresolvable=True) if reasons else None
 
     return check
+
+
+# --- VolumeZone
+
+_BETA_LABELS: Final = {
+    "failure-domain.beta.kubernetes.io/zone": LABEL_ZONE,
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""The present labels by their former names."""
+_TOPOLOGY_LABELS: Final = (*_BETA_LABELS, *_BETA_LABELS.values())
+_ZONE_DELIMITER: Final = "__"
+_NO_ZONE: Final = Rejection(("node(s) had no available volume zone",), is_unresolvable=True)
+
+
+def volume_zone(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
+    """Reject nodes whose labels for zone and region are not those of a bound volume. Nodes without such labels fit."""
+    zones: list[tuple[str, frozenset[str]]] = []
+    for name in pod.claims:
+        claim = snapshot.storage.claims.get(pod.view.key.namespace, name)
+        volume_name = "" if claim is None else claim["spec"].get("volumeName") or ""
+        if volume_name:
+            volume = snapshot.storage.volumes.get("", volume_name)
+            if volume is None:
+                return Rejection((f'persistentvolume "{volume_name}" not found',), is_unresolvable=True)
+            zones += _zones_of(volume)
+    if not zones:
+        return None
+
+    def check(node: NodeInfo) -> Rejection | None:
+        if not any(label in node.labels for label in _TOPOLOGY_LABELS):
+            return None
+        for label, values in zones:
+            if node.labels.get(label, node.labels.get(_BETA_LABELS.get(label, label))) not in values:
+                return _NO_ZONE
+        return None
+
+    return check
+
+
+def _zones_of(volume: ReadOnlyTree) -> list[tuple[str, frozenset[str]]]:
+    labels = meta.labels(volume)
+    values = {
+        label: [zone.strip() for zone in labels[label].split(_ZONE_DELIMITER)]
+        for label in _TOPOLOGY_LABELS
+        if label in labels
+    }
+    return [(label, frozenset(zones)) for label, zones in values.items() if all(zones)]

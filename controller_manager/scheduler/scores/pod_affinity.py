@@ -1,5 +1,6 @@
 """Score nodes by the pod affinity terms of the pod and of existing pods. Upstream: plugins/interpodaffinity, scoring."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -16,7 +17,7 @@ _HARD_POD_AFFINITY_WEIGHT: Final = 1
 
 def pod_affinity_score(
     pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
-) -> list[float] | None:
+) -> list[int] | None:
     term_scores: Counter[tuple[str, str]] = Counter()
     for node in snapshot.nodes:
         has_preferences = bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
@@ -27,7 +28,7 @@ def pod_affinity_score(
     raw = [sum(term_scores[item] for item in node.labels.items()) for node in feasible]
     minimum, maximum = min(raw), max(raw)
     return [
-        MAX_NODE_SCORE * (value - minimum) / (maximum - minimum) if maximum > minimum else 0.0
+        math.trunc(MAX_NODE_SCORE * ((value - minimum) / (maximum - minimum))) if maximum > minimum else 0
         for value in raw
     ]
 

@@ -12,7 +12,7 @@ from tests.support.server.apiserver import running
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
-NO_HELP = "no new claims to deallocate, preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
+NO_HELP = "preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
 
 
 class SchedulingScenario:

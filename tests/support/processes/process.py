@@ -86,6 +86,12 @@ class Process:
         if not found:
             raise ProcessFailed("".join(self.log))
 
+    def lines_after(self, position):
+        """Wait until the log has more lines than `position`, and return them; none after a minute."""
+        with self._logged:
+            self._logged.wait_for(lambda: len(self.log) > position, START_TIMEOUT)
+            return self.log[position:]
+
     def stop(self):
         if self.is_running:
             self.signal(signal.SIGTERM)

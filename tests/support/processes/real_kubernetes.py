@@ -131,8 +131,8 @@ class RealScheduler(RealProcess):
     NAME = "kube-scheduler"
     READY = re.compile(r"Successfully acquired lease")
 
-    def __init__(self, kubeconfig):
-        super().__init__(f"--kubeconfig={kubeconfig}", "--secure-port=0")
+    def __init__(self, kubeconfig, *flags):
+        super().__init__(f"--kubeconfig={kubeconfig}", "--secure-port=0", *flags)
 
 
 def wait_ready(server, kubectl):

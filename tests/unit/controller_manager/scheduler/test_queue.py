@@ -4,7 +4,8 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
+from mockube.controller_manager.scheduler.queue import MAX_EARLY, MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
+from mockube.controller_manager.scheduler.requeueing import Action, ClusterEvent
 from tests.support.event_loop import yield_to_loop
 
 A, B, C = (Key("default", name) for name in "abc")
@@ -15,14 +16,14 @@ class FakeScheduler:
 
     def __init__(self):
         self.clock = SteppedClock()
-        self.queue = SchedulingQueue(self.clock)
+        self.queue = SchedulingQueue(self.clock, pops_from_backoff=False)
         self.keys = []
 
     async def run(self):
         while True:
             key = await self.queue.pop()
             self.keys.append(key)
-            self.queue.add_unschedulable(key)
+            self.queue.add_unschedulable(key, {"NodeResourcesFit"})
             self.queue.done()
 
     async def tried_after(self, seconds):
@@ -52,7 +53,7 @@ async def test_unschedulable_pod_waits_for_event(scheduler):
     scheduler.queue.add(A, 0)
     assert await scheduler.tried_after(0) == [A]
     assert await scheduler.tried_after(100) == []
-    scheduler.queue.move_all_to_active_or_backoff()
+    scheduler.queue.move()
     assert await scheduler.tried_after(0) == [A]
 
 
@@ -61,7 +62,7 @@ async def test_backoff_grows_with_attempts(scheduler):
     await scheduler.tried_after(0)
     waits = []
     for _ in range(6):
-        scheduler.queue.move_all_to_active_or_backoff()
+        scheduler.queue.move()
         waits.append(0)
         while not await scheduler.tried_after(0.5):
             waits[-1] += 0.5
@@ -81,7 +82,7 @@ async def test_deleted_pod_is_not_scheduled(scheduler):
     scheduler.queue.delete(A)
     assert await scheduler.tried_after(0) == [B]
     scheduler.queue.delete(B)
-    scheduler.queue.move_all_to_active_or_backoff()
+    scheduler.queue.move()
     assert await scheduler.tried_after(MAX_UNSCHEDULABLE_SECONDS) == []
     scheduler.queue.add(A, 0)
     assert await scheduler.tried_after(0) == [A]
@@ -89,12 +90,12 @@ async def test_deleted_pod_is_not_scheduled(scheduler):
 
 async def test_event_during_scheduling_requeues_pod():
     clock = SteppedClock()
-    queue = SchedulingQueue(clock)
+    queue = SchedulingQueue(clock, pops_from_backoff=False)
     queue.add(A, 0)
     assert await queue.pop() == A
     assert not queue.is_idle
-    queue.move_all_to_active_or_backoff()
-    queue.add_unschedulable(A)
+    queue.move()
+    queue.add_unschedulable(A, {"NodeResourcesFit"})
     queue.done()
     assert queue.is_idle
     clock.advance(1)
@@ -116,25 +117,51 @@ async def test_failed_pod_is_retried_after_backoff():
         assert not queue.is_idle
 
 
-async def test_assigned_pod_requeues_pods_that_depend_on_pods():
+async def test_only_events_that_may_help_requeue_pod():
+    helpful, other = (ClusterEvent(kind, Action.ADD) for kind in ("Node", "Pod"))
+    queue = SchedulingQueue(SteppedClock(), is_worth=lambda _, plugins, event: event.kind in plugins)
+    queue.add(A, 0)
+    for events, is_requeued in ([other], False), ([helpful], True):
+        assert await queue.pop() == A
+        for event in events:
+            queue.move(event)
+        queue.add_unschedulable(A, {"Node"})
+        queue.done()
+        assert queue.is_idle is not is_requeued
+        queue.move(other)
+        assert queue.is_idle is not is_requeued
+        queue.move(helpful)
+        assert not queue.is_idle
+
+
+async def test_pod_in_backoff_is_tried_if_no_pod_is_active():
+    queue = SchedulingQueue(SteppedClock())
+    for key, priority in ((A, 0), (B, 5)):
+        queue.add(key, priority)
+        assert await queue.pop() == key
+        queue.add_unschedulable(key, {"NodeResourcesFit"})
+        queue.done()
+    queue.add(C, 0)
+    queue.move()
+    tried = []
+    while not queue.is_idle:
+        tried.append(await queue.pop())
+        queue.add_unschedulable(tried[-1], {"NodeResourcesFit"})
+        queue.done()
+    assert tried == [C, B, A]
+
+
+async def test_many_pods_in_backoff_wait_for_its_end():
     clock = SteppedClock()
     queue = SchedulingQueue(clock)
-    for key in (A, B):
-        queue.add(key, 0)
-        assert await queue.pop() == key
-        queue.add_unschedulable(key, depends_on_pods=key == A)
+    for number in range(MAX_EARLY + 1):
+        queue.add(Key("default", str(number)), 0)
+        queue.add_unschedulable(await queue.pop(), {"NodeResourcesFit"})
         queue.done()
-    clock.advance(10)
-    queue.assigned_pod_added()
-    assert await queue.pop() == A
-    queue.assigned_pod_added()  # The pod is being scheduled, and depends on other pods.
-    queue.add_unschedulable(A, depends_on_pods=True)
-    queue.done()
+    queue.move()
     assert queue.is_idle
-    clock.advance(2)
-    assert await queue.pop() == A
-    queue.done()
-    assert queue.is_idle
+    clock.advance(1)
+    assert not queue.is_idle
 
 
 async def test_blocked_pod_is_queued_after_resume():
@@ -142,10 +169,10 @@ async def test_blocked_pod_is_queued_after_resume():
     queue = SchedulingQueue(clock, blocked.__contains__)
     queue.add(A, 0)
     assert await queue.pop() == A
-    queue.add_unschedulable(A)
+    queue.add_unschedulable(A, {"NodeResourcesFit"})
     queue.done()
     clock.advance(10)
-    queue.move_all_to_active_or_backoff()
+    queue.move()
     queue.add(A, 0)
     queue.resume(A)
     assert queue.is_idle

@@ -1,0 +1,109 @@
+"""Reject nodes that cannot attach more volumes of a driver. Upstream: plugins/nodevolumelimits."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.volumes import ATTACHMENTS_OF_NODE, Storage, class_of
+from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS, claim_name
+
+_EXCEEDED: Final = Rejection(("node(s) exceed max volume count",))
+
+Volumes = Mapping[tuple[str, str], str]
+"""Drivers by driver and handle of a volume."""
+
+
+def volume_limits(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
+    """Count the volumes of CSI drivers on a node, and reject it if it has more than its CSINode allows."""
+    volumes = _volumes_of(pod, snapshot.storage)
+    if not volumes:
+        return None
+    counts_attachments = not snapshot.gates.is_before("1.32")
+    needs_drivers = snapshot.gates.is_on("VolumeLimitScaling")
+    required = _required_drivers(volumes, snapshot.storage) if needs_drivers else []
+
+    def check(node: NodeInfo) -> Rejection | None:
+        csi_node = snapshot.storage.csi_nodes.get("", node.name)
+        drivers = (
+            {}
+            if csi_node is None
+            else {driver["name"]: driver for driver in csi_node["spec"].get("drivers") or ()}
+        )
+        for name in required:
+            if name not in drivers:
+                return Rejection((f"{name} CSI driver is not installed on the node",))
+        limits = {
+            name: int(driver["allocatable"]["count"])
+            for name, driver in drivers.items()
+            if (driver.get("allocatable") or {}).get("count") is not None
+        }
+        if limits.keys().isdisjoint(volumes.values()):
+            return None
+        attached: dict[tuple[str, str], str] = {}
+        for other in node.pods.values():
+            attached |= _volumes_of(other, snapshot.storage)
+        new_counts = Counter(driver for volume, driver in volumes.items() if volume not in attached)
+        if counts_attachments:
+            attached |= _attachments_of(node.name, snapshot.storage)
+        counts = Counter(attached.values())
+        is_exceeded = any(
+            driver in limits and counts[driver] + count > limits[driver]
+            for driver, count in new_counts.items()
+        )
+        return _EXCEEDED if is_exceeded else None
+
+    return check
+
+
+def _required_drivers(volumes: Volumes, storage: Storage) -> list[str]:
+    """Return the drivers without which a node is not feasible."""
+    drivers = sorted({*volumes.values()})
+    return [
+        driver
+        for driver in drivers
+        if (row := storage.drivers.get("", driver)) is not None
+        and row["spec"].get("preventPodSchedulingIfMissing") is True
+    ]
+
+
+def _volumes_of(pod: PodInfo, storage: Storage) -> dict[tuple[str, str], str]:
+    """Return the volumes of CSI drivers that a pod uses, or will use. Those of migrated plugins do not count."""
+    volumes = {}
+    for volume in pod.spec.get("volumes") or ():
+        if "persistentVolumeClaim" in volume or "ephemeral" in volume:
+            claim = storage.claims.get(pod.view.key.namespace, claim_name(pod.view.object, volume))
+            handle = None if claim is None else _handle_of(claim, storage)
+            if handle is not None:
+                volumes[handle] = handle[0]
+    return volumes
+
+
+def _handle_of(claim: ReadOnlyTree, storage: Storage) -> tuple[str, str] | None:
+    name = claim["spec"].get("volumeName")
+    volume = storage.volumes.get("", name) if name else None
+    if volume is not None:
+        source = volume["spec"].get("csi")
+        return None if source is None else (source["driver"], source["volumeHandle"])
+    storage_class = class_of(claim, storage)
+    if storage_class is None or storage_class["provisioner"] in MIGRATED_PLUGINS:
+        return None
+    # The claim stands for the volume that is not provisioned yet.
+    return storage_class["provisioner"], f"{meta.namespace(claim)}/{meta.name(claim)}"
+
+
+def _attachments_of(node: str, storage: Storage) -> dict[tuple[str, str], str]:
+    attached = {}
+    for attachment in storage.attachments.by_index(ATTACHMENTS_OF_NODE, node):
+        driver = attachment["spec"].get("attacher")
+        name = (attachment["spec"].get("source") or {}).get("persistentVolumeName")
+        volume = storage.volumes.get("", name) if driver and name else None
+        source = None if volume is None else volume["spec"].get("csi")
+        if source is not None:
+            attached[driver, source["volumeHandle"]] = driver
+    return attached

@@ -1,0 +1,268 @@
+"""Which changes of the cluster may make an unschedulable pod schedulable, by the plugins that rejected it. Pure.
+
+Upstream: the events and queueing hints of each plugin, framework/events.go.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from enum import Flag, auto
+from typing import Any, Final, NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm, Labels, terms_of
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.spreading import REQUIRED, constraints_of
+from mockube.controller_manager.workloads.node_selectors import required_node_affinity
+from mockube.controller_manager.workloads.pod_requests import PODS, amounts, host_ports
+from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
+
+
+class Action(Flag):
+    """What has changed."""
+
+    ADD = auto()
+    DELETE = auto()
+    LABELS = auto()
+    TAINTS = auto()
+    """A node's taints, or whether it is unschedulable."""
+    ALLOCATABLE = auto()
+    FEATURES = auto()
+    """The features that a node declares."""
+    REQUESTS = auto()
+    """A pod's requests."""
+    OTHER = auto()
+
+
+class ClusterEvent(NamedTuple):
+    """A change of an object that may make pods schedulable; kube-scheduler's ClusterEvent, with the objects."""
+
+    kind: str
+    """The kind of the object; a Pod is one that has a node."""
+    action: Action
+    old: Any = None
+    """The object before the change: a PodView for pods, a tree for others."""
+    new: Any = None
+
+
+ANYTHING: Final = ClusterEvent("", Action.OTHER)
+"""An event that concerns every pod."""
+_UPDATE: Final = ~(Action.ADD | Action.DELETE)
+
+Hint = Callable[[PodInfo, ClusterEvent], bool]
+
+
+def node_actions(old: ReadOnlyTree | None, new: ReadOnlyTree | None) -> Action:
+    """Return what a change of a node changes for pods, as opposed to a heartbeat."""
+    if old is None or new is None:
+        return Action.ADD if old is None else Action.DELETE
+    actions = Action(0)
+    if meta.labels(old) != meta.labels(new):
+        actions |= Action.LABELS
+    if any(old["spec"].get(field) != new["spec"].get(field) for field in ("taints", "unschedulable")):
+        actions |= Action.TAINTS
+    old_status, new_status = old.get("status") or {}, new.get("status") or {}
+    if old_status.get("allocatable") != new_status.get("allocatable"):
+        actions |= Action.ALLOCATABLE
+    if old_status.get("declaredFeatures") != new_status.get("declaredFeatures"):
+        actions |= Action.FEATURES
+    return actions
+
+
+def event_of(kind: str, old: ReadOnlyTree | None, new: ReadOnlyTree | None) -> ClusterEvent:
+    """Return the event of a change of an object that is neither a node nor a pod."""
+    if old is None or new is None:
+        return ClusterEvent(kind, Action.ADD if old is None else Action.DELETE, old, new)
+    return ClusterEvent(kind, Action.OTHER, old, new)
+
+
+def pod_actions(old: PodView | None, new: PodView | None) -> Action:
+    """Return what a change of a pod that has a node changes for other pods."""
+    if old is None or new is None:
+        return Action.ADD if old is None else Action.DELETE
+    actions = Action(0)
+    if old.labels != new.labels:
+        actions |= Action.LABELS
+    if old.object["spec"] != new.object["spec"]:
+        actions |= Action.REQUESTS
+    return actions
+
+
+def is_worth_requeuing(view: PodView, plugins: Collection[str], event: ClusterEvent) -> bool:
+    """Return whether an event may make a pod schedulable that these plugins rejected."""
+    if event is ANYTHING or not plugins:
+        return True
+    return any(
+        kind == event.kind and actions & event.action and (hint is None or hint(PodInfo.of(view), event))
+        for plugin in plugins
+        for kind, actions, hint in _EVENTS.get(plugin, ((event.kind, event.action, None),))
+    )
+
+
+# --- nodes
+
+
+def _becomes(matches: Callable[[ReadOnlyTree], bool], event: ClusterEvent) -> bool:
+    """Return whether a node matches now, and did not before."""
+    return matches(event.new) and (event.old is None or not matches(event.old))
+
+
+def _becomes_schedulable(_: PodInfo, event: ClusterEvent) -> bool:
+    return _becomes(lambda node: not node["spec"].get("unschedulable"), event)
+
+
+def _becomes_tolerated(pod: PodInfo, event: ClusterEvent) -> bool:
+    def is_tolerated(node: ReadOnlyTree) -> bool:
+        taints = node["spec"].get("taints") or ()
+        return find_untolerated_taint(pod.spec, taints, ("NoSchedule", "NoExecute")) is None
+
+    return _becomes(is_tolerated, event)
+
+
+def _becomes_selected(pod: PodInfo, event: ClusterEvent) -> bool:
+    matches = required_node_affinity(pod.spec)
+    return matches is None or _becomes(matches, event)
+
+
+def _has_room(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Return whether the pod fits an empty node, of which a resource that the pod requests has increased."""
+    new = amounts((event.new.get("status") or {}).get("allocatable"))
+    requested = {**pod.requested, PODS: 1}
+    if any(amount > new[name] for name, amount in requested.items()):
+        return False
+    old = amounts(((event.old or {}).get("status") or {}).get("allocatable"))
+    return event.old is None or any(new[name] > old[name] for name in requested)
+
+
+def _changes_domain(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Return whether a node with the labels of the pod's spread constraints comes, goes, or changes these or its taints."""
+    keys = {constraint.topology_key for constraint in constraints_of(pod, REQUIRED)}
+    old, new = ({} if node is None else meta.labels(node) for node in (event.old, event.new))
+    if event.action & Action.TAINTS:
+        return True
+    if event.old is None or event.new is None:
+        return all(key in (new or old) for key in keys)
+    return any(old.get(key) != new.get(key) for key in keys)
+
+
+# --- pods on nodes
+
+
+def _frees_ports(pod: PodInfo, event: ClusterEvent) -> bool:
+    used_ports = host_ports(event.old.object["spec"])
+    return any(host_port.conflicts(used_port) for host_port in pod.host_ports for used_port in used_ports)
+
+
+def _frees_requests(pod: PodInfo, event: ClusterEvent) -> bool:
+    old, new = PodInfo.of(event.old).requested, PodInfo.of(event.new).requested
+    return any(amount > 0 and new[name] < old[name] for name, amount in pod.requested.items())
+
+
+def _frees_volume(pod: PodInfo, event: ClusterEvent) -> bool:
+    return bool(pod.spec.get("volumes")) and bool(event.old.object["spec"].get("volumes"))
+
+
+def _changes_count(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Return whether the number of pods that a spread constraint of the pod counts changes."""
+    old, new = event.old, event.new
+    if (new or old).key.namespace != pod.view.key.namespace:
+        return False
+
+    def is_counted(view: PodView | None, selector: Any) -> bool:
+        return view is not None and selector.matches(view.labels)
+
+    return any(
+        is_counted(old, constraint.selector) != is_counted(new, constraint.selector)
+        for constraint in constraints_of(pod, REQUIRED)
+    )
+
+
+def _no_labels(_: str) -> Labels:
+    return {}
+
+
+def _changes_affinity(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Return whether a pod comes that the affinity of the pod wants, or one goes that anti-affinity keeps away."""
+    old, new = event.old, event.new
+    is_wanted = new is not None and bool(pod.terms.affinity) and _all_match(pod.terms.affinity, new)
+    if is_wanted and not (old is not None and _all_match(pod.terms.affinity, old)):
+        return True
+    return old is not None and (
+        any(_matches(term, old) for term in pod.terms.anti_affinity)
+        or any(_matches(term, pod.view) for term in terms_of(old).anti_affinity)
+    )
+
+
+def _all_match(terms: Collection[AffinityTerm], view: PodView) -> bool:
+    return all(_matches(term, view) for term in terms)
+
+
+def _matches(term: AffinityTerm, view: PodView) -> bool:
+    """Return whether a term may match a pod: the labels of its namespace are not considered."""
+    return term.matches(view, _no_labels) or (
+        term.namespace_selector is not None and term.selector.matches(view.labels)
+    )
+
+
+# --- claims
+
+
+def _is_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
+    claim = event.new or event.old
+    if meta.namespace(claim) != pod.view.key.namespace:
+        return False
+    return meta.name(claim) in pod.claims or meta.is_controlled_by(claim, pod.view.object)
+
+
+_Row = tuple[str, Action, Hint | None]
+_CHANGED: Final = Action.ADD | _UPDATE
+_CLAIMS: Final[tuple[_Row, ...]] = (
+    ("PersistentVolumeClaim", _CHANGED, _is_claim_of),
+    ("PersistentVolume", _CHANGED, None),
+    ("StorageClass", _CHANGED, None),
+)
+_EVENTS: Final[Mapping[str, tuple[_Row, ...]]] = {
+    "NodeUnschedulable": (("Node", Action.ADD | Action.TAINTS, _becomes_schedulable),),
+    "TaintToleration": (("Node", Action.ADD | Action.TAINTS, _becomes_tolerated),),
+    "NodeAffinity": (("Node", Action.ADD | Action.LABELS, _becomes_selected),),
+    "NodePorts": (("Node", Action.ADD, None), ("Pod", Action.DELETE, _frees_ports)),
+    "NodeResourcesFit": (
+        ("Node", Action.ADD | Action.ALLOCATABLE, _has_room),
+        ("Pod", Action.DELETE, None),
+        ("Pod", Action.REQUESTS, _frees_requests),
+    ),
+    "VolumeRestrictions": (
+        ("Node", Action.ADD, None),
+        ("Pod", Action.DELETE, _frees_volume),
+        ("PersistentVolumeClaim", Action.ADD, _is_claim_of),
+    ),
+    "NodeVolumeLimits": (
+        ("CSINode", _CHANGED, None),
+        ("CSIDriver", _CHANGED, None),
+        ("Pod", Action.DELETE, _frees_volume),
+        ("PersistentVolumeClaim", Action.ADD, _is_claim_of),
+        ("VolumeAttachment", Action.DELETE, None),
+    ),
+    "VolumeBinding": (
+        *_CLAIMS,
+        ("Node", Action.ADD | Action.LABELS, None),
+        ("CSINode", _CHANGED, None),
+        ("CSIDriver", _UPDATE, None),
+        ("CSIStorageCapacity", _CHANGED, None),
+    ),
+    "VolumeZone": (*_CLAIMS, ("Node", Action.ADD | Action.LABELS, None)),
+    "PodTopologySpread": (
+        ("Node", Action.ADD | Action.DELETE | Action.LABELS | Action.TAINTS, _changes_domain),
+        ("Pod", Action.ADD | Action.DELETE | Action.LABELS, _changes_count),
+    ),
+    "InterPodAffinity": (
+        ("Node", Action.ADD | Action.LABELS, None),
+        ("Pod", Action.ADD | Action.DELETE | Action.LABELS, _changes_affinity),
+    ),
+    "DynamicResources": (
+        ("Node", Action.ADD | Action.LABELS | Action.ALLOCATABLE, None),
+        ("ResourceClaim", ~Action(0), None),
+    ),
+    "NodeDeclaredFeatures": (("Node", Action.ADD | Action.FEATURES, None),),
+}
+"""The events for which a pod is tried again that a plugin rejected: kind, actions, and a function that looks closer."""

@@ -1,0 +1,62 @@
+"""Score nodes by the storage that a pod leaves free. Upstream: plugins/volumebinding, scorer."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.volumes import storage_class_name
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE
+from mockube.controller_manager.scheduler.volumes import ClaimBinding, claims_of
+from mockube.controller_manager.workloads.volumes import capacity, request
+
+
+def volume_capacity_score(
+    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
+) -> list[int] | None:
+    """Prefer nodes where the volumes of the pod's claims, or the space for new ones, have the most room."""
+    if not snapshot.gates.is_on("StorageCapacityScoring"):
+        return None
+    claims = claims_of(pod, snapshot.storage)
+    if isinstance(claims, str) or not claims.unbound:
+        return None
+    scores = []
+    for node in nodes:
+        bindings = claims.assign(node.node, snapshot.storage)
+        scores.append(0 if isinstance(bindings, str) else _score(bindings))
+    return scores
+
+
+def _score(bindings: Sequence[ClaimBinding]) -> int:
+    """Return the mean score of the storage classes: of existing volumes if there are some, else of new ones."""
+    existing = [binding for binding in bindings if binding.volume is not None]
+    requested: dict[str, int] = {}
+    capacities: dict[str, int] = {}
+    for binding in existing or bindings:
+        name = storage_class_name(binding.claim)
+        if binding.volume is not None:
+            capacities[name] = capacities.get(name, 0) + _whole(capacity(binding.volume))
+        elif binding.capacity is not None:
+            # The capacity of a class is the same for all its claims.
+            capacities[name] = _whole(quantity.from_json(binding.capacity.get("capacity")))
+        else:
+            continue
+        requested[name] = requested.get(name, 0) + _whole(request(binding.claim))
+    return _mean(_free_share(requested[name], capacities[name]) for name in capacities) if capacities else 0
+
+
+def _whole(amount: quantity.Quantity) -> int:
+    return amount.scaled_value(0)
+
+
+def _free_share(requested: int, available: int) -> int:
+    if available == 0 or requested > available:
+        return 0
+    return MAX_NODE_SCORE - requested * MAX_NODE_SCORE // available
+
+
+def _mean(scores: Iterable[int]) -> int:
+    values = [*scores]
+    return math.floor(sum(values) / len(values) + 0.5)

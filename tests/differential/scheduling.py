@@ -1,0 +1,326 @@
+"""`make scheduling-differential`: compare the decisions of our scheduler with those of a real kube-scheduler.
+
+    python -m tests.differential.scheduling --rounds 50 --seed 7
+
+A real kube-scheduler schedules random pods on random nodes. After each of its attempts, our functions decide
+on the same state. Compared are the scores of every plugin for every node, the chosen node, the message of a pod that is not
+schedulable, and the node and the victims of a preemption. MOCKUBE_REAL_KUBERNETES is the folder with a kube-apiserver and a kube-scheduler.
+"""
+
+import argparse
+import contextlib
+import json
+import re
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from mockube.apimachinery.schema import minors
+from tests.conformance.golden import golden
+from tests.differential import scheduling_cases
+from tests.support.controllers.scheduling_decisions import differences, number_of, recorded, with_changes
+from tests.support.processes.real_kubernetes import (
+    RealApiServer,
+    RealScheduler,
+    require_folder,
+    write_kubeconfig,
+)
+from tests.support.stores.etcd_server import EtcdServer
+
+PATHS = {
+    "nodes": "/api/v1/nodes",
+    "namespaces": "/api/v1/namespaces",
+    "pods": "/api/v1/pods",
+    "persistentvolumes": "/api/v1/persistentvolumes",
+    "persistentvolumeclaims": "/api/v1/persistentvolumeclaims",
+    "services": "/api/v1/services",
+    "replicasets": "/apis/apps/v1/replicasets",
+    "poddisruptionbudgets": "/apis/policy/v1/poddisruptionbudgets",
+    "storageclasses": "/apis/storage.k8s.io/v1/storageclasses",
+    "csinodes": "/apis/storage.k8s.io/v1/csinodes",
+    "csidrivers": "/apis/storage.k8s.io/v1/csidrivers",
+    "csistoragecapacities": "/apis/storage.k8s.io/v1/csistoragecapacities",
+    "volumeattachments": "/apis/storage.k8s.io/v1/volumeattachments",
+}
+CLUSTER_SCOPED = {
+    "nodes",
+    "namespaces",
+    "persistentvolumes",
+    "storageclasses",
+    "csinodes",
+    "csidrivers",
+    "volumeattachments",
+}
+KEPT = {"default", "kube-system", "kube-public", "kube-node-lease"}
+ADMISSION = "ServiceAccount,TaintNodesByCondition,Priority,StorageObjectInUseProtection,DefaultStorageClass"
+_PAIR = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
+
+
+def main():
+    options = _options()
+    require_folder()
+    with tempfile.TemporaryDirectory(prefix="mockube-scheduling-") as folder, contextlib.ExitStack() as stack:
+        comparison = Comparison(stack, Path(folder), options.minor)
+        for number in range(options.seed, options.seed + options.rounds):
+            comparison.round(number, options.pods)
+        comparison.print_summary()
+        if options.record:
+            comparison.write_recorded(Path(options.record))
+        return int(comparison.differences > options.maximum)
+
+
+def _options():
+    parser = argparse.ArgumentParser(prog="python -m tests.differential.scheduling")
+    parser.add_argument("--rounds", type=int, default=20, help="the number of random clusters")
+    parser.add_argument("--pods", type=int, default=15, help="the number of pods in each cluster")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minor", default=minors.NEWEST, help="the minor release of the real kube-scheduler")
+    parser.add_argument("--maximum", type=int, default=0, help="the number of differences that do not fail")
+    parser.add_argument("--record", help="the file for cases with new reasons or scores")
+    return parser.parse_args()
+
+
+class Comparison:
+    def __init__(self, stack, folder, minor):
+        self._minor = minor
+        self._recorded = []
+        self._signatures = set()
+        etcd = stack.enter_context(EtcdServer())
+        server = RealApiServer(folder, etcd, flags=(f"--disable-admission-plugins={ADMISSION}",))
+        stack.enter_context(server)
+        self._server = golden.Server(server.url, "admin")
+        while self._server.send({"method": "GET", "path": "/readyz"})["status"] != 200:
+            pass
+        user = "system:kube-scheduler"
+        kubeconfig = write_kubeconfig(folder / "scheduler", server.url, server.authority, user)
+        self._scheduler = stack.enter_context(RealScheduler(kubeconfig, "-v=2", "--vmodule=schedule_one=10"))
+        self._counts = Counter()
+        self._examples = {}
+
+        self._closed = threading.Event()
+        thread = threading.Thread(target=self._bind_claims)
+        stack.callback(thread.join)
+        stack.callback(self._closed.set)
+        thread.start()
+
+    def _bind_claims(self):
+        """Bind claims as the controllers for volumes do: to the volumes that the scheduler has chosen, or to new ones."""
+        while not self._closed.wait(0.05):
+            claims = self._server.send({"method": "GET", "path": PATHS["persistentvolumeclaims"]})["body"][
+                "items"
+            ]
+            waiting = [one for one in claims if "volumeName" not in one["spec"]]
+            volumes = []
+            if waiting:
+                volumes = self._server.send({"method": "GET", "path": PATHS["persistentvolumes"]})["body"][
+                    "items"
+                ]
+            by_claim = {
+                volume["spec"]["claimRef"]["uid"]: volume["metadata"]["name"]
+                for volume in volumes
+                if "claimRef" in volume["spec"]
+            }
+            for claim in waiting:
+                if claim["metadata"]["uid"] in by_claim:
+                    self._bind_claim(claim, by_claim[claim["metadata"]["uid"]])
+                elif "volume.kubernetes.io/selected-node" in claim["metadata"].get("annotations", {}):
+                    self._bind_claim(claim, self._provision(claim))
+
+    def _bind_claim(self, claim, volume):
+        path = f"{self._path('persistentvolumeclaims', 'default')}/{claim['metadata']['name']}"
+        annotations = claim["metadata"].get("annotations", {}) | {"pv.kubernetes.io/bind-completed": "yes"}
+        body = {
+            **claim,
+            "metadata": {**claim["metadata"], "annotations": annotations},
+            "spec": {**claim["spec"], "volumeName": volume},
+        }
+        answer = self._server.send({"method": "PUT", "path": path, "body": body})
+        if answer["status"] == 200:
+            body = {**answer["body"], "status": {"phase": "Bound"}}
+            self._server.send({"method": "PUT", "path": f"{path}/status", "body": body})
+
+    def _provision(self, claim):
+        name = f"pv-{claim['metadata']['name']}"
+        reference = {
+            "namespace": "default",
+            "name": claim["metadata"]["name"],
+            "uid": claim["metadata"]["uid"],
+        }
+        spec = {
+            "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
+            "accessModes": claim["spec"]["accessModes"],
+            "storageClassName": claim["spec"]["storageClassName"],
+            "csi": {"driver": f"{claim['spec']['storageClassName']}.example.com", "volumeHandle": name},
+            "claimRef": reference,
+        }
+        body = {"metadata": {"name": name}, "spec": spec}
+        self._server.send({"method": "POST", "path": PATHS["persistentvolumes"], "body": body})
+        return name
+
+    @property
+    def differences(self):
+        return sum(count for name, count in self._counts.items() if name.startswith("DIFFERENT"))
+
+    def round(self, seed, pods):
+        random = Random(seed)
+        self._seed = seed
+        self._delete_all()
+        for name, body, status in scheduling_cases.cluster(random):
+            self.create(name, body, status)
+        for number in range(pods):
+            self._compare(*scheduling_cases.pod(random, f"fresh-{number}"))
+
+    def create(self, resource, body, status=None):
+        path = self._path(resource, body["metadata"].get("namespace", "default"))
+        answer = self._send("POST", path, body)
+        if status is not None and answer is not None:
+            merged = {**answer, "status": {**answer.get("status", {}), **status}}
+            answer = self._send("PUT", f"{path}/{body['metadata']['name']}/status", merged)
+        return answer
+
+    def _path(self, resource, namespace):
+        if resource in CLUSTER_SCOPED:
+            return PATHS[resource]
+        prefix, _, plural = PATHS[resource].rpartition("/")
+        return f"{prefix}/namespaces/{namespace}/{plural}"
+
+    def _send(self, method, path, body=None, accepted=(200, 201)):
+        answer = self._server.send({"method": method, "path": path, "body": body})
+        if answer["status"] not in accepted:
+            self._count("refused request", f"{method} {path}: {answer['body'].get('message')}")
+            return None
+        return answer["body"]
+
+    def _delete_all(self):
+        for resource, path in PATHS.items():
+            for item in self._send("GET", path)["items"]:
+                name, namespace = item["metadata"]["name"], item["metadata"].get("namespace", "")
+                if resource == "namespaces" or name == "kubernetes":
+                    continue
+                body = {"gracePeriodSeconds": 0}
+                self._send(
+                    "DELETE", f"{self._path(resource, namespace)}/{name}", body, accepted=(200, 202, 404, 409)
+                )
+
+    def _state(self):
+        return {resource: self._send("GET", path)["items"] for resource, path in PATHS.items()}
+
+    def _compare(self, extra, body):
+        for name, obj, status in extra:
+            self.create(name, obj, status)
+        self._start = start = len(self._scheduler.log)
+        state = self._state()
+        created = self.create("pods", body)
+        if created is None:
+            return
+        name = f"{created['metadata']['namespace']}/{created['metadata']['name']}"
+        attempt = self._wait_for_attempt(start, name)
+        if self._preempts(name):
+            attempt["victims"] = self._wait_for_victims(created)
+        self._judge(recorded(self._minor, state, created, attempt), created)
+        if "bound" in attempt:
+            self._started(created)
+        elif "victims" not in attempt:
+            self._send(
+                "DELETE",
+                f"{self._path('pods', created['metadata']['namespace'])}/{created['metadata']['name']}",
+                {"gracePeriodSeconds": 0},
+            )
+
+    def _started(self, pod):
+        """Give a pod a start time, by which victims of preemptions are chosen."""
+        path = f"{self._path('pods', 'default')}/{pod['metadata']['name']}/status"
+        number = number_of(pod)[1]
+        patch = {"status": {"startTime": f"2026-01-01T01:{number // 60:02}:{number % 60:02}Z"}}
+        headers = {"Content-Type": "application/merge-patch+json"}
+        self._server.send({"method": "PATCH", "path": path, "body": patch, "headers": headers})
+
+    def _preempts(self, name):
+        words = f'"the target node for the preemption is determined" pod="{name}"'
+        return any(words in line for line in self._scheduler.log[self._start :])
+
+    def _judge(self, case, pod):
+        for what, ours, real in differences(case):
+            self._same(what, ours, real, pod)
+        signature = self._signature(case["real"])
+        if signature not in self._signatures:
+            self._signatures.add(signature)
+            self._recorded.append(case)
+
+    def _signature(self, real):
+        """Return what makes a case worth to be recorded: the reasons, or the plugins that score nodes differently."""
+        if "message" in real:
+            return re.sub(r"\d+|[a-z-]+-\d+", "", real["message"])
+        return tuple(sorted(name for name, scores in real["scores"].items() if len({*scores.values()}) > 1))
+
+    def _wait_for_attempt(self, start, name):
+        done = re.compile(
+            r'"(Unable to schedule pod[^"]*|Successfully bound pod to node|Error scheduling pod; retrying)"'
+        )
+        scheduler, position, scores = self._scheduler, start, {}
+        while True:
+            lines = scheduler.lines_after(position)
+            if not lines:
+                raise SystemExit(f"no decision on {name}")
+            position += len(lines)
+            for line in lines:
+                pairs = {m[1]: (m[2] if m[3] is None else m[3]) for m in _PAIR.finditer(line)}
+                if pairs.get("pod") != name:
+                    continue
+                if '"Plugin scored node for pod"' in line:
+                    scores.setdefault(pairs["plugin"], {})[pairs["node"]] = int(pairs["score"])
+                if match := done.search(line):
+                    if "node" in pairs:
+                        return {"bound": pairs["node"], "scores": scores}
+                    message = pairs.get("err", "").replace('\\"', '"').replace("\\\\", "\\")
+                    if "no nodes are registered" in match[1]:
+                        message = "no nodes available to schedule pods"
+                    return {"message": message, "scores": scores}
+
+    def _wait_for_victims(self, pod):
+        """Wait until the preempting pod is bound, and return the names of the pods that it preempted."""
+        name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        bound, position = f'"Successfully bound pod to node" pod="{name}"', self._start
+        while lines := self._scheduler.lines_after(position):
+            position += len(lines)
+            if any(bound in line for line in lines):
+                break
+        else:
+            self._count("not bound after preemption", f"round {self._seed} {name}")
+        words = f'preemptor="{name}" victim="'
+        return sorted(
+            {
+                line.split(words, 1)[1].split('"')[0].split("/")[1]
+                for line in self._scheduler.log[self._start :]
+                if words in line and "preempted victim" in line
+            }
+        )
+
+    def _same(self, what, ours, real, pod):
+        if ours == real:
+            self._count(f"same {what}")
+            return
+        self._count(
+            f"DIFFERENT {what}", f"round {self._seed} {pod['metadata']['name']}\n  ours {ours}\n  real {real}"
+        )
+
+    def _count(self, what, example=""):
+        self._counts[what] += 1
+        if example:
+            self._examples.setdefault(what, []).append(example)
+
+    def write_recorded(self, path):
+        path.write_text("".join(f"{json.dumps(case)}\n" for case in with_changes(self._recorded)))
+
+    def print_summary(self):
+        for what, count in sorted(self._counts.items()):
+            print(f"{count:6} {what}")
+            for example in self._examples.get(what, ())[:4]:
+                print(f"       {example}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

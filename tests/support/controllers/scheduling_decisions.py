@@ -1,0 +1,169 @@
+"""Decisions of a kube-scheduler, and ours on the same state of a cluster."""
+
+from collections import Counter
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.controller_manager.cache.store import Store
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.scheduler.choice import find_feasible, scores_by_plugin
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.controller_manager.scheduler.failure import failure_of
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.volumes import ATTACHMENTS_OF_NODE, Storage, attachment_nodes
+from mockube.controller_manager.scheduler.workload_selector import Workloads
+
+_METADATA = ("name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "resourceVersion")
+_CONTAINER = ("name", "image", "resources", "ports", "restartPolicy", "restartPolicyRules")
+_STATUS = (
+    "phase",
+    "startTime",
+    "allocatable",
+    "images",
+    "declaredFeatures",
+    "disruptionsAllowed",
+    "nominatedNodeName",
+)
+
+
+def recorded(minor, state, pod, attempt):
+    """Return a case: what a real scheduler did with a pod."""
+    objects = {name: [_trimmed(one) for one in rows] for name, rows in state.items() if rows}
+    return {"minor": minor, "state": objects, "pod": _trimmed(pod), "real": attempt}
+
+
+def _trimmed(obj):
+    """Return an object with the fields that a scheduler reads."""
+    trimmed = {**obj, "metadata": _only(obj["metadata"], _METADATA)}
+    if "containers" in obj.get("spec", ()):
+        lists = {
+            name: [_only(container, _CONTAINER) for container in obj["spec"][name]]
+            for name in ("containers", "initContainers")
+            if name in obj["spec"]
+        }
+        trimmed["spec"] = {**obj["spec"], **lists}
+    if "status" in obj:
+        trimmed["status"] = _only(obj["status"], _STATUS)
+    return trimmed
+
+
+def _only(tree, names):
+    return {name: tree[name] for name in names if name in tree}
+
+
+def with_changes(cases):
+    """Yield cases whose state is what differs from the state of the case before."""
+    before = {}
+    for case in cases:
+        now = {f"{resource} {_key(one)}": one for resource, rows in case["state"].items() for one in rows}
+        changes = {name: one for name, one in now.items() if before.get(name) != one}
+        changes |= dict.fromkeys(before.keys() - now.keys())
+        before = now
+        yield {**case, "state": changes}
+
+
+def without_changes(cases):
+    """Yield the cases of `with_changes` with their whole state."""
+    now = {}
+    for case in cases:
+        now = {name: one for name, one in {**now, **case["state"]}.items() if one is not None}
+        state = {}
+        for name, one in now.items():
+            state.setdefault(name.split()[0], []).append(one)
+        yield {**case, "state": state}
+
+
+def _key(obj):
+    return f"{obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
+
+
+def differences(case):
+    """Yield what is compared, our result and the real one."""
+    real, ours = case["real"], decide(case["pod"], case["state"], FeatureGates(case["minor"]))
+    if "message" in real:
+        yield "message", ours["message"], real["message"]
+        if "victims" in real:
+            yield "victims", ours["victims"], real["victims"]
+        return
+    if not ours["best"]:
+        yield "message", ours["message"], f"bound to {real['bound']}"
+        return
+    for plugin in sorted({*real["scores"], *ours["scores"]}) if real["scores"] else ():
+        values = ours["scores"].get(plugin, {}), real["scores"].get(plugin, {})
+        # A plugin that scores all nodes alike may be skipped.
+        yield (f"score {plugin}", *(one if len({*one.values()}) > 1 else {} for one in values))
+    is_best = real["bound"] in ours["best"]
+    yield "node", real["bound"] if is_best else ours["best"], real["bound"]
+
+
+def decide(pod, state, gates):
+    """Return what our scheduler decides on a pod: the best nodes and their scores, or the message and the victims."""
+    snapshot = snapshot_of(state, gates)
+    info = PodInfo.of(PodView.of(pod))
+    found = find_feasible(info, snapshot)
+    if not found.feasible:
+        failure = failure_of(info, snapshot, found, state.get("poddisruptionbudgets", ()))
+        victims = failure.candidate.victims if failure.candidate else ()
+        names = sorted(victim.view.key.name for victim in victims)
+        return {"best": [], "message": failure.message, "victims": names}
+    if len(found.feasible) == 1:
+        return {"best": [found.feasible[0].name], "scores": {}}
+    scores = {
+        plugin: {node.name: score for node, score in zip(found.feasible, values, strict=True)}
+        for plugin, values in scores_by_plugin(info, snapshot, found.feasible).items()
+    }
+    totals = Counter({node.name: 0 for node in found.feasible})
+    for values in scores.values():
+        totals.update(values)
+    return {
+        "best": [name for name, total in totals.items() if total == max(totals.values())],
+        "scores": scores,
+    }
+
+
+def snapshot_of(state, gates):
+    cluster = SchedulerCache()
+    for node in state.get("nodes", ()):
+        cluster.set_node(node)
+    # Of pods without a start time, those that were bound first are more important.
+    for pod in sorted(
+        state.get("pods", ()), key=lambda one: (one["metadata"]["creationTimestamp"], number_of(one))
+    ):
+        if pod["spec"].get("nodeName") and pod["status"].get("phase") not in ("Succeeded", "Failed"):
+            cluster.update_pod(PodView.of(pod), pod["spec"]["nodeName"])
+    namespaces = {meta.name(one): meta.labels(one) for one in state.get("namespaces", ())}
+    return ClusterSnapshot(
+        nodes=cluster.nodes(),
+        labels_of_namespace=lambda name: namespaces.get(name, {}),
+        storage=Storage(
+            claims=_store(state.get("persistentvolumeclaims", ())),
+            volumes=_store(state.get("persistentvolumes", ())),
+            classes=_store(state.get("storageclasses", ())),
+            csi_nodes=_store(state.get("csinodes", ())),
+            drivers=_store(state.get("csidrivers", ())),
+            capacities=_store(state.get("csistoragecapacities", ())),
+            attachments=_store(state.get("volumeattachments", ())),
+        ),
+        matching_counts=cluster.matching_counts,
+        workloads=Workloads(
+            services=_store(state.get("services", ())),
+            replication_controllers=_store(()),
+            replica_sets=_store(state.get("replicasets", ())),
+            stateful_sets=_store(()),
+        ),
+        gates=gates,
+    )
+
+
+def number_of(pod):
+    prefix, _, number = pod["metadata"]["name"].rpartition("-")
+    return prefix != "old", int(number)
+
+
+def _store(objects):
+    store = Store()
+    store.add_index(ATTACHMENTS_OF_NODE, attachment_nodes)
+    for obj in objects:
+        store.put(Key.of(obj), obj)
+    return store
