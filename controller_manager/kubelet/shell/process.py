@@ -119,6 +119,8 @@ class Host(Struct, kw_only=True):
     user: int = 0
     group: int = 0
     has_terminal: bool = False
+    has_open_input: bool = False
+    """Whether a read of the standard input waits for a client."""
     elapsed: float = 0.0
     """The seconds that commands have slept, if sleeping takes no real time."""
     on_unknown: Callable[[str], None] = lambda _: None
