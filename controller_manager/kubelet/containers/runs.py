@@ -47,7 +47,7 @@ from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 _NETWORK_PROGRAM: Final = re.compile(
-    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])"
+    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
 """The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
 _RUN_ANNOTATION: Final = f"{PREFIX}run"

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import ClassVar, Final
 
+from msgspec.structs import replace
+
 from mockube.controller_manager.kubelet.shell import parser, simple_commands
 from mockube.controller_manager.kubelet.shell.compound_commands import CompoundCommands
 from mockube.controller_manager.kubelet.shell.conditional import evaluate_condition
@@ -49,8 +51,10 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     If,
     Loop,
     Pipeline,
+    Redirect,
     ShellSyntaxError,
     SimpleCommand,
+    Text,
 )
 from mockube.controller_manager.kubelet.shell.variables import ReadOnlyVariable, ShellVariable
 from mockube.controller_manager.kubelet.shell.words import (
@@ -84,27 +88,30 @@ class Interpreter(CompoundCommands):
 
     def run_error_trap(self) -> Steps:
         """Execute the trap for failures, which does not apply to itself."""
-        action, status = self.traps.pop("ERR"), self.status
-        yield from self.run_text(action)
+        action, status, line = self.traps.pop("ERR"), self.status, self.line
+        yield from self.run_text(action, line=line)
         self.traps.setdefault("ERR", action)
-        self.status = status
+        self.status, self.line = status, line
 
-    def run_text(self, text: str, *, tested: bool = False) -> Run:
+    def run_text(self, text: str, *, tested: bool = False, line: int = 1) -> Run:
         yield from count_work(len(text), _SCRIPT_PER_COMMAND)
         code = 0
-        for command in parser.parse_commands(text, is_bash=self.is_bash):
+        for command in parser.parse_commands(text, is_bash=self.is_bash, line=line):
             code = yield from self.run(command, tested=tested)
         return code
 
-    def capture(self, script: Command) -> Generator[Effect, bytes | None, str]:
+    def capture(self, script: Command, *, keeps_end: bool = False) -> Generator[Effect, bytes | None, str]:
+        script = _reader_of_file(script) if self.is_bash else script
         output = CaptureStream(MAX_VALUE, ExpansionError("the value is too long"))
         subshell = self.subshell({**self.descriptors, 1: output})
         if self.is_bash and "inherit_errexit" not in self.features:
             subshell.options.discard("errexit")
-        self.captured_status = yield from subshell.run_to_end(script)
+        tested = self.is_bash and self.is_tested
+        self.captured_status = yield from subshell.run_to_end(script, tested=tested)
         if self.is_bash:
             self.status = self.captured_status
-        return output.data.decode("utf-8", "surrogateescape").replace("\0", "").rstrip("\n")
+        text = output.data.decode("utf-8", "surrogateescape")
+        return text if keeps_end else text.replace("\0", "").rstrip("\n")
 
     def invoke(self, argv: Sequence[str], values: Mapping[str, str], *, finds_functions: bool = True) -> Run:
         return (yield from simple_commands.invoke(self, argv, values, finds_functions=finds_functions))
@@ -121,10 +128,11 @@ class Interpreter(CompoundCommands):
         shell.variables = self.variables.copy()
         shell.options, shell.features = set(self.options), set(self.features)
         shell.functions = dict(self.functions)
-        shell.traps = {name: action for name, action in self.traps.items() if not action}
+        inherited = "ERR" if "errtrace" in self.options else ""
+        shell.traps = {name: action for name, action in self.traps.items() if not action or name == inherited}
         shell.status, shell.line, shell.calls = self.status, self.line, list(self.calls)
         shell.loops, shell.last_job, shell.started = self.loops, self.last_job, self.started
-        shell.letters = self.letters
+        shell.letters, shell.directories = self.letters, list(self.directories)
         shell.descriptors = dict(self.descriptors) if descriptors is None else descriptors
         shell.owns_process = False
         shell.depth = self.depth + 1
@@ -263,9 +271,9 @@ class Interpreter(CompoundCommands):
         return 0
 
     def _group(self, command: CommandGroup, *, tested: bool) -> Run:
+        self.line = command.line
         if not command.redirects:
             return (yield from self._group_body(command, self.descriptors, tested=tested))
-        self.line = command.line
         resolved = yield from simple_commands.resolve_redirects(self, command.redirects)
         try:
             descriptors = yield from simple_commands.apply_redirects(self, resolved)
@@ -310,7 +318,13 @@ class Interpreter(CompoundCommands):
     def _arithmetic(self, command: ArithmeticCommand, **_: bool) -> Run:
         self.line = command.line
         yield CommandStart()
-        return int(not (yield from evaluate_word(self, command.expression)))
+        try:
+            return int(not (yield from evaluate_word(self, command.expression)))
+        except DiscardError as error:
+            if "nounset" in self.options:  # It may be a variable that is not set, which ends the shell.
+                raise
+            yield from self.report(f"((: {error}")
+            return 1
 
     def _simple(self, command: SimpleCommand, *, tested: bool) -> Run:
         return (yield from simple_commands.run(self, command, tested=tested))
@@ -343,6 +357,18 @@ def _is_checked(command: Command) -> bool:
             return subshell
         case _:
             return False
+
+
+def _reader_of_file(script: Command) -> Command:
+    """Return the command that `$(<file)` stands for: `cat <file`. Other scripts are returned unchanged."""
+    match script:
+        case CommandList(items=[(_, Pipeline(commands=[inner], negated=False) | inner)]):
+            reader = _reader_of_file(inner)
+            return script if reader is inner else reader
+        case SimpleCommand(assignments=(), words=(), redirects=(Redirect(descriptor=0, operator="<"),)):
+            return replace(script, words=((Text("cat", quoted=True),),))
+        case _:
+            return script
 
 
 def part_name(command: Command) -> str:

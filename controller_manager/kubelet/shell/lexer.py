@@ -35,9 +35,15 @@ _ANSI_ESCAPES: Final = {
 
 class Lexer(Scanner):
     def __init__(
-        self, text: str, depth: int, parse_list: "Callable[[Lexer], Command]", *, is_bash: bool = False
+        self,
+        text: str,
+        depth: int,
+        parse_list: "Callable[[Lexer], Command]",
+        *,
+        is_bash: bool = False,
+        line: int = 1,
     ) -> None:
-        super().__init__(text, depth)
+        super().__init__(text, depth, line)
         self.is_bash = is_bash
         self._parse_list = parse_list
 

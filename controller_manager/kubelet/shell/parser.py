@@ -43,11 +43,11 @@ def parse(text: str) -> Command:
     return items[0][1] if len(items) == 1 else CommandList(items)
 
 
-def parse_commands(text: str, *, is_bash: bool = False) -> Iterator[Command]:
+def parse_commands(text: str, *, is_bash: bool = False, line: int = 1) -> Iterator[Command]:
     """Yield each command of a script, up to the end of a line, before the rest is parsed, as a shell does."""
     if len(text) > MAX_SCRIPT:
         raise ShellSyntaxError("the script is too long")
-    lexer = Lexer(text, 0, _list, is_bash=is_bash)
+    lexer = Lexer(text, 0, _list, is_bash=is_bash, line=line)
     try:
         while not lexer.is_at_end():
             yield _line(lexer)

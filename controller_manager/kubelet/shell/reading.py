@@ -225,7 +225,7 @@ def _printf(shell: Shell, argv: Sequence[str]) -> Run:
     """Assign the output of `printf -v NAME`; otherwise execute the program."""
     if argv[1:2] != ["-v"] or len(argv) < 4:
         return (yield from shell.run_program(argv))
-    formatter = Formatter(unescape(argv[3]), argv[4:])
+    formatter = Formatter(unescape(argv[3]), argv[4:], shell.process)
     assign_word(shell, f"{argv[2]}={formatter.texts()}")
     for error in formatter.errors:
         yield from shell.report(f"printf: {error}")

@@ -83,6 +83,8 @@ class Redirect(Struct, frozen=True):
     operator: str
     target: Word
     document: HereDocument | None = None
+    variable: str = ""
+    """The variable for the number of a descriptor that the shell chooses, as in `{name}>file`."""
 
 
 class Assignment(Struct, frozen=True, kw_only=True):

@@ -146,11 +146,11 @@ def _directory_of(shell: Shell, user: str) -> str:
 
 
 def _process_substitution(shell: Shell, script: object) -> ExpandedPieces:
-    text = yield from shell.capture(script)  # type: ignore[arg-type]
+    text = yield from shell.capture(script, keeps_end=True)  # type: ignore[arg-type]
     descriptor = _FIRST_DESCRIPTOR
     while descriptor in shell.descriptors:
         descriptor -= 1
-    data = f"{text}\n".encode("utf-8", "surrogateescape") if text else b""
+    data = text.encode("utf-8", "surrogateescape")
     shell.descriptors[descriptor] = TextStream(shell.process.host, data)
     return [Piece(f"/dev/fd/{descriptor}", quoted=True)]
 
