@@ -114,12 +114,10 @@ def program_of(
 
 
 def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
-    """Return what the default command of a known image does, if that is data; None for any other command."""
+    """Return what the default command of a known image does, if that is data; None for any other, or one that waits for input."""
     image = behavior_of(container) if has_default_command(container) else None
-    if image is None or image.exit_code is None:
+    if image is None or image.exit_code is None or (image.reads_input and has_open_input(container)):
         return None
-    if image.reads_input and has_open_input(container):
-        return RUNS_FOREVER
     falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
     lines = image.logs if image.exit_code and falls_back_to_log else ()
     return RunBehavior(seconds=0, exit_code=image.exit_code, message="".join(f"{line}\n" for line in lines))

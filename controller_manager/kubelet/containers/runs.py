@@ -314,7 +314,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
         is_server = image.logs and not command_of(container)
         if default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
-        if default is not None and default.seconds is not None:
+        if default is not None:
             return default.exit_code
         if is_server:
             yield Sleep(inf)

@@ -64,6 +64,13 @@ def test_program_that_prints_its_usage_ends_with_its_exit_code(image, policy, co
     assert end["exitCode"] == code
 
 
+def test_interpreter_with_input_is_not_simulated():
+    subject = simulated("python:3.12", stdin=True, tty=True)
+    warnings = [event.message for event in subject.events if event.reason == "NotSimulated"]
+    end = "the container runs without it until it is stopped"
+    assert warnings == [f"python3 of the image python:3.12 is not simulated: {end}"]
+
+
 def test_event_names_image_command_and_remedy():
     (message,) = messages(simulated("busybox:1.37"))
     end = "it ends at once with exit code 0 because it has no standard input"
