@@ -180,10 +180,9 @@ class Lexer(Scanner):
         return script
 
     def _process_substitution(self) -> Part:
-        if self.peek() == ">":
-            raise ShellSyntaxError(">(...) is not simulated")
+        is_output = self.peek() == ">"
         self.position += 2
-        return ProcessSubstitution(self._nested_list())
+        return ProcessSubstitution(self._nested_list(), is_output=is_output)
 
     def _parse_backquotes(self, *, quoted: bool) -> Command:
         content: list[str] = []

@@ -304,8 +304,8 @@ def _function_keyword(lexer: Lexer) -> Command:
     return FunctionDefinition(name, _command(lexer))
 
 
-def _select(_: Lexer) -> Command:
-    raise ShellSyntaxError("select is not simulated")
+def _not_simulated(_: Lexer, name: str) -> Command:
+    raise ShellSyntaxError(f"{name} is not simulated")
 
 
 def _simple_or_function(lexer: Lexer) -> Command:
@@ -328,5 +328,5 @@ _COMPOUNDS: Final[Mapping[str, Callable[[Lexer], Command]]] = {
     "{": _braces,
     "[[": parse_conditional,
     "function": _function_keyword,
-    "select": _select,
+    **{name: partial(_not_simulated, name=name) for name in ("select", "coproc")},
 }

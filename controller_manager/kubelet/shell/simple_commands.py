@@ -76,6 +76,14 @@ BUILTINS: Final[Mapping[str, Builtin]] = {
 
 
 def run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
+    pipes = shell.pipes_opened
+    try:
+        return (yield from _run(shell, command, tested=tested))
+    finally:
+        shell.close_output_pipes(pipes)
+
+
+def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
     shell.line = command.line
     yield CommandStart()
     shell.captured_status = None

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockube.controller_manager.kubelet.shell.process import (
     Child,
@@ -84,6 +84,15 @@ class DiscardError(ExpansionError):
     """An expansion fails, which ends a POSIX shell; bash continues with the next line."""
 
 
+class OutputPipe(NamedTuple):
+    """The input of a `>(script)`."""
+
+    serial: int
+    descriptor: int
+    child: Child
+    """The process that reads it."""
+
+
 class Shell(ABC):
     def __init__(self, process: Process, arguments: Sequence[str], *, is_bash: bool) -> None:
         self.process = process
@@ -107,6 +116,10 @@ class Shell(ABC):
         """The number of files that `.` reads at present."""
         self.directories: list[str] = []
         """The directories that `pushd` has left, the latest last."""
+        self.output_pipes: list[OutputPipe] = []
+        """The pipes of `>(script)` whose processes run."""
+        self.pipes_opened = 0
+        """The number of pipes that were opened for `>(script)` up to now."""
         self.jobs: list[Child] = []
         self.last_job: Child | None = None
         self.started = process.processes.time
@@ -136,6 +149,10 @@ class Shell(ABC):
     @abstractmethod
     def capture(self, script: Command, *, keeps_end: bool = False) -> Generator[Effect, bytes | None, str]:
         """Return the output of a script, without the newlines at its end unless `keeps_end`."""
+
+    @abstractmethod
+    def open_output_pipe(self, script: Command) -> str:
+        """Start a script beside this shell; return the path of the descriptor that is its input."""
 
     @abstractmethod
     def run_text(self, text: str, *, tested: bool = False, line: int = 1) -> Run:
@@ -171,6 +188,12 @@ class Shell(ABC):
         name = self.script_name if not self.is_bash else self.script_name or "bash"
         place = f"{name}: line {self.line}: " if self.is_bash else f"{name}: {self.line}: "
         yield from self.write(2, f"{place}{text}\n")
+
+    def close_output_pipes(self, first: int) -> None:
+        """Close the descriptors of `>(script)` that a command has opened; the pipes before `first` are others'."""
+        for pipe in self.output_pipes if self.pipes_opened > first else ():
+            if pipe.serial >= first:
+                self.descriptors.pop(pipe.descriptor, None)
 
     # --- parameters
 
@@ -237,7 +260,7 @@ _DYNAMIC: Final[Mapping[str, Callable[[Shell], str | None]]] = {
     "BASH": lambda shell: "/bin/bash" if shell.is_bash else None,
     "FUNCNAME": lambda shell: shell.calls[-1] if shell.calls and shell.is_bash else None,
     "BASH_SOURCE": lambda shell: shell.script_name if shell.is_bash and "c" not in shell.letters else None,
-    "BASHPID": lambda shell: str(shell.process.pid) if shell.is_bash else None,
+    "BASHPID": lambda shell: str(shell.process.pid) if shell.is_bash and shell.owns_process else None,
     "OSTYPE": lambda shell: "linux-gnu" if shell.is_bash else None,
     "EPOCHSECONDS": lambda shell: str(int(shell.process.host.now_running().timestamp())),
     "SHLVL": lambda _: "1",

@@ -59,10 +59,11 @@ class Arithmetic(Struct, frozen=True):
 
 
 class ProcessSubstitution(Struct, frozen=True):
-    """`<(script)`."""
+    """`<(script)`, or `>(script)`."""
 
     script: "Command"
     quoted: bool = True
+    is_output: bool = False
 
 
 Part: TypeAlias = Text | Tilde | Parameter | Substitution | Arithmetic | ProcessSubstitution

@@ -122,6 +122,8 @@ def _part(shell: Shell, part: Part) -> ExpandedPieces:
         case Tilde(user=user):
             return [Piece(_directory_of(shell, user), quoted=True)]
         case ProcessSubstitution(script=script):
+            if part.is_output:
+                return [Piece(shell.open_output_pipe(part.script), quoted=True)]
             return (yield from _process_substitution(shell, part.script))
         case Text(text=text, quoted=quoted):
             return [Piece(text, quoted)]
