@@ -13,6 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.control.events.recorder import Recorder
+from mockube.controller_manager.kubelet.containers.host_paths import HOST_PATHS, host_path_problems
 from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
 
@@ -35,12 +36,13 @@ The status Unknown is set by a controller, which records its own event.
 def node_events(old: ReadOnlyTree | None, new: ReadOnlyTree) -> list[EmitEvent]:
     """Return the events of a change; `old` is None at the kubelet's start."""
     if old is None:
-        return _start_events(new)
+        return [*_start_events(new), *_annotation_events({}, new)]
     before, now = _statuses(old), _statuses(new)
     reasons = [by_status.get(now[kind], "") for kind, by_status in _REASONS if now[kind] != before[kind]]
     if _is_unschedulable(old) != _is_unschedulable(new):
         reasons.append(_schedulable_reason(new))
-    return [*_reboot_events(old, new), *(_status_event(new, reason) for reason in reasons if reason)]
+    status_events = (_status_event(new, reason) for reason in reasons if reason)
+    return [*_reboot_events(old, new), *status_events, *_annotation_events(old, new)]
 
 
 def _start_events(node: ReadOnlyTree) -> list[EmitEvent]:
@@ -64,6 +66,15 @@ def _reboot_events(old: ReadOnlyTree, new: ReadOnlyTree) -> list[EmitEvent]:
         return []
     message = f"Node {meta.name(new)} has been rebooted, boot id: {now}"
     return [EmitEvent("Warning", "Rebooted", message)]
+
+
+def _annotation_events(old: ReadOnlyTree, new: ReadOnlyTree) -> list[EmitEvent]:
+    """Return a warning for each entry of the node's annotation that became invalid, and that is ignored therefore."""
+    if meta.annotations(old).get(HOST_PATHS) == meta.annotations(new).get(HOST_PATHS):
+        return []
+    before = host_path_problems(old)
+    problems = (problem for problem in host_path_problems(new) if problem not in before)
+    return [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in problems]
 
 
 def _boot_id(node: ReadOnlyTree) -> str:

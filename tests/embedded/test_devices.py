@@ -27,7 +27,7 @@ kind: Pod
 metadata: {{name: {name}}}
 spec:
   resourceClaims: [{{name: gpu, resourceClaimTemplateName: one}}]
-  containers: [{{name: c, image: busybox, resources: {{claims: [{{name: gpu}}]}}}}]
+  containers: [{{name: c, image: nginx, resources: {{claims: [{{name: gpu}}]}}}}]
 """
 
 

@@ -11,7 +11,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: reader}
 spec:
-  containers: [{name: c, image: busybox, volumeMounts: [{name: v, mountPath: /data}]}]
+  containers: [{name: c, image: nginx, volumeMounts: [{name: v, mountPath: /data}]}]
   volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]
 """
 

@@ -17,6 +17,7 @@ from mockube.controller_manager.kubelet.containers.program import (
     MAX_EFFECTS,
     Invocation,
     initial_files,
+    is_endless,
     start_invocation,
 )
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
@@ -135,7 +136,7 @@ def _run_until_sleep(execution: Run, host: Host) -> float:
         except (StopIteration, UnknownProgram, ShellSyntaxError, RecursionError):
             return inf
         commands += isinstance(effect, CommandStart)
-        if commands > MAX_COMMANDS or isinstance(effect, RepeatedIteration):
+        if commands > MAX_COMMANDS or is_endless(effect, host):
             return inf
         if isinstance(effect, Sleep) and effect.seconds:
             host.elapsed += effect.seconds

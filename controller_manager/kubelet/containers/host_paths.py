@@ -80,10 +80,28 @@ def path_type(path: str, node: ReadOnlyTree, pods: Iterable[ReadOnlyTree]) -> st
 
 
 def _annotated_paths(node: ReadOnlyTree) -> Iterator[tuple[str, str]]:
+    """Yield the valid entries of the node's annotation; `host_path_problems` names the others."""
+    for path, file_type in _entries(node):
+        if path.startswith("/") and file_type in _TYPES:
+            yield normpath(path), file_type
+
+
+def host_path_problems(node: ReadOnlyTree) -> list[str]:
+    """Return what is wrong with the entries of the node's annotation, which are ignored."""
+    problems = []
+    for path, file_type in _entries(node):
+        if not path.startswith("/"):
+            problems.append(f"{HOST_PATHS}: {path!r}: must be an absolute path")
+        elif file_type not in _TYPES:
+            problems.append(f"{HOST_PATHS}: {path}={file_type}: the type must be one of {', '.join(_TYPES)}")
+    return problems
+
+
+def _entries(node: ReadOnlyTree) -> Iterator[tuple[str, str]]:
     for entry in meta.annotations(node).get(HOST_PATHS, "").split(","):
-        path, _, file_type = entry.strip().partition("=")
-        if path.startswith("/"):
-            yield normpath(path), file_type if file_type in _TYPES else DIRECTORY
+        path, equals, file_type = (part.strip() for part in entry.partition("="))
+        if path or equals:
+            yield path, file_type if equals else DIRECTORY
 
 
 def _created_paths(pods: Iterable[ReadOnlyTree]) -> dict[str, str]:

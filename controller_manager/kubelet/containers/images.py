@@ -63,11 +63,21 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """What a container of an image does, unless its pod has another command for it."""
 
     names: tuple[str, ...]
-    """Ends of the repository's name."""
+    """Ends of the repository's name; those of Docker's official images begin with library."""
+    tags: tuple[str, ...] = ()
+    """Parts of tags, between dashes, of which a tag has one; empty for any tag."""
+    except_tags: tuple[str, ...] = ()
+    """Parts of the tags to which the entry does not apply."""
     entrypoint: tuple[str, ...] = ()
     """The program that runs with the pod's `args`; without one the image is a server, which is not interpreted."""
     arguments: tuple[str, ...] = ()
     """The arguments of a pod without `args`."""
+    wraps_programs: bool = False
+    """Whether `args` that begin with a program run that program instead of the entrypoint."""
+    reads_input: bool = False
+    """Whether the default command, such as a shell, ends with its standard input, which most containers do not have."""
+    exit_code: int | None = None
+    """The exit code with which the default command ends at once; None for a server, or a command that is interpreted."""
     listens: bool = False
     """Whether its programs may listen on any port."""
     user: int | None = None
@@ -79,11 +89,19 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     configuration: tuple[str, ...] = ()
     """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
     logs: tuple[str, ...] = ()
-    """The lines that the server logs at its start."""
+    """The lines that the server, or a command with `exit_code`, logs at its start."""
+
+    def has_tag(self, tag: str) -> bool:
+        """Return whether the entry applies to a tag."""
+        parts = tag.split("-")
+        return (not self.tags or any(part in parts for part in self.tags)) and not any(
+            part in parts for part in self.except_tags
+        )
 
 
 Table = Mapping[str, ImageBehavior]
 """Behaviours by a name of their images."""
+_DOCKER_HUB: Final = ("docker.io", "index.docker.io")
 
 
 def read_table(data: bytes) -> Table:
@@ -131,12 +149,14 @@ class ImageTable:
         self._added = {**self._added, **table}
         behavior_of_image.cache_clear()
 
-    def find(self, repository: str) -> ImageBehavior | None:
+    def find(self, repository: str, tag: str) -> ImageBehavior | None:
         parts = repository.split("/")
+        if len(parts) == 1 or (len(parts) == 2 and parts[0] in _DOCKER_HUB):
+            parts.insert(-1, "library")
         suffixes = ["/".join(parts[index:]) for index in range(len(parts))]
         for table in (self._added, _built_in_table()):
             for suffix in suffixes:
-                if suffix in table:
+                if suffix in table and table[suffix].has_tag(tag):
                     return table[suffix]
         return None
 
@@ -149,7 +169,8 @@ def behavior_of_image(image: str) -> ImageBehavior | None:
     """Return the behaviour of an image such as docker.io/library/nginx:1.29; None if it is not known."""
     repository = image.partition("@")[0]
     head, slash, last = repository.rpartition("/")
-    return IMAGES.find(f"{head}{slash}{last.partition(':')[0]}")
+    name, _, tag = last.partition(":")
+    return IMAGES.find(f"{head}{slash}{name}", tag)
 
 
 def behavior_of(container: Mapping[str, Any]) -> ImageBehavior | None:

@@ -6,7 +6,14 @@ from math import inf
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.timestamps import after, span_of
-from mockube.controller_manager.kubelet.shell.process import Host, Output, RepeatedIteration, Run, Sleep
+from mockube.controller_manager.kubelet.shell.process import (
+    Host,
+    Input,
+    Output,
+    RepeatedIteration,
+    Run,
+    Sleep,
+)
 
 SLICE: Final = 500
 """The maximum number of effects that one call replays."""
@@ -74,6 +81,8 @@ class LogReplay:
         match effect:
             case Output(descriptor=stream, data=data):
                 yield from self._lines(stream, data)
+            case Input() if self._host.has_open_input:
+                self._host.elapsed = inf
             case Sleep(seconds=seconds):
                 self._host.elapsed += seconds
             case RepeatedIteration(seconds=seconds):

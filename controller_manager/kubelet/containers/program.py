@@ -22,6 +22,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
     Host,
+    Input,
     Output,
     RepeatedIteration,
     Run,
@@ -98,6 +99,9 @@ def program_of(
     container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT, restarts: int = 0
 ) -> RunBehavior | None:
     """Return the container's program, or None for an unknown command."""
+    default = default_run(container) if context.script is None else None
+    if default is not None:
+        return default
     invocation = invocation_of(container, context)
     if invocation is None:
         return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
@@ -107,6 +111,26 @@ def program_of(
     if program.message and _uses_referenced_variable(container, "\0".join(invocation.argv)):
         return replace(program, message="")
     return program
+
+
+def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
+    """Return what the default command of a known image does, if that is data; None for any other, or one that waits for input."""
+    image = behavior_of(container) if has_default_command(container) else None
+    if image is None or image.exit_code is None or (image.reads_input and has_open_input(container)):
+        return None
+    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+    lines = image.logs if image.exit_code and falls_back_to_log else ()
+    return RunBehavior(seconds=0, exit_code=image.exit_code, message="".join(f"{line}\n" for line in lines))
+
+
+def has_default_command(container: Mapping[str, Any]) -> bool:
+    """Return whether a container runs the command of its image."""
+    return not container.get("command") and not container.get("args")
+
+
+def has_open_input(container: Mapping[str, Any]) -> bool:
+    """Return whether the standard input of a container waits for a client; that of others is empty."""
+    return bool(container.get("stdin") or container.get("tty"))
 
 
 def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT) -> str:
@@ -159,6 +183,8 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         fails_unknown=context.fails_unknown,
         places=file_places(container),
+        has_open_input=has_open_input(container),
+        has_terminal=bool(container.get("tty")),
     )
 
 
@@ -177,9 +203,11 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a container's command, or else the command of a known image."""
     command, arguments = container.get("command") or (), container.get("args") or ()
     image = behavior_of(container) if not command else None
-    if image is not None:
-        return (*image.entrypoint, *(arguments or image.arguments))
-    return (*command, *arguments)
+    if image is None:
+        return (*command, *arguments)
+    if image.wraps_programs and arguments and arguments[0].rpartition("/")[2] in PROGRAMS:
+        return tuple(arguments)
+    return (*image.entrypoint, *(arguments or image.arguments))
 
 
 def is_server_image(container: Mapping[str, Any]) -> bool:
@@ -212,6 +240,9 @@ class Invocation(Struct, frozen=True, kw_only=True):
     fails_unknown: bool = False
     places: tuple[str, ...] | None = None
     """The beginnings of paths at which the image may have files."""
+    has_open_input: bool = False
+    """Whether a read of the standard input waits."""
+    has_terminal: bool = False
 
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
         """Return the files of the command with the contents of the volumes that it can write."""
@@ -277,6 +308,8 @@ def start_invocation(invocation: Invocation, files: FileSystem) -> tuple[Host, R
         now=lambda: _EPOCH,
         is_strict=not invocation.fails_unknown,
         programs=PROGRAMS,
+        has_open_input=invocation.has_open_input,
+        has_terminal=invocation.has_terminal,
     )
     command = expand_references(invocation.argv, values)
     if command[0] == "exit":
@@ -329,11 +362,14 @@ def _run_to_end(execution: Run, host: Host, log: bytearray) -> int | None:
         if isinstance(effect, Output):
             log += effect.data
             del log[:-MAX_LOG_MESSAGE]
-        if commands > MAX_COMMANDS or _is_endless(effect):
+        if commands > MAX_COMMANDS or is_endless(effect, host):
             return None
         host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
     return None
 
 
-def _is_endless(effect: Effect) -> bool:
+def is_endless(effect: Effect, host: Host) -> bool:
+    """Return whether a command goes on after an effect neither by itself nor in another way than before."""
+    if isinstance(effect, Input):
+        return host.has_open_input
     return isinstance(effect, RepeatedIteration) or (isinstance(effect, Sleep) and effect.seconds == inf)

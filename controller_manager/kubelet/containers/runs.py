@@ -29,7 +29,10 @@ from mockube.controller_manager.kubelet.containers.mounts import (
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
 from mockube.controller_manager.kubelet.containers.program import (
     command_of,
+    default_run,
     expand_references,
+    has_default_command,
+    has_open_input,
     name_unknown,
 )
 from mockube.controller_manager.kubelet.pod_script import PREFIX, Script, script_of
@@ -44,7 +47,7 @@ from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
 _NETWORK_PROGRAM: Final = re.compile(
-    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])"
+    rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
 """The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
@@ -151,6 +154,8 @@ def host_of(
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,
+        has_open_input=has_open_input(container),
+        has_terminal=bool(container.get("tty")),
     )
 
 
@@ -300,12 +305,19 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
 def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
     """Run the container's command; one that is not simulated succeeds with a line that says so.
 
-    A known image without a command is a server, which runs until it is stopped.
+    A known image without a command is a server, which runs until it is stopped, or ends at once.
     """
     image = behavior_of(container)
-    if image is not None and image.logs and not _main_argv(container, script_of(meta.annotations(pod))):
-        yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
-        yield Sleep(inf)
+    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    if image is not None and has_default_command(container) and not has_script:
+        default = default_run(container)
+        is_server = image.logs and not command_of(container)
+        if default is not None or is_server:
+            yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
+        if default is not None:
+            return default.exit_code
+        if is_server:
+            yield Sleep(inf)
     try:
         return (yield from main_command(pod, container, references, host))
     except (UnknownProgram, ShellSyntaxError, RecursionError) as error:

@@ -29,6 +29,7 @@ from mockube.controller_manager.kubelet.containers.program import (
     Invocation,
     MountPaths,
     RunBehavior,
+    command_of,
     invocation_of,
     program_of,
     unknown_program_of,
@@ -69,8 +70,7 @@ def unknown_program(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext
 ) -> str:
     """Return the program of a container's command that is not simulated; "" if there is none."""
-    has_command = container.get("command") or container.get("args")
-    if not has_command and script.command(container["name"]) is None:
+    if not command_of(container) and script.command(container["name"]) is None:
         return ""
     return unknown_program_of(container, _full_context(pod, container, script, context))
 

@@ -47,6 +47,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     run_containers,
     stop_containers,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.default_commands import default_command_events
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import PodState, kubelet_conditions
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
@@ -158,6 +159,7 @@ def _advance(
             effects += _pull_secret_warning(pod, context.objects)
         if context.details:
             effects += not_simulated_events(containers)
+            effects += default_command_events(containers)
     if context.details:
         effects += update.events
     has_ended = update.phase in (SUCCEEDED, FAILED)

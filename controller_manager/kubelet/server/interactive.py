@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from math import inf
 from typing import Any, Final
@@ -35,6 +36,7 @@ from mockube.controller_manager.kubelet.containers.program import (
     KILLED,
     MAX_LOG_MESSAGE,
     expand_references,
+    has_open_input,
     termination_message,
 )
 from mockube.controller_manager.kubelet.containers.runs import (
@@ -149,7 +151,8 @@ class InteractiveRun:
     ) -> None:
         self.container = container
         self.state = ProcessState(restarts=restarts)
-        self.stdin = InputStream()
+        self.stdin = InputStream() if has_open_input(container) else None
+        """The input, which is empty without `stdin`, and waits for ever with `tty` alone."""
         self.log = RunLog()
         self.task: asyncio.Task[None] | None = None
         self._clock = clock
@@ -166,7 +169,8 @@ class InteractiveRun:
         self.log.flush(now)
         end = Exit(code=code, at=now, reason=reason, message=message)
         self.state = replace(self.state, exit=end, is_ready=False)
-        self.stdin.discard()
+        if self.stdin is not None:
+            self.stdin.discard()
         self._output.end()
         self._on_output()
 
@@ -188,13 +192,15 @@ class InteractiveRun:
 
     async def attach(self, output: AttachedOutput, streams: Streams) -> bytes:
         """Send the output to a client, and receive its input."""
-        return await attach(output, streams, self._forward_input)
+        if self.stdin is None or not self.container.get("stdin"):
+            return await attach(output, streams, None)
+        return await attach(output, streams, partial(self._forward_input, self.stdin))
 
-    async def _forward_input(self, source: InputStream) -> None:
+    async def _forward_input(self, stdin: InputStream, source: InputStream) -> None:
         while data := await source.read(READ):
-            await self.stdin.feed(data)
+            await stdin.feed(data)
         if self.container.get("stdinOnce"):
-            await self.stdin.end()
+            await stdin.end()
 
 
 class InteractiveContainers:

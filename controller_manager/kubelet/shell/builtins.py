@@ -7,6 +7,7 @@ from typing import Final
 from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.command_lookup import BUILTINS as LOOKUP_BUILTINS
+from mockube.controller_manager.kubelet.shell.directories import BUILTINS as DIRECTORY_BUILTINS
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables
 from mockube.controller_manager.kubelet.shell.process import Run, UnknownProgram
@@ -15,6 +16,7 @@ from mockube.controller_manager.kubelet.shell.signals import caught_signals, con
 from mockube.controller_manager.kubelet.shell.state import (
     OPTION_LETTERS,
     OPTION_NAMES,
+    DiscardError,
     ExpansionError,
     FunctionReturn,
     LoopControl,
@@ -268,6 +270,8 @@ def _trap(shell: Shell, argv: Sequence[str]) -> Run:
         condition = condition_name(argument)
         if condition is None:
             raise BuiltinError(f"{argument}: bad trap", 1, is_mild=True)
+        if condition == "DEBUG" and action:
+            raise BuiltinError("DEBUG is not simulated", 2)
         if action is None:
             shell.traps.pop(condition, None)
         else:
@@ -278,47 +282,15 @@ def _trap(shell: Shell, argv: Sequence[str]) -> Run:
     return 0
 
 
-def _change_directory(shell: Shell, argv: Sequence[str]) -> Run:
-    arguments = [argument for argument in argv[1:] if argument not in ("-P", "-L", "--", "-e", "-@")]
-    name = arguments[0] if arguments else shell.parameter("HOME") or "/root"
-    prints = name == "-"
-    if prints:
-        name = shell.parameter("OLDPWD") or ""
-        if not name:
-            raise BuiltinError("OLDPWD not set", 1 if shell.is_bash else 2)
-    target, prints = _cd_target(shell, name, prints=prints)
-    files = shell.process.host.files
-    is_possible = files.exists(target) and files.entry(target).is_directory
-    if not is_possible and not (not files.exists(target) and files.may_exist(target)):
-        words = "Not a directory" if files.exists(target) else "No such file or directory"
-        message = f"{name}: {words}" if shell.is_bash else f"can't cd to {name}"
-        raise BuiltinError(message, 1 if shell.is_bash else 2, is_mild=True)
-    if "-P" in argv:
-        target = files.resolve(target)
-    shell.variables.set("OLDPWD", shell.process.directory)
-    shell.variables.set("PWD", target)
-    shell.process.directory = target
-    shell.variables.changes += 1
-    if prints:
-        yield from shell.write(1, f"{target}\n")
-    return 0
-
-
-def _cd_target(shell: Shell, name: str, *, prints: bool) -> tuple[str, bool]:
-    """Return the directory, which may be in a folder of CDPATH, and whether it is printed."""
-    files = shell.process.host.files
-    if not name.startswith(("/", "./", "../")) and name not in (".", ".."):
-        for folder in (shell.parameter("CDPATH") or "").split(":"):
-            path = shell.process.path(join(folder, name))
-            if folder and files.exists(path) and files.entry(path).is_directory:
-                return path, True
-    return shell.process.path(name), prints
-
-
 def _let(shell: Shell, argv: Sequence[str]) -> Run:
     value = 0
     for expression in argv[1:]:
-        value = evaluate(expression, ExpressionVariables(shell))
+        try:
+            value = evaluate(expression, ExpressionVariables(shell))
+        except DiscardError as error:
+            if "nounset" in shell.options:
+                raise
+            raise BuiltinError(str(error), 1) from error
     return int(not value)
     yield
 
@@ -349,6 +321,7 @@ def _alias(_: Shell, argv: Sequence[str]) -> Run:
 
 BUILTINS: Final[Mapping[str, Callable[[Shell, Sequence[str]], Run]]] = {
     **LOOKUP_BUILTINS,
+    **DIRECTORY_BUILTINS,
     ":": _colon,
     "exit": _exit,
     "return": _return,
@@ -361,7 +334,6 @@ BUILTINS: Final[Mapping[str, Callable[[Shell, Sequence[str]], Run]]] = {
     "set": _set,
     "shopt": _shopt,
     "trap": _trap,
-    "cd": _change_directory,
     "let": _let,
     "umask": _umask,
     "ulimit": _ulimit,

@@ -1,9 +1,9 @@
 """The execution of `if`, loops and `case`."""
 
 from collections.abc import Generator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.shell.patterns import matches
+from mockube.controller_manager.kubelet.shell.patterns import matches, parse_pattern
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
@@ -27,13 +27,24 @@ from mockube.controller_manager.kubelet.shell.syntax import (
 )
 from mockube.controller_manager.kubelet.shell.words import (
     evaluate_word,
-    expand_pattern,
     expand_text,
     expand_words,
+    pattern_pieces,
 )
 
 ITERATION_SECONDS: Final = 0.001
 """The duration of a loop's iteration in which no command sleeps."""
+_TIMED_ITERATIONS: Final = 1_000
+"""The number of iterations that read the time, which may end the loop, before it counts as one that nothing ends."""
+
+
+class _Moment(NamedTuple):
+    """The state at the beginning of an iteration."""
+
+    changes: int
+    time: float
+    is_alone: bool
+    time_reads: int
 
 
 class CompoundCommands(Shell):
@@ -56,6 +67,7 @@ class CompoundCommands(Shell):
 
     def execute_loop(self, command: Loop, *, tested: bool) -> Run:
         code, continues = 0, True
+        timed = 0
         self.loops += 1
         try:
             while continues:
@@ -65,23 +77,27 @@ class CompoundCommands(Shell):
                     break
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
-                    yield from self._pass_time(before)
+                    timed += self.process.host.time_reads != before.time_reads
+                    yield from self._pass_time(before, timed)
         finally:
             self.loops -= 1
         return code
 
-    def _moment(self) -> tuple[int, float, bool]:
+    def _moment(self) -> _Moment:
         processes = self.process.processes
-        return self.changes, processes.time, processes.is_alone()
+        return _Moment(self.changes, processes.time, processes.is_alone(), self.process.host.time_reads)
 
-    def _pass_time(self, before: tuple[int, float, bool]) -> Steps:
-        """Let time pass in an iteration without sleep; skip iterations if nothing changed since the beginning of this one."""
-        changes, begin, was_alone = before
+    def _pass_time(self, before: _Moment, timed: int) -> Steps:
+        """Let time pass in an iteration without sleep; skip iterations if nothing changed since the beginning of this one.
+
+        `timed` is the number of iterations that have read the time: one of the next may end the loop therefore.
+        """
         processes = self.process.processes
-        if processes.time == begin:
+        if processes.time == before.time:
             yield Sleep(ITERATION_SECONDS)
-        duration = processes.time - begin
-        if was_alone and changes == self.changes and duration > 0:
+        duration = processes.time - before.time
+        depends_on_time = 0 < timed <= _TIMED_ITERATIONS
+        if before.is_alone and before.changes == self.changes and duration > 0 and not depends_on_time:
             iterations = yield RepeatedIteration(duration)
             if iterations:
                 self.process.host.elapsed += duration * int(iterations)
@@ -108,7 +124,7 @@ class CompoundCommands(Shell):
 
     def execute_arithmetic_for(self, command: ArithmeticFor, *, tested: bool) -> Run:
         yield from evaluate_word(self, command.start)
-        code, continues = 0, True
+        code, continues, timed = 0, True, 0
         self.loops += 1
         try:
             while continues:
@@ -119,7 +135,8 @@ class CompoundCommands(Shell):
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
                     yield from evaluate_word(self, command.step)
-                    yield from self._pass_time(before)
+                    timed += self.process.host.time_reads != before.time_reads
+                    yield from self._pass_time(before, timed)
         finally:
             self.loops -= 1
         return code
@@ -127,11 +144,16 @@ class CompoundCommands(Shell):
     def execute_case(self, command: Case, *, tested: bool) -> Run:
         self.line = command.line
         value = yield from expand_text(self, command.word)
+        ignores_case = "nocasematch" in self.features
+        value = value.lower() if ignores_case else value
         code, falls_through = 0, False
         for branch in command.branches:
             if not falls_through:
                 for word in branch.patterns:
-                    pattern = yield from expand_pattern(self, word)
+                    pieces = yield from pattern_pieces(self, word)
+                    if ignores_case:
+                        pieces = [(text.lower(), quoted) for text, quoted in pieces]
+                    pattern = parse_pattern(pieces)
                     if (yield from matches(value, pattern)):
                         break
                 else:

@@ -13,7 +13,7 @@ from mockube.controller_manager.kubelet.shell.regular_expressions import (
     BadRegularExpression,
     extended_expression,
 )
-from mockube.controller_manager.kubelet.shell.state import OPTION_NAMES, Shell
+from mockube.controller_manager.kubelet.shell.state import OPTION_NAMES, DiscardError, Shell
 from mockube.controller_manager.kubelet.shell.syntax import (
     ConditionTree,
     Conjunction,
@@ -67,7 +67,11 @@ def _binary(shell: Shell, operator: str, left_word: Word, right_word: Word) -> E
     right = yield from expand_text(shell, right_word)
     if operator in ("-eq", "-ne", "-lt", "-le", "-gt", "-ge"):
         variables = ExpressionVariables(shell)
-        left, right = str(evaluate(left, variables)), str(evaluate(right, variables))
+        try:
+            left, right = str(evaluate(left, variables)), str(evaluate(right, variables))
+        except DiscardError as error:
+            yield from shell.report(f"[[: {error}")
+            return False
     return conditions.binary(shell.process, left, operator, right)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.controller_manager.kubelet.shell.devices import descriptor_number, is_device
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError
 from mockube.controller_manager.kubelet.shell.process import Process, Run
 
@@ -167,7 +168,9 @@ def binary(process: Process, left: str, operator: str, right: str) -> bool:
         return first is not None and files.resolve(process.path(left)) == files.resolve(process.path(right))
     if operator == "-ot":
         first, second = second, first
-    return first is not None and (second is None or first.modified > second.modified)
+    if first is None or second is None:  # Only bash has a file that does not exist for an older one.
+        return process.is_bash and first is not None
+    return first.modified > second.modified
 
 
 def _number(text: str) -> int:
@@ -190,6 +193,8 @@ def is_file(process: Process, operator: str, path: str) -> bool:
     files, absolute_path = process.host.files, process.path(path)
     if not path:
         return False
+    if is_device(absolute_path) or descriptor_number(absolute_path) is not None:
+        return operator in _OF_DEVICE
     try:
         if operator in ("-L", "-h"):
             return files.has(absolute_path) and bool(files.link_entry(absolute_path).target)
@@ -214,6 +219,7 @@ def _has_access(process: Process, entry: FileEntry, bit: int) -> bool:
 
 _OF_UNKNOWN: Final = frozenset({"-e", "-f", "-d", "-r", "-w", "-x", "-s"})
 """The tests that hold for a file that may be in the image."""
+_OF_DEVICE: Final = frozenset({"-c", "-e", "-r", "-w"})
 _TESTS: Final[Mapping[str, Callable[[Process, FileEntry], bool]]] = {
     "-e": lambda _process, _entry: True,
     "-f": lambda _, entry: not entry.is_directory,

@@ -1,6 +1,6 @@
-"""The devices of a container from which programs read: zeros, and random bytes.
+"""The devices of a container: the open descriptors of a process, the null device, zeros, and random bytes.
 
-They end after a mebibyte, because programs read their whole input. The random bytes are the same in each run of a command, whose results
+The last two end after a mebibyte, because programs read their whole input. The random bytes are the same in each run of a command, whose results
 are computed in advance, and differ from one use to the next.
 """
 
@@ -12,6 +12,23 @@ from mockube.controller_manager.kubelet.shell.process import Host
 DEVICE_BYTES: Final = 1 << 20
 RANDOM: Final = ("/dev/random", "/dev/urandom")
 DEVICES: Final = ("/dev/zero", *RANDOM)
+NULL: Final = "/dev/null"
+_STREAMS: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, "/dev/tty": 2}
+_DESCRIPTOR_FOLDERS: Final = ("/dev/fd/", "/proc/self/fd/")
+_MAX_DIGITS: Final = 9
+
+
+def descriptor_number(path: str) -> int | None:
+    """Return the number of the open descriptor that a path such as /dev/stdin or /dev/fd/3 names; None for another path."""
+    for folder in _DESCRIPTOR_FOLDERS:
+        name = path.removeprefix(folder)
+        if name != path and name.isascii() and name.isdecimal():
+            return int(name[:_MAX_DIGITS])
+    return _STREAMS.get(path)
+
+
+def is_device(path: str) -> bool:
+    return path == NULL or path in DEVICES
 
 
 def read_device(host: Host, path: str) -> bytes | None:

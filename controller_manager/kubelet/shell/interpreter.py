@@ -4,6 +4,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from mockube.controller_manager.kubelet.shell import parser, simple_commands
+from mockube.controller_manager.kubelet.shell.command_traits import (
+    is_checked,
+    part_name,
+    reader_of_file,
+)
 from mockube.controller_manager.kubelet.shell.compound_commands import CompoundCommands
 from mockube.controller_manager.kubelet.shell.conditional import evaluate_condition
 from mockube.controller_manager.kubelet.shell.conditions import BadCondition
@@ -27,6 +32,7 @@ from mockube.controller_manager.kubelet.shell.state import (
     ExpansionError,
     FunctionReturn,
     LoopControl,
+    OutputPipe,
     ShellExit,
 )
 from mockube.controller_manager.kubelet.shell.streams import (
@@ -59,6 +65,9 @@ from mockube.controller_manager.kubelet.shell.words import (
 
 MAX_CALLS: Final = 40
 """The maximum depth of function calls and subshells."""
+_FIRST_PIPE: Final = 63
+"""The greatest descriptor of a `>(script)`."""
+_DRAIN_SECONDS: Final = 1.0
 _SCRIPT_PER_COMMAND: Final = 512
 """The length of a script that is parsed in the time of a command."""
 
@@ -75,7 +84,7 @@ class Interpreter(CompoundCommands):
         yield from run_pending_traps(self)
         code = yield from self._runners[type(command)](self, command, tested=tested)
         self.status = code
-        if code and not tested and _is_checked(command):
+        if code and not tested and is_checked(command):
             if "ERR" in self.traps:
                 yield from self.run_error_trap()
             if "errexit" in self.options:
@@ -84,27 +93,56 @@ class Interpreter(CompoundCommands):
 
     def run_error_trap(self) -> Steps:
         """Execute the trap for failures, which does not apply to itself."""
-        action, status = self.traps.pop("ERR"), self.status
-        yield from self.run_text(action)
+        action, status, line = self.traps.pop("ERR"), self.status, self.line
+        yield from self.run_text(action, line=line)
         self.traps.setdefault("ERR", action)
-        self.status = status
+        self.status, self.line = status, line
 
-    def run_text(self, text: str, *, tested: bool = False) -> Run:
+    def run_text(self, text: str, *, tested: bool = False, line: int = 1) -> Run:
         yield from count_work(len(text), _SCRIPT_PER_COMMAND)
         code = 0
-        for command in parser.parse_commands(text, is_bash=self.is_bash):
+        for command in parser.parse_commands(text, is_bash=self.is_bash, line=line):
             code = yield from self.run(command, tested=tested)
         return code
 
-    def capture(self, script: Command) -> Generator[Effect, bytes | None, str]:
+    def capture(self, script: Command, *, keeps_end: bool = False) -> Generator[Effect, bytes | None, str]:
+        script = reader_of_file(script) if self.is_bash else script
         output = CaptureStream(MAX_VALUE, ExpansionError("the value is too long"))
         subshell = self.subshell({**self.descriptors, 1: output})
         if self.is_bash and "inherit_errexit" not in self.features:
             subshell.options.discard("errexit")
-        self.captured_status = yield from subshell.run_to_end(script)
+        tested = self.is_bash and self.is_tested
+        self.captured_status = yield from subshell.run_to_end(script, tested=tested)
         if self.is_bash:
             self.status = self.captured_status
-        return output.data.decode("utf-8", "surrogateescape").replace("\0", "").rstrip("\n")
+        text = output.data.decode("utf-8", "surrogateescape")
+        return text if keeps_end else text.replace("\0", "").rstrip("\n")
+
+    def open_output_pipe(self, script: Command) -> str:
+        processes = self.process.processes
+        pipe = ShellPipe(self.process.host, processes)
+        descriptors = {**self.descriptors, 0: pipe.reader}
+        shell = self.subshell(descriptors)
+        shell.owns_process = True
+        try:
+            child = processes.start([part_name(script)], shell.run_to_end(script), descriptors)
+        except TooManyProcesses:
+            raise ExpansionError("Cannot fork") from None
+        number = _FIRST_PIPE
+        while number in self.descriptors:
+            number -= 1
+        self.descriptors[number] = pipe.writer
+        running = [pipe for pipe in self.output_pipes if pipe.child.code is None]
+        self.output_pipes = [*running, OutputPipe(self.pipes_opened, number, child)]
+        self.pipes_opened += 1
+        return f"/dev/fd/{number}"
+
+    def _wait_for_output_pipes(self) -> Steps:
+        """Let the processes of `>(script)` read what this shell has written, which a real one does not wait for."""
+        children = [pipe.child for pipe in self.output_pipes]
+        if children:
+            self.descriptors.clear()
+            yield WaitUntil(lambda: all(child.code is not None for child in children), _DRAIN_SECONDS)
 
     def invoke(self, argv: Sequence[str], values: Mapping[str, str], *, finds_functions: bool = True) -> Run:
         return (yield from simple_commands.invoke(self, argv, values, finds_functions=finds_functions))
@@ -121,10 +159,11 @@ class Interpreter(CompoundCommands):
         shell.variables = self.variables.copy()
         shell.options, shell.features = set(self.options), set(self.features)
         shell.functions = dict(self.functions)
-        shell.traps = {name: action for name, action in self.traps.items() if not action}
+        inherited = "ERR" if "errtrace" in self.options else ""
+        shell.traps = {name: action for name, action in self.traps.items() if not action or name == inherited}
         shell.status, shell.line, shell.calls = self.status, self.line, list(self.calls)
         shell.loops, shell.last_job, shell.started = self.loops, self.last_job, self.started
-        shell.letters = self.letters
+        shell.letters, shell.directories = self.letters, list(self.directories)
         shell.descriptors = dict(self.descriptors) if descriptors is None else descriptors
         shell.owns_process = False
         shell.depth = self.depth + 1
@@ -137,11 +176,13 @@ class Interpreter(CompoundCommands):
         with self.process.processes.hold(self.descriptors):
             try:
                 code = yield from self._run_all(command, tested=tested)
-                return (yield from exit_trap(self, code))
+                code = yield from exit_trap(self, code)
             except ShellExit as stop:
-                return stop.code
+                code = stop.code
             except BrokenPipe:
-                return SIGPIPE_CODE
+                code = SIGPIPE_CODE
+            yield from self._wait_for_output_pipes()
+            return code
 
     def _run_all(self, command: Command | str, *, tested: bool) -> Run:
         try:
@@ -263,9 +304,10 @@ class Interpreter(CompoundCommands):
         return 0
 
     def _group(self, command: CommandGroup, *, tested: bool) -> Run:
+        self.line = command.line
+        pipes = self.pipes_opened
         if not command.redirects:
             return (yield from self._group_body(command, self.descriptors, tested=tested))
-        self.line = command.line
         resolved = yield from simple_commands.resolve_redirects(self, command.redirects)
         try:
             descriptors = yield from simple_commands.apply_redirects(self, resolved)
@@ -277,12 +319,12 @@ class Interpreter(CompoundCommands):
                 raise
             yield from self.report(str(error))
             return 2
-        with self.with_descriptors(descriptors):
-            return (
-                yield from simple_commands.report_errors(
-                    self, self._group_body(command, descriptors, tested=tested)
-                )
-            )
+        try:
+            with self.with_descriptors(descriptors):
+                body = self._group_body(command, descriptors, tested=tested)
+                return (yield from simple_commands.report_errors(self, body))
+        finally:
+            self.close_output_pipes(pipes)
 
     def _group_body(
         self, command: CommandGroup, descriptors: dict[int, DescriptorStream], *, tested: bool
@@ -310,7 +352,13 @@ class Interpreter(CompoundCommands):
     def _arithmetic(self, command: ArithmeticCommand, **_: bool) -> Run:
         self.line = command.line
         yield CommandStart()
-        return int(not (yield from evaluate_word(self, command.expression)))
+        try:
+            return int(not (yield from evaluate_word(self, command.expression)))
+        except DiscardError as error:
+            if "nounset" in self.options:  # It may be a variable that is not set, which ends the shell.
+                raise
+            yield from self.report(f"((: {error}")
+            return 1
 
     def _simple(self, command: SimpleCommand, *, tested: bool) -> Run:
         return (yield from simple_commands.run(self, command, tested=tested))
@@ -330,25 +378,3 @@ class Interpreter(CompoundCommands):
         Conditional: _conditional,
         ArithmeticCommand: _arithmetic,
     }
-
-
-def _is_checked(command: Command) -> bool:
-    """Return whether a failure of a command ends the shell under `set -e`; the parts of others are checked themselves."""
-    match command:
-        case SimpleCommand() | Conditional() | ArithmeticCommand():
-            return True
-        case Pipeline(negated=negated):
-            return not negated
-        case CommandGroup(subshell=subshell):
-            return subshell
-        case _:
-            return False
-
-
-def part_name(command: Command) -> str:
-    """Return a short text for a command in lists of processes."""
-    match command:
-        case SimpleCommand(words=[first, *_]) if isinstance(first, tuple):
-            return "".join(getattr(part, "text", "$") for part in first)
-        case _:
-            return "sh"

@@ -27,10 +27,12 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.kubelet.shell.scheduling import ProcessScheduler
 from mockube.controller_manager.kubelet.shell.state import OPTION_LETTERS, ShellExit
 from mockube.controller_manager.kubelet.shell.streams import container_descriptors, deliver, read_line
+from mockube.controller_manager.kubelet.shell.variables import ShellVariable
 
 _SCRIPT_PER_COMMAND: Final = 512
 _FIRST: Final = 1
 _BASH: Final = frozenset({"bash", "zsh"})
+_BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
@@ -145,6 +147,9 @@ def _run_shell(process: Process) -> Run:
             return NOT_FOUND if process.name in _BASH else 2
     shell = Interpreter(process, [name, *rest], is_bash=process.name in _BASH)
     shell.letters = options.letters
+    if shell.is_bash:
+        process.is_bash = True
+        shell.variables.put("BASH_VERSINFO", ShellVariable(elements=dict(enumerate(_BASH_VERSION))))
     shell.variables.set("PWD", process.directory)
     try:
         for option in sorted(options.enabled - {""}):

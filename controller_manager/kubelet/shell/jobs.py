@@ -87,6 +87,17 @@ def _foreground(shell: Shell, argv: Sequence[str]) -> Run:
     return 0
 
 
+def _kill(shell: Shell, argv: Sequence[str]) -> Run:
+    """Send a signal to processes, or to jobs by their numbers."""
+    arguments = [argv[0]]
+    for argument in argv[1:]:
+        job = find_job(shell, argument) if argument.startswith("%") else None
+        if argument.startswith("%") and job is None:
+            raise BuiltinError(f"{argument}: no such job", 1 if shell.is_bash else 2)
+        arguments.append(argument if job is None else str(job.pid))
+    return (yield from shell.run_program(arguments))
+
+
 def _disown(shell: Shell, _: Sequence[str]) -> Run:
     shell.jobs.clear()
     return 0
@@ -98,5 +109,6 @@ BUILTINS: Final[Mapping[str, Callable[[Shell, Sequence[str]], Run]]] = {
     "jobs": _jobs,
     "fg": _foreground,
     "bg": _foreground,
+    "kill": _kill,
     "disown": _disown,
 }

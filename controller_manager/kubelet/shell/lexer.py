@@ -35,9 +35,15 @@ _ANSI_ESCAPES: Final = {
 
 class Lexer(Scanner):
     def __init__(
-        self, text: str, depth: int, parse_list: "Callable[[Lexer], Command]", *, is_bash: bool = False
+        self,
+        text: str,
+        depth: int,
+        parse_list: "Callable[[Lexer], Command]",
+        *,
+        is_bash: bool = False,
+        line: int = 1,
     ) -> None:
-        super().__init__(text, depth)
+        super().__init__(text, depth, line)
         self.is_bash = is_bash
         self._parse_list = parse_list
 
@@ -174,10 +180,9 @@ class Lexer(Scanner):
         return script
 
     def _process_substitution(self) -> Part:
-        if self.peek() == ">":
-            raise ShellSyntaxError(">(...) is not simulated")
+        is_output = self.peek() == ">"
         self.position += 2
-        return ProcessSubstitution(self._nested_list())
+        return ProcessSubstitution(self._nested_list(), is_output=is_output)
 
     def _parse_backquotes(self, *, quoted: bool) -> Command:
         content: list[str] = []

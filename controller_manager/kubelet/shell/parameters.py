@@ -258,7 +258,7 @@ class _Expansion:
 
 def _substring(value: str, first: int, count: int | None) -> str:
     start = first if first >= 0 else first + len(value)
-    if start < 0:
+    if not 0 <= start <= len(value) or (start == len(value) and not value):
         return ""
     if count is None:
         return value[start:]

@@ -43,11 +43,11 @@ def parse(text: str) -> Command:
     return items[0][1] if len(items) == 1 else CommandList(items)
 
 
-def parse_commands(text: str, *, is_bash: bool = False) -> Iterator[Command]:
+def parse_commands(text: str, *, is_bash: bool = False, line: int = 1) -> Iterator[Command]:
     """Yield each command of a script, up to the end of a line, before the rest is parsed, as a shell does."""
     if len(text) > MAX_SCRIPT:
         raise ShellSyntaxError("the script is too long")
-    lexer = Lexer(text, 0, _list, is_bash=is_bash)
+    lexer = Lexer(text, 0, _list, is_bash=is_bash, line=line)
     try:
         while not lexer.is_at_end():
             yield _line(lexer)
@@ -304,8 +304,8 @@ def _function_keyword(lexer: Lexer) -> Command:
     return FunctionDefinition(name, _command(lexer))
 
 
-def _select(_: Lexer) -> Command:
-    raise ShellSyntaxError("select is not simulated")
+def _not_simulated(_: Lexer, name: str) -> Command:
+    raise ShellSyntaxError(f"{name} is not simulated")
 
 
 def _simple_or_function(lexer: Lexer) -> Command:
@@ -328,5 +328,5 @@ _COMPOUNDS: Final[Mapping[str, Callable[[Lexer], Command]]] = {
     "{": _braces,
     "[[": parse_conditional,
     "function": _function_keyword,
-    "select": _select,
+    **{name: partial(_not_simulated, name=name) for name in ("select", "coproc")},
 }

@@ -119,15 +119,20 @@ class Host(Struct, kw_only=True):
     user: int = 0
     group: int = 0
     has_terminal: bool = False
+    has_open_input: bool = False
+    """Whether a read of the standard input waits for a client."""
     elapsed: float = 0.0
     """The seconds that commands have slept, if sleeping takes no real time."""
     on_unknown: Callable[[str], None] = lambda _: None
     """Called with the name of an unknown program that fails."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
+    time_reads: int = 0
+    """The number of times that commands have read the time."""
 
-    def now_running(self) -> datetime:
-        """Return the present time for commands, including the simulated sleeps."""
+    def now_running(self, *, is_shown: bool = False) -> datetime:
+        """Return the present time for commands, including the simulated sleeps; nothing depends on a time that is only shown."""
+        self.time_reads += not is_shown
         return self.now() + timedelta(seconds=self.elapsed)
 
 
@@ -205,6 +210,8 @@ class Process(Struct, kw_only=True):
     processes: ProcessTable
     pid: int = 0
     """The process id of a shell; 0 for a program without a process of its own."""
+    is_bash: bool = False
+    """Whether the process is bash, or a program that is a builtin of it."""
 
     @property
     def name(self) -> str:
@@ -246,6 +253,7 @@ class Process(Struct, kw_only=True):
         """Return the same process with another command line."""
         process = self.child(argv)
         process.pid = self.pid if pid is None else pid
+        process.is_bash = self.is_bash
         return process
 
 

@@ -7,7 +7,14 @@ from typing import Final
 from mockube.controller_manager.kubelet.shell.assignments import assign_word
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.builtins import number_argument
-from mockube.controller_manager.kubelet.shell.process import DescriptorStream, Effect, Run, count_work
+from mockube.controller_manager.kubelet.shell.options import parse_options
+from mockube.controller_manager.kubelet.shell.process import (
+    DescriptorStream,
+    Effect,
+    ProgramUsageError,
+    Run,
+    count_work,
+)
 from mockube.controller_manager.kubelet.shell.programs.printf import Formatter, unescape
 from mockube.controller_manager.kubelet.shell.separators import BLANK, OTHER, mark_separators
 from mockube.controller_manager.kubelet.shell.state import MAX_VALUE, ExpansionError, Shell
@@ -132,25 +139,25 @@ def split_line(line: str, separators: str, count: int, *, raw: bool) -> list[str
 
 
 def _map_file(shell: Shell, argv: Sequence[str]) -> Run:
-    strips, name = False, "MAPFILE"
-    arguments = list(argv[1:])
-    while arguments:
-        argument = arguments.pop(0)
-        if argument == "-t":
-            strips = True
-        elif argument.startswith("-"):
-            raise BuiltinError(f"{argument} is not simulated")
-        else:
-            name = argument
-    stream = shell.descriptors.get(0)
+    try:
+        options = parse_options(argv[1:], "td:n:s:u:")
+        limit, skipped, number = (int(options.get(letter, "0")) for letter in "nsu")
+    except (ProgramUsageError, ValueError) as error:
+        raise BuiltinError(str(error), 2) from None
+    name = (options.arguments or ["MAPFILE"])[0]
+    delimiter = options.get("d", "\n")[:1] or "\0"
+    stream = shell.descriptors.get(number)
     lines: dict[int | str, str] = {}
-    while stream is not None:
-        line = yield from read_line(stream, MAX_VALUE)
+    while stream is not None and (not limit or len(lines) < limit):
+        line = yield from read_line(stream, MAX_VALUE, delimiter.encode("utf-8", "surrogateescape"))
         if not line:
             break
+        if skipped > 0:
+            skipped -= 1
+            continue
         yield from count_work(len(lines) % 100 == 99, 1)
         text = line.decode("utf-8", "surrogateescape")
-        lines[len(lines)] = text.removesuffix("\n") if strips else text
+        lines[len(lines)] = text.removesuffix(delimiter) if "t" in options else text.replace("\0", "")
         if len(lines) > _MAX_LINES:
             raise ExpansionError("the input has too many lines")
     shell.variables.put(name, ShellVariable(elements=lines))
@@ -225,7 +232,7 @@ def _printf(shell: Shell, argv: Sequence[str]) -> Run:
     """Assign the output of `printf -v NAME`; otherwise execute the program."""
     if argv[1:2] != ["-v"] or len(argv) < 4:
         return (yield from shell.run_program(argv))
-    formatter = Formatter(unescape(argv[3]), argv[4:])
+    formatter = Formatter(unescape(argv[3]), argv[4:], shell.process)
     assign_word(shell, f"{argv[2]}={formatter.texts()}")
     for error in formatter.errors:
         yield from shell.report(f"printf: {error}")

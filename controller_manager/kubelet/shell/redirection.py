@@ -1,10 +1,11 @@
 """Redirections: the descriptors that a command gets."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.shell.devices import read_device
+from mockube.controller_manager.kubelet.shell.devices import NULL, descriptor_number, read_device
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import DescriptorStream, Process
 from mockube.controller_manager.kubelet.shell.streams import (
@@ -16,8 +17,6 @@ from mockube.controller_manager.kubelet.shell.streams import (
     TextStream,
 )
 
-_DEVICES: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, "/dev/tty": 2}
-_DESCRIPTOR_FOLDERS: Final = ("/dev/fd/", "/proc/self/fd/")
 _OUTPUTS_OF_FIRST: Final = {"/proc/1/fd/1": 1, "/proc/1/fd/2": 2}
 """The output of the container's first process, to which scripts write the container's log."""
 
@@ -80,6 +79,9 @@ def _open(
         raise RedirectionError(f"cannot {verb} {target}: No such device or address") from None
     except FileError as error:
         words = str(error)
+        if process.is_bash:
+            words = words.replace("File exists", "cannot overwrite existing file")
+            raise RedirectionError(f"{target}: {words}") from error
         if verb == "open" and words == "No such file or directory":
             words = "No such file"
         elif verb == "create" and words == "No such file or directory":
@@ -89,11 +91,11 @@ def _open(
 
 def open_path(
     process: Process,
-    descriptors: dict[int, DescriptorStream],
+    descriptors: Mapping[int, DescriptorStream],
     operator: str,
     path: str,
     *,
-    keeps_files: bool,
+    keeps_files: bool = False,
 ) -> DescriptorStream:
     """Open a file or device."""
     special = _special(process, descriptors, path)
@@ -118,22 +120,23 @@ def open_path(
     return FileStream(host, path, reads=operator == "<>", writes=True, appends=appends)
 
 
+def open_output(process: Process, name: str, *, appends: bool = False) -> DescriptorStream:
+    """Open a file, device or descriptor to which a program writes; raise `FileError`."""
+    return open_path(process, process.descriptors, ">>" if appends else ">", process.path(name))
+
+
 def _special(
-    process: Process, descriptors: dict[int, DescriptorStream], path: str
+    process: Process, descriptors: Mapping[int, DescriptorStream], path: str
 ) -> DescriptorStream | None:
     if not path.startswith(("/dev/", "/proc/")):
         return None
-    if path == "/dev/null":
+    if path == NULL:
         return NullStream()
     if (data := read_device(process.host, path)) is not None:
         return DeviceStream(process.host, data)
     if path in _OUTPUTS_OF_FIRST:
         return ContainerStream(process.host, _OUTPUTS_OF_FIRST[path])
-    number = _DEVICES.get(path)
-    for folder in _DESCRIPTOR_FOLDERS:
-        name = path.removeprefix(folder)
-        if name != path and name.isdecimal():
-            number = int(name[:9])
+    number = descriptor_number(path)
     if number is None:
         return None
     stream = descriptors.get(number)

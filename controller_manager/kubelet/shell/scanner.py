@@ -19,7 +19,7 @@ BREAKS: Final = frozenset(" \t\n;&|()<>")
 
 
 class Scanner:
-    def __init__(self, text: str, depth: int) -> None:
+    def __init__(self, text: str, depth: int, line: int = 1) -> None:
         self.text = text
         self.depth = depth
         self.position = 0
@@ -27,7 +27,7 @@ class Scanner:
         self._line_start = 0
         self.has_open_document = False
         """Whether the text ends within a here-document."""
-        self._line = 1
+        self._line = line
 
     @property
     def line(self) -> int:
@@ -136,7 +136,8 @@ class Scanner:
                 self.position = min(end + 1, len(self.text))
             if line == document.delimiter:
                 break
-            lines.append(f"{line}\n")
+            ends = self.text.endswith("\n") or self.position < len(self.text)
+            lines.append(f"{line}\n" if ends else line)
         else:
             self.has_open_document = True
         text = "".join(lines)

@@ -100,6 +100,10 @@ class ProcessScheduler:
         if len(alive) >= MAX_PROCESSES:
             raise TooManyProcesses
         process = SimulatedProcess(self._next_pid, name, execution, descriptors, self.time)
+        if self.current is not None:  # A child inherits what its parent ignores.
+            process.caught_signals = {
+                number: action for number, action in self.current.caught_signals.items() if not action
+            }
         self._next_pid += 1
         self._processes.append(process)
         return process

@@ -52,6 +52,26 @@ def run_pending_traps(shell: Shell) -> Steps:
             shell.status = status
 
 
+def run_with_traps_of_function(shell: Shell, execution: Run) -> Run:
+    """Execute a function, and then the trap for RETURN that it has set.
+
+    It inherits the traps for RETURN and ERR only with functrace and errtrace.
+    """
+    hidden = {
+        name: shell.traps.pop(name)
+        for name, option in (("RETURN", "functrace"), ("ERR", "errtrace"))
+        if option not in shell.options and name in shell.traps
+    }
+    try:
+        code = yield from execution
+        if action := shell.traps.get("RETURN"):
+            yield from shell.run_text(action)
+        return code
+    finally:
+        for name, action in hidden.items():
+            shell.traps.setdefault(name, action)
+
+
 def exit_trap(shell: Shell, code: int) -> Run:
     """Execute the trap for the end of a shell; return the shell's exit code."""
     action = shell.traps.pop("EXIT", "")

@@ -9,6 +9,10 @@ from mockube.controller_manager.kubelet.shell.assignments import assign, declare
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, find_program, note_unknown
+from mockube.controller_manager.kubelet.shell.network_programs.bash_connections import (
+    is_connection,
+    open_connection,
+)
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     DescriptorStream,
@@ -18,6 +22,7 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.quoting import quote_if_needed
 from mockube.controller_manager.kubelet.shell.redirection import ResolvedRedirect, redirect
+from mockube.controller_manager.kubelet.shell.signals import run_with_traps_of_function
 from mockube.controller_manager.kubelet.shell.state import (
     ExpansionError,
     FunctionReturn,
@@ -59,6 +64,8 @@ SPECIAL_BUILTINS: Final = frozenset(
 """The builtins whose failure ends a POSIX shell, and before which assignments persist."""
 PROGRAM_BUILTINS: Final = frozenset(["echo", "printf", "test", "[", "true", "false", "pwd", "kill"])
 """The programs that are builtins too."""
+_FIRST_FREE: Final = 10
+"""The least descriptor that a shell chooses itself."""
 Builtin = Callable[[Shell, Sequence[str]], Run]
 BUILTINS: Final[Mapping[str, Builtin]] = {
     **builtins.BUILTINS,
@@ -69,9 +76,18 @@ BUILTINS: Final[Mapping[str, Builtin]] = {
 
 
 def run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
+    pipes = shell.pipes_opened
+    try:
+        return (yield from _run(shell, command, tested=tested))
+    finally:
+        shell.close_output_pipes(pipes)
+
+
+def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
     shell.line = command.line
     yield CommandStart()
     shell.captured_status = None
+    shell.is_tested = tested
     argv = yield from _expand_arguments(shell, command)
     resolved = yield from resolve_redirects(shell, command.redirects) if command.redirects else _none()
     is_special = bool(argv) and argv[0] in SPECIAL_BUILTINS and argv[0] not in shell.functions
@@ -187,8 +203,23 @@ def resolve_redirects(
             resolved.append(each)
             continue
         target = yield from expand_text(shell, each.target)
-        resolved.append(ResolvedRedirect(each.descriptor, each.operator, target))
+        descriptor = _variable_descriptor(shell, each, target) if each.variable else each.descriptor
+        resolved.append(ResolvedRedirect(descriptor, each.operator, target))
     return resolved
+
+
+def _variable_descriptor(shell: Shell, each: Redirect, target: str) -> int:
+    """Return the descriptor of `{name}>file`: a free one, whose number the variable gets, or the one to be closed."""
+    if target == "-":
+        value = shell.parameter(each.variable) or ""
+        if not (value.isascii() and value.isdecimal()):
+            raise ExpansionError(f"{each.variable}: ambiguous redirect")
+        return int(value[:9])
+    number = _FIRST_FREE
+    while number in shell.descriptors:
+        number += 1
+    shell.assign(each.variable, str(number))
+    return number
 
 
 def apply_redirects(
@@ -205,6 +236,9 @@ def apply_redirects(
                 text = (yield from expand_text(shell, each.target)) + "\n"
             resolved = ResolvedRedirect(each.descriptor, "<<", text)
         assert isinstance(resolved, ResolvedRedirect)
+        if shell.is_bash and is_connection(resolved.target):
+            descriptors[resolved.descriptor] = yield from open_connection(shell.process, resolved.target)
+            continue
         redirect(shell.process, descriptors, resolved, keeps_files="noclobber" in shell.options)
     return descriptors
 
@@ -274,18 +308,24 @@ def call(shell: Shell, name: str, argv: Sequence[str]) -> Run:
     shell.calls.append(name)
     shell.variables.enter_scope()
     try:
-        return (yield from shell.run(shell.functions[name], tested=shell.is_tested))
-    except FunctionReturn as stop:
-        return stop.code
+        return (yield from run_with_traps_of_function(shell, _function_body(shell, name)))
     finally:
         shell.variables.leave_scope()
         shell.calls.pop()
         shell.arguments, shell.loops = before, loops
 
 
+def _function_body(shell: Shell, name: str) -> Run:
+    try:
+        return (yield from shell.run(shell.functions[name], tested=shell.is_tested))
+    except FunctionReturn as stop:
+        return stop.code
+
+
 def run_program(shell: Shell, argv: Sequence[str], values: Mapping[str, str]) -> Run:
     environment = {**shell.variables.environment(), **values}
     process = shell.process.child(argv, environment, shell.descriptors)
+    process.is_bash = shell.is_bash and argv[0] in PROGRAM_BUILTINS
     try:
         program = find_program(process)
     except CommandNotFound as error:

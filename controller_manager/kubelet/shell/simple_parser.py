@@ -14,7 +14,7 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     Word,
 )
 
-_REDIRECT: Final = re.compile(r"([0-9]*)(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|>|<)")
+_REDIRECT: Final = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|>|<)")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
 _DECLARATIONS: Final = frozenset(["declare", "typeset", "local", "export", "readonly"])
 
@@ -106,8 +106,13 @@ def _redirect(lexer: Lexer) -> Redirect | None:
     match = _REDIRECT.match(lexer.text, lexer.position)
     if match is None or (match[2] in ("<", ">") and lexer.text[match.end() : match.end() + 1] == "("):
         return None
+    variable = match[1].strip("{}") if match[1].startswith("{") else ""
+    if variable and not lexer.is_bash:
+        return None
     operator = match[2]
     lexer.position = match.end()
+    if variable:
+        return Redirect(0, operator, lexer.next_word(), variable=variable)
     descriptor = int(match[1][:9]) if match[1] else (0 if operator.startswith("<") else 1)
     if operator in ("<<", "<<-"):
         document = lexer.here_document(strips_tabs=operator == "<<-")

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockube.controller_manager.kubelet.shell.process import (
     Child,
@@ -84,6 +84,15 @@ class DiscardError(ExpansionError):
     """An expansion fails, which ends a POSIX shell; bash continues with the next line."""
 
 
+class OutputPipe(NamedTuple):
+    """The input of a `>(script)`."""
+
+    serial: int
+    descriptor: int
+    child: Child
+    """The process that reads it."""
+
+
 class Shell(ABC):
     def __init__(self, process: Process, arguments: Sequence[str], *, is_bash: bool) -> None:
         self.process = process
@@ -105,6 +114,12 @@ class Shell(ABC):
         """The number of loops around the present command."""
         self.sources = 0
         """The number of files that `.` reads at present."""
+        self.directories: list[str] = []
+        """The directories that `pushd` has left, the latest last."""
+        self.output_pipes: list[OutputPipe] = []
+        """The pipes of `>(script)` whose processes run."""
+        self.pipes_opened = 0
+        """The number of pipes that were opened for `>(script)` up to now."""
         self.jobs: list[Child] = []
         self.last_job: Child | None = None
         self.started = process.processes.time
@@ -132,12 +147,16 @@ class Shell(ABC):
         """Execute a command; a failure of one that is `tested` does not end the shell under `set -e`."""
 
     @abstractmethod
-    def capture(self, script: Command) -> Generator[Effect, bytes | None, str]:
-        """Return the output of a script without the newlines at its end."""
+    def capture(self, script: Command, *, keeps_end: bool = False) -> Generator[Effect, bytes | None, str]:
+        """Return the output of a script, without the newlines at its end unless `keeps_end`."""
 
     @abstractmethod
-    def run_text(self, text: str, *, tested: bool = False) -> Run:
-        """Parse and execute a script in this shell."""
+    def open_output_pipe(self, script: Command) -> str:
+        """Start a script beside this shell; return the path of the descriptor that is its input."""
+
+    @abstractmethod
+    def run_text(self, text: str, *, tested: bool = False, line: int = 1) -> Run:
+        """Parse and execute a script in this shell; `line` is the number of its first line."""
 
     @abstractmethod
     def invoke(self, argv: Sequence[str], values: Mapping[str, str], *, finds_functions: bool = True) -> Run:
@@ -170,6 +189,12 @@ class Shell(ABC):
         place = f"{name}: line {self.line}: " if self.is_bash else f"{name}: {self.line}: "
         yield from self.write(2, f"{place}{text}\n")
 
+    def close_output_pipes(self, first: int) -> None:
+        """Close the descriptors of `>(script)` that a command has opened; the pipes before `first` are others'."""
+        for pipe in self.output_pipes if self.pipes_opened > first else ():
+            if pipe.serial >= first:
+                self.descriptors.pop(pipe.descriptor, None)
+
     # --- parameters
 
     def option_letters(self) -> str:
@@ -190,6 +215,11 @@ class Shell(ABC):
         if value is None and (dynamic := _DYNAMIC.get(name)) is not None:
             return dynamic(self)
         return value
+
+    def seconds(self) -> str:
+        """Return the seconds since the start of the shell."""
+        self.process.host.time_reads += 1
+        return str(int(self.process.processes.time - self.started))
 
     def next_random(self) -> str:
         self.random += 1
@@ -222,14 +252,16 @@ _DYNAMIC: Final[Mapping[str, Callable[[Shell], str | None]]] = {
     "RANDOM": lambda shell: shell.next_random(),
     "LINENO": lambda shell: str(shell.line),
     "PPID": lambda _: "0",
-    "SECONDS": lambda shell: str(int(shell.process.processes.time - shell.started)),
+    "SECONDS": lambda shell: shell.seconds(),
     "UID": lambda shell: str(shell.process.host.user) if shell.is_bash else None,
     "EUID": lambda shell: str(shell.process.host.user) if shell.is_bash else None,
     "HOSTNAME": lambda shell: shell.process.host.name if shell.is_bash else None,
     "BASH_VERSION": lambda shell: "5.2.15(1)-release" if shell.is_bash else None,
     "BASH": lambda shell: "/bin/bash" if shell.is_bash else None,
     "FUNCNAME": lambda shell: shell.calls[-1] if shell.calls and shell.is_bash else None,
-    "BASH_SOURCE": lambda shell: shell.script_name if shell.is_bash else None,
+    "BASH_SOURCE": lambda shell: shell.script_name if shell.is_bash and "c" not in shell.letters else None,
+    "BASHPID": lambda shell: str(shell.process.pid) if shell.is_bash and shell.owns_process else None,
+    "OSTYPE": lambda shell: "linux-gnu" if shell.is_bash else None,
     "EPOCHSECONDS": lambda shell: str(int(shell.process.host.now_running().timestamp())),
     "SHLVL": lambda _: "1",
     "PATH": lambda _: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

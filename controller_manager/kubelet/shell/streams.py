@@ -42,6 +42,21 @@ class ClosedInput(BadDescriptor):
     """A program reads its standard input, which is closed."""
 
 
+class _ReadOnly:
+    def write(self, _: bytes) -> Steps:
+        raise BadDescriptor
+        yield
+
+
+class _WriteOnly:
+    def read(self, _: int) -> Data:
+        raise BadDescriptor
+        yield
+
+    def unread(self, data: bytes) -> None:
+        pass
+
+
 class ContainerStream:
     """Standard input, output or error of the first process."""
 
@@ -82,7 +97,7 @@ class NullStream:
         yield
 
 
-class TextStream:
+class TextStream(_ReadOnly):
     """A here-document."""
 
     def __init__(self, host: Host, data: bytes) -> None:
@@ -100,10 +115,6 @@ class TextStream:
     def unread(self, data: bytes) -> None:
         self._offset -= len(data)
 
-    def write(self, _: bytes) -> Steps:
-        raise BadDescriptor
-        yield
-
 
 class DeviceStream(TextStream):
     """A device from which programs read bytes; what they write is lost."""
@@ -113,20 +124,13 @@ class DeviceStream(TextStream):
         yield
 
 
-class CaptureStream:
+class CaptureStream(_WriteOnly):
     """The output of a command substitution; `limit` bounds it."""
 
     def __init__(self, limit: int, error: Exception) -> None:
         self.data = bytearray()
         self._limit = limit
         self._error = error
-
-    def read(self, _: int) -> Data:
-        raise BadDescriptor
-        yield
-
-    def unread(self, data: bytes) -> None:
-        pass
 
     def write(self, data: bytes) -> Steps:
         self.data += data
@@ -184,12 +188,10 @@ class FileStream:
         self._offset += len(data)
 
 
-class _PipeEnd:
+class PipeReader(_ReadOnly):
     def __init__(self, pipe: "ShellPipe") -> None:
         self._pipe = pipe
 
-
-class PipeReader(_PipeEnd):
     def read(self, limit: int) -> Data:
         pipe = self._pipe
         while not pipe.buffer:
@@ -204,18 +206,10 @@ class PipeReader(_PipeEnd):
     def unread(self, data: bytes) -> None:
         self._pipe.buffer[:0] = data
 
-    def write(self, _: bytes) -> Steps:
-        raise BadDescriptor
-        yield
 
-
-class PipeWriter(_PipeEnd):
-    def read(self, _: int) -> Data:
-        raise BadDescriptor
-        yield
-
-    def unread(self, data: bytes) -> None:
-        pass
+class PipeWriter(_WriteOnly):
+    def __init__(self, pipe: "ShellPipe") -> None:
+        self._pipe = pipe
 
     def write(self, data: bytes) -> Steps:
         pipe = self._pipe

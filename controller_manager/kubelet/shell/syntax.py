@@ -59,10 +59,11 @@ class Arithmetic(Struct, frozen=True):
 
 
 class ProcessSubstitution(Struct, frozen=True):
-    """`<(script)`."""
+    """`<(script)`, or `>(script)`."""
 
     script: "Command"
     quoted: bool = True
+    is_output: bool = False
 
 
 Part: TypeAlias = Text | Tilde | Parameter | Substitution | Arithmetic | ProcessSubstitution
@@ -83,6 +84,8 @@ class Redirect(Struct, frozen=True):
     operator: str
     target: Word
     document: HereDocument | None = None
+    variable: str = ""
+    """The variable for the number of a descriptor that the shell chooses, as in `{name}>file`."""
 
 
 class Assignment(Struct, frozen=True, kw_only=True):

@@ -122,6 +122,8 @@ def _part(shell: Shell, part: Part) -> ExpandedPieces:
         case Tilde(user=user):
             return [Piece(_directory_of(shell, user), quoted=True)]
         case ProcessSubstitution(script=script):
+            if part.is_output:
+                return [Piece(shell.open_output_pipe(part.script), quoted=True)]
             return (yield from _process_substitution(shell, part.script))
         case Text(text=text, quoted=quoted):
             return [Piece(text, quoted)]
@@ -146,11 +148,11 @@ def _directory_of(shell: Shell, user: str) -> str:
 
 
 def _process_substitution(shell: Shell, script: object) -> ExpandedPieces:
-    text = yield from shell.capture(script)  # type: ignore[arg-type]
+    text = yield from shell.capture(script, keeps_end=True)  # type: ignore[arg-type]
     descriptor = _FIRST_DESCRIPTOR
     while descriptor in shell.descriptors:
         descriptor -= 1
-    data = f"{text}\n".encode("utf-8", "surrogateescape") if text else b""
+    data = text.encode("utf-8", "surrogateescape")
     shell.descriptors[descriptor] = TextStream(shell.process.host, data)
     return [Piece(f"/dev/fd/{descriptor}", quoted=True)]
 

@@ -27,6 +27,7 @@ FILES = {
 }
 SCRIPTS = {"run.sh": '#!/bin/sh\necho "run $# $1"\nexit 6\n'}
 FOLDER = "/w"
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECONDS = 10
 MAX_EFFECTS = 400_000
 
@@ -113,13 +114,15 @@ def _tree(root):
 
 def simulated_host():
     entries = {
-        f"{FOLDER}/{name}": FileEntry(data=text.encode(), mode=0o755 if name in SCRIPTS else 0o644)
+        f"{FOLDER}/{name}": FileEntry(
+            data=text.encode(), mode=0o755 if name in SCRIPTS else 0o644, modified=NOW.timestamp() - 1
+        )
         for name, text in {**FILES, **SCRIPTS}.items()
     }
     return Host(
         name="web-1",
         files=FileSystem({**entries, "/tmp": FileEntry(mode=0o777)}),
-        now=lambda: datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC),
+        now=lambda: NOW,
         programs=PROGRAMS,
     )
 

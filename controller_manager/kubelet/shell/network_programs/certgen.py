@@ -11,10 +11,10 @@ from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client im
     ServerError,
     Work,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.options import (
-    OptionValues,
+from mockube.controller_manager.kubelet.shell.options import (
+    ProgramOptions,
     UnknownOption,
-    parse_options,
+    parse_command_line,
 )
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
@@ -46,15 +46,15 @@ _BACKDATE: Final = timedelta(minutes=5)
 
 def certgen(process: Process) -> Run:
     try:
-        options = parse_options(process.arguments, _OPTIONS, strips_equals=True)
+        options = parse_command_line(process.arguments, _OPTIONS, strips_equals=True)
     except UnknownOption as error:
         raise UnknownProgram(f"{process.name} {error}") from None
-    client = ApiClient(process, options.last("namespace"))
+    client = ApiClient(process, options.get("namespace"))
     commands = {"create": _create, "patch": _patch}
-    if len(options.operands) != 1 or options.operands[0] not in commands:
+    if len(options.arguments) != 1 or options.arguments[0] not in commands:
         raise UnknownProgram(" ".join(process.argv[:2]))
     try:
-        yield from commands[options.operands[0]](process, client, options)
+        yield from commands[options.arguments[0]](process, client, options)
     except KubectlError as error:
         yield _log("fatal", str(error))
         return 1
@@ -66,26 +66,26 @@ def _log(level: str, message: str) -> Output:
 
 
 def _create(
-    process: Process, client: ApiClient, options: OptionValues
+    process: Process, client: ApiClient, options: ProgramOptions
 ) -> Generator[Effect, bytes | None, None]:
     """Create the Secret with a new certificate, unless there is one."""
-    name = options.last("secret-name")
+    name = options.get("secret-name")
     if (yield from _authority(client, name)) is not None:
         yield _log("info", "secret already exists")
         return
     yield _log("info", "creating new secret")
-    hosts = [host for host in options.last("host").split(",") if host]
+    hosts = [host for host in options.get("host").split(",") if host]
     certificate, key = _make_certificate(hosts, process.host.now_running())
     data = {
         "ca": certificate,
-        options.last("cert-name", "cert"): certificate,
-        options.last("key-name", "key"): key,
+        options.get("cert-name", "cert"): certificate,
+        options.get("key-name", "key"): key,
     }
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": name},
-        "type": options.last("secret-type", "Opaque"),
+        "type": options.get("secret-type", "Opaque"),
         "data": {entry: base64.b64encode(content).decode() for entry, content in data.items()},
     }
     yield from client.send("POST", f"/api/v1/namespaces/{client.namespace}/secrets", body=body)
@@ -124,19 +124,19 @@ def _make_certificate(hosts: Sequence[str], now: datetime) -> tuple[bytes, bytes
     return certificate.public_bytes(serialization.Encoding.PEM), private
 
 
-def _patch(_: Process, client: ApiClient, options: OptionValues) -> Generator[Effect, bytes | None, None]:
+def _patch(_: Process, client: ApiClient, options: ProgramOptions) -> Generator[Effect, bytes | None, None]:
     """Set the CA, and the failure policy, of all webhooks of the configurations."""
-    name = options.last("webhook-name")
-    authority = yield from _authority(client, options.last("secret-name"))
+    name = options.get("webhook-name")
+    authority = yield from _authority(client, options.get("secret-name"))
     if authority is None:
-        raise KubectlError(f"no secret with '{options.last('secret-name')}' in '{client.namespace}'")
+        raise KubectlError(f"no secret with '{options.get('secret-name')}' in '{client.namespace}'")
     for kind in ("validating", "mutating"):
-        if name and options.last(kind, "true") in ("", "true"):
+        if name and options.get(kind, "true") in ("", "true"):
             yield _log("info", f"patching webhook configurations '{name}' {kind}")
             path = f"{_CONFIGURATIONS}/{kind}webhookconfigurations/{name}"
-            yield from _patch_configuration(client, path, authority, options.last("failure-policy"))
-    if options.last("apiservice-name"):
-        path = f"/apis/apiregistration.k8s.io/v1/apiservices/{options.last('apiservice-name')}"
+            yield from _patch_configuration(client, path, authority, options.get("failure-policy"))
+    if options.get("apiservice-name"):
+        path = f"/apis/apiregistration.k8s.io/v1/apiservices/{options.get('apiservice-name')}"
         service = yield from client.send("GET", path)
         spec = {**service["spec"], "caBundle": authority, "insecureSkipTLSVerify": False}
         yield from client.send("PUT", path, body={**service, "spec": spec})

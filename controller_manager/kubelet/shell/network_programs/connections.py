@@ -10,7 +10,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.network import (
     resolve,
     wait_for_failure,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.options import UnknownOption, parse_options
+from mockube.controller_manager.kubelet.shell.options import UnknownOption, parse_command_line
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Output,
@@ -50,12 +50,12 @@ _UDP_SECONDS: Final = 3.0
 
 def nc(process: Process) -> Run:
     try:
-        options = parse_options(process.arguments, _NC)
+        options = parse_command_line(process.arguments, _NC)
     except UnknownOption as error:
         raise UnknownProgram(f"nc {error}") from None
-    if len(options.operands) != 2:
+    if len(options.arguments) != 2:
         raise UnknownProgram(" ".join(process.argv))
-    name, port_text = options.operands
+    name, port_text = options.arguments
     first, _, last = port_text.partition("-")
     ports = [int_or_none(first), int_or_none(last or first)]
     if (
@@ -65,7 +65,7 @@ def nc(process: Process) -> Run:
     ):
         yield process.error(f"bad port '{port_text}'")
         return 1
-    limit = float(int_or_none(options.last("timeout", "")) or 0) or _NO_LIMIT
+    limit = float(int_or_none(options.get("timeout", "")) or 0) or _NO_LIMIT
     resolution = yield from resolve(process, name, limit=limit)
     if not resolution.addresses:
         yield process.error(f"bad address '{name}'")
@@ -114,20 +114,20 @@ def _input() -> Generator[Effect, bytes | None, bytes]:
 
 def ping(process: Process) -> Run:
     try:
-        options = parse_options(process.arguments, _PING)
+        options = parse_command_line(process.arguments, _PING)
     except UnknownOption as error:
         raise UnknownProgram(f"ping {error}") from None
-    if len(options.operands) != 1:
+    if len(options.arguments) != 1:
         raise UnknownProgram(" ".join(process.argv))
-    name = options.operands[0]
+    name = options.arguments[0]
     resolution = yield from resolve(process, name)
     if not resolution.addresses:
         yield process.error(f"bad address '{name}'")
         return 1
     address = resolution.addresses[0]
-    count = int_or_none(options.last("count", "")) or 0
-    wait = float(int_or_none(options.last("wait", "")) or 10)
-    deadline = float(int_or_none(options.last("deadline", "")) or 0) or _NO_LIMIT
+    count = int_or_none(options.get("count", "")) or 0
+    wait = float(int_or_none(options.get("wait", "")) or 10)
+    deadline = float(int_or_none(options.get("deadline", "")) or 0) or _NO_LIMIT
     yield write_text(f"PING {name} ({address}): 56 data bytes\n")
     sent = received = 0
     elapsed = 0.0

@@ -18,12 +18,12 @@ from mockube.controller_manager.kubelet.shell.network_programs.network import (
     resolve,
     wait_for_failure,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.options import (
-    OptionValues,
-    UnknownOption,
-    parse_options,
-)
 from mockube.controller_manager.kubelet.shell.network_programs.urls import Url, parse_url
+from mockube.controller_manager.kubelet.shell.options import (
+    ProgramOptions,
+    UnknownOption,
+    parse_command_line,
+)
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Output,
@@ -33,6 +33,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
     read_input,
 )
+from mockube.controller_manager.kubelet.shell.redirection import open_output
 from mockube.controller_manager.network.calls import HttpRequest, Reply
 
 _AGENT: Final = "curl/8.5.0"
@@ -55,10 +56,10 @@ class _Failed(Exception):
 
 def curl(process: Process) -> Run:
     try:
-        options = parse_options(process.arguments, OPTIONS)
+        options = parse_command_line(process.arguments, OPTIONS)
     except UnknownOption as error:
         raise UnknownProgram(f"curl {error}") from None
-    urls = [*options.all("url"), *options.operands]
+    urls = [*options.all("url"), *options.arguments]
     if not urls:
         yield Output(
             2,
@@ -71,8 +72,8 @@ def curl(process: Process) -> Run:
     return code
 
 
-def _transfer_with_retries(process: Process, options: OptionValues, text: str) -> Run:
-    retries, delay = int_or_none(options.last("retry", "0")) or 0, 1.0
+def _transfer_with_retries(process: Process, options: ProgramOptions, text: str) -> Run:
+    retries, delay = int_or_none(options.get("retry", "0")) or 0, 1.0
     fixed = _number(options, "retry-delay")
     data = yield from _body(process, options)
     while True:
@@ -96,7 +97,7 @@ def _transfer_with_retries(process: Process, options: OptionValues, text: str) -
     if transfer.exit_code and not _is_quiet(options):
         yield Output(2, f"curl: ({transfer.exit_code}) {transfer.message}\n".encode())
     if "write-out" in options:
-        yield Output(1, write_out(process, options.last("write-out"), transfer).encode())
+        yield Output(1, write_out(process, options.get("write-out"), transfer).encode())
     return transfer.exit_code
 
 
@@ -104,11 +105,11 @@ def _problem(transfer: Transfer) -> str:
     return "connection refused" if transfer.exit_code == _REFUSED else "HTTP error"
 
 
-def _is_quiet(options: OptionValues) -> bool:
+def _is_quiet(options: ProgramOptions) -> bool:
     return "silent" in options and "show-error" not in options
 
 
-def _is_transient(options: OptionValues, transfer: Transfer) -> bool:
+def _is_transient(options: ProgramOptions, transfer: Transfer) -> bool:
     if "retry-all" in options:
         return transfer.exit_code != 0 or transfer.status in _TRANSIENT
     return (
@@ -119,7 +120,7 @@ def _is_transient(options: OptionValues, transfer: Transfer) -> bool:
 
 
 def _transfer(
-    process: Process, options: OptionValues, text: str, data: bytes | None, transfer: Transfer
+    process: Process, options: ProgramOptions, text: str, data: bytes | None, transfer: Transfer
 ) -> Generator[Effect, bytes | None, None]:
     try:
         url = parse_url(text)
@@ -132,7 +133,7 @@ def _transfer(
         url = parse_url(f"{url.text}{joint}{data.decode('utf-8', 'replace')}")
         data = None
     method = _method(options, has_data=data is not None)
-    most = int_or_none(options.last("max-redirs", "")) or _MAX_REDIRECTS
+    most = int_or_none(options.get("max-redirs", "")) or _MAX_REDIRECTS
     while True:
         transfer.url = url
         reply = transfer.reply = yield from _request(process, options, method, data, transfer)
@@ -153,9 +154,9 @@ def _transfer(
         raise _Failed(22, f"The requested URL returned error: {reply.status}")
 
 
-def _method(options: OptionValues, *, has_data: bool) -> str:
+def _method(options: ProgramOptions, *, has_data: bool) -> str:
     if "request" in options:
-        return options.last("request")
+        return options.get("request")
     if "head" in options:
         return "HEAD"
     if "upload" in options:
@@ -164,7 +165,7 @@ def _method(options: OptionValues, *, has_data: bool) -> str:
 
 
 def _request(
-    process: Process, options: OptionValues, method: str, data: bytes | None, transfer: Transfer
+    process: Process, options: ProgramOptions, method: str, data: bytes | None, transfer: Transfer
 ) -> Generator[Effect, bytes | None, Reply]:
     url = transfer.url
     assert url is not None
@@ -204,14 +205,14 @@ def _request(
     return reply
 
 
-def _check_tls(process: Process, options: OptionValues, request: HttpRequest, reply: Reply) -> None:
+def _check_tls(process: Process, options: ProgramOptions, request: HttpRequest, reply: Reply) -> None:
     if not request.uses_tls:
         return
     if not reply.uses_tls:
         raise _Failed(35, "OpenSSL/3.0.13: error:0A00010B:SSL routines::wrong version number")
     if "insecure" in options:
         return
-    path = options.last("cacert")
+    path = options.get("cacert")
     authority = b""
     if path:
         try:
@@ -225,15 +226,15 @@ def _check_tls(process: Process, options: OptionValues, request: HttpRequest, re
         )
 
 
-def _headers(options: OptionValues, url: Url, data: bytes | None) -> tuple[tuple[str, str], ...]:
-    headers = {"Host": url.authority, "User-Agent": options.last("agent", _AGENT), "Accept": "*/*"}
-    user = options.last("user") or url.user
+def _headers(options: ProgramOptions, url: Url, data: bytes | None) -> tuple[tuple[str, str], ...]:
+    headers = {"Host": url.authority, "User-Agent": options.get("agent", _AGENT), "Accept": "*/*"}
+    user = options.get("user") or url.user
     if user:
         headers["Authorization"] = f"Basic {base64.b64encode(user.encode()).decode()}"
     if "referer" in options:
-        headers["Referer"] = options.last("referer")
+        headers["Referer"] = options.get("referer")
     if "cookie" in options:
-        headers["Cookie"] = options.last("cookie")
+        headers["Cookie"] = options.get("cookie")
     if "json" in options:
         headers |= {"Content-Type": "application/json", "Accept": "application/json"}
     elif data is not None and "upload" not in options:
@@ -249,7 +250,7 @@ def _headers(options: OptionValues, url: Url, data: bytes | None) -> tuple[tuple
     return tuple(headers.items())
 
 
-def _body(process: Process, options: OptionValues) -> Generator[Effect, bytes | None, bytes | None]:
+def _body(process: Process, options: ProgramOptions) -> Generator[Effect, bytes | None, bytes | None]:
     parts = list[bytes]()
     for name in ("data", "data-binary", "data-raw", "data-urlencode", "json"):
         for text in options.all(name):
@@ -262,7 +263,7 @@ def _body(process: Process, options: OptionValues) -> Generator[Effect, bytes | 
             else:
                 parts.append(text.encode())
     if "upload" in options:
-        return (yield from _read(process, options.last("upload")))
+        return (yield from _read(process, options.get("upload")))
     joint = b"" if "json" in options else b"&"
     return joint.join(parts) if parts else None
 
@@ -283,15 +284,15 @@ def _read(process: Process, name: str) -> Generator[Effect, bytes | None, bytes]
         return b""
 
 
-def _number(options: OptionValues, name: str) -> float:
+def _number(options: ProgramOptions, name: str) -> float:
     try:
-        return min(max(float(options.last(name) or 0), 0.0), 1e6)
+        return min(max(float(options.get(name) or 0), 0.0), 1e6)
     except ValueError:
-        raise UnknownProgram(f"curl --{name} {options.last(name)}") from None
+        raise UnknownProgram(f"curl --{name} {options.get(name)}") from None
 
 
 def _write_body(
-    process: Process, options: OptionValues, url: Url, reply: Reply
+    process: Process, options: ProgramOptions, url: Url, reply: Reply
 ) -> Generator[Effect, bytes | None, None]:
     head = b""
     if "include" in options or "head" in options:
@@ -301,16 +302,15 @@ def _write_body(
         ]
         head = "\r\n".join([*lines, "", ""]).encode()
     content = head + (b"" if "head" in options else reply.body)
-    name = options.last("output") or (url.file_name if "remote-name" in options else "-")
+    name = options.get("output") or (url.file_name if "remote-name" in options else "-")
     if name == "-":
         if content:
             yield Output(1, content)
         return
-    if name == "/dev/null":
-        return
     if not name:
         raise _Failed(23, "Remote file name has no length")
     try:
-        process.host.files.write(process.path(name), content, modified=process.host.now_running().timestamp())
+        output = open_output(process, name)
+        yield from output.write(content)
     except FileError as error:
         raise _Failed(23, f"client returned ERROR on write, {name}: {error}") from None

@@ -16,10 +16,10 @@ from mockube.controller_manager.kubelet.shell.network_programs.network import (
     resolve,
     wait_for_failure,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.options import (
-    OptionValues,
+from mockube.controller_manager.kubelet.shell.options import (
+    ProgramOptions,
     UnknownOption,
-    parse_options,
+    parse_command_line,
 )
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
@@ -116,22 +116,22 @@ def _is_served(contact: _Contact, protocol: str) -> bool:
     return contact.outcome == "open" and contact.speaks in ("", protocol)
 
 
-def _options(process: Process, names: Mapping[str, str]) -> OptionValues:
+def _options(process: Process, names: Mapping[str, str]) -> ProgramOptions:
     try:
-        return parse_options(process.arguments, names)
+        return parse_command_line(process.arguments, names)
     except UnknownOption as error:
         raise UnknownProgram(f"{process.name} {error}") from None
 
 
-def _port(options: OptionValues, default: int) -> int:
-    return int_or_none(options.last("port", "")) or default
+def _port(options: ProgramOptions, default: int) -> int:
+    return int_or_none(options.get("port", "")) or default
 
 
 def redis_cli(process: Process) -> Run:
     options = _options(process, _REDIS)
-    if [operand.lower() for operand in options.operands] != ["ping"]:
+    if [operand.lower() for operand in options.arguments] != ["ping"]:
         raise UnknownProgram(" ".join(process.argv))
-    host, port = options.last("host", _LOCAL), _port(options, 6379)
+    host, port = options.get("host", _LOCAL), _port(options, 6379)
     contact = yield from _contact(process, host, port)
     if not _is_served(contact, "redis"):
         reason = REASONS.get(contact.outcome, "Server closed the connection")
@@ -144,9 +144,9 @@ def redis_cli(process: Process) -> Run:
 
 def pg_isready(process: Process) -> Run:
     options = _options(process, _POSTGRES)
-    host = options.last("host") or process.environment.get("PGHOST", "")
+    host = options.get("host") or process.environment.get("PGHOST", "")
     port = _port(options, int_or_none(process.environment.get("PGPORT", "")) or 5432)
-    limit = float(int_or_none(options.last("timeout", "")) or 3)
+    limit = float(int_or_none(options.get("timeout", "")) or 3)
     is_socket = not host or host.startswith("/")
     contact = yield from _contact(process, _LOCAL if is_socket else host, port, limit)
     served = _is_served(contact, "postgres")
@@ -160,9 +160,9 @@ def mysqladmin(process: Process) -> Run:
     arguments = [argument for argument in process.arguments if not re.fullmatch(r"-p.*", argument)]
     without_password = process.with_arguments([process.name, *arguments])
     options = _options(without_password, _MYSQL)
-    if options.operands not in (["ping"], ["status"]):
+    if options.arguments not in (["ping"], ["status"]):
         raise UnknownProgram(" ".join(without_password.argv))
-    host, port = options.last("host", "localhost"), _port(options, 3306)
+    host, port = options.get("host", "localhost"), _port(options, 3306)
     contact = yield from _contact(process, host, port)
     if not _is_served(contact, "mysql"):
         problem = (
@@ -174,7 +174,7 @@ def mysqladmin(process: Process) -> Run:
             2, f"{process.name}: connect to server at '{host}' failed\nerror: '{problem}'\n".encode()
         )
         return 1
-    if options.operands == ["status"]:
+    if options.arguments == ["status"]:
         raise UnknownProgram(" ".join(without_password.argv))
     yield write_text("mysqld is alive\n")
     return 0
@@ -182,10 +182,10 @@ def mysqladmin(process: Process) -> Run:
 
 def mongosh(process: Process) -> Run:
     options = _options(process, _MONGO)
-    script = options.last("eval")
+    script = options.get("eval")
     if "ping" not in script:
         raise UnknownProgram(" ".join(process.argv))
-    target = _MONGO_URL.fullmatch(options.last("host") or (options.operands or [_LOCAL])[0])
+    target = _MONGO_URL.fullmatch(options.get("host") or (options.arguments or [_LOCAL])[0])
     if target is None:
         raise UnknownProgram(" ".join(process.argv))
     host, port = target[1], _port(options, int_or_none(target[2] or "") or 27017)

@@ -12,12 +12,12 @@ from mockube.controller_manager.kubelet.shell.network_programs.network import (
     resolve,
     wait_for_failure,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.options import (
-    OptionValues,
-    UnknownOption,
-    parse_options,
-)
 from mockube.controller_manager.kubelet.shell.network_programs.urls import Url, parse_url
+from mockube.controller_manager.kubelet.shell.options import (
+    ProgramOptions,
+    UnknownOption,
+    parse_command_line,
+)
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Output,
@@ -26,6 +26,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     Sleep,
     UnknownProgram,
 )
+from mockube.controller_manager.kubelet.shell.redirection import open_output
 from mockube.controller_manager.network.calls import HttpRequest, Reply
 
 _OPTIONS: Final = {
@@ -75,18 +76,18 @@ class _Failed(Exception):
 
 def wget(process: Process) -> Run:
     try:
-        options = parse_options([a if a != "-nv" else "-q" for a in process.arguments], _OPTIONS)
+        options = parse_command_line([a if a != "-nv" else "-q" for a in process.arguments], _OPTIONS)
     except UnknownOption as error:
         raise UnknownProgram(f"wget {error}") from None
-    if not options.operands:
+    if not options.arguments:
         yield Output(
             2, b"BusyBox v1.37.0 multi-call binary.\n\nUsage: wget [-cqS] [--spider] [-O FILE] URL...\n"
         )
         return 1
-    attempts = int_or_none(options.last("tries", "1")) or 1
+    attempts = int_or_none(options.get("tries", "1")) or 1
     for attempt in range(attempts, 0, -1):
         try:
-            for text in options.operands:
+            for text in options.arguments:
                 yield from _download(process, options, text)
         except _Failed as failure:
             if attempt == 1 or (failure.is_refused and "retry-refused" not in options):
@@ -98,7 +99,7 @@ def wget(process: Process) -> Run:
     return 1
 
 
-def _download(process: Process, options: OptionValues, text: str) -> Generator[Effect, bytes | None, None]:
+def _download(process: Process, options: ProgramOptions, text: str) -> Generator[Effect, bytes | None, None]:
     try:
         url = parse_url(text)
     except ValueError:
@@ -123,7 +124,7 @@ def _download(process: Process, options: OptionValues, text: str) -> Generator[E
     yield from _save(process, options, url, reply.body)
 
 
-def _request(process: Process, options: OptionValues, url: Url) -> Generator[Effect, bytes | None, Reply]:
+def _request(process: Process, options: ProgramOptions, url: Url) -> Generator[Effect, bytes | None, Reply]:
     limit = _seconds(options)
     resolution = yield from resolve(process, url.host, limit=limit)
     if not resolution.addresses:
@@ -136,7 +137,7 @@ def _request(process: Process, options: OptionValues, url: Url) -> Generator[Eff
         port=url.port,
         method=_method(options),
         path=url.target,
-        headers=(("Host", url.authority), ("User-Agent", options.last("agent", "Wget")), *_headers(options)),
+        headers=(("Host", url.authority), ("User-Agent", options.get("agent", "Wget")), *_headers(options)),
         body=_body(process, options),
         uses_tls=url.scheme == "https",
     )
@@ -157,39 +158,39 @@ def _request(process: Process, options: OptionValues, url: Url) -> Generator[Eff
     return reply
 
 
-def _seconds(options: OptionValues) -> float:
+def _seconds(options: ProgramOptions) -> float:
     try:
-        return min(max(float(options.last("timeout", str(_DEFAULT_TIMEOUT))), 0.0), 1e6) or _DEFAULT_TIMEOUT
+        return min(max(float(options.get("timeout", str(_DEFAULT_TIMEOUT))), 0.0), 1e6) or _DEFAULT_TIMEOUT
     except ValueError:
-        raise _Failed(f"invalid number '{options.last('timeout')}'") from None
+        raise _Failed(f"invalid number '{options.get('timeout')}'") from None
 
 
-def _method(options: OptionValues) -> str:
+def _method(options: ProgramOptions) -> str:
     if "method" in options:
-        return options.last("method").upper()
+        return options.get("method").upper()
     if "data" in options or "data-file" in options:
         return "POST"
     return "HEAD" if "spider" in options else "GET"
 
 
-def _headers(options: OptionValues) -> tuple[tuple[str, str], ...]:
+def _headers(options: ProgramOptions) -> tuple[tuple[str, str], ...]:
     pairs = (text.partition(":") for text in options.all("header"))
     return tuple((name.strip(), value.strip()) for name, _, value in pairs)
 
 
-def _body(process: Process, options: OptionValues) -> bytes:
+def _body(process: Process, options: ProgramOptions) -> bytes:
     if "data-file" not in options:
-        return options.last("data").encode()
+        return options.get("data").encode()
     try:
-        return process.host.files.read(process.path(options.last("data-file")))
+        return process.host.files.read(process.path(options.get("data-file")))
     except FileError as error:
-        raise _Failed(f"can't open '{options.last('data-file')}': {error}") from None
+        raise _Failed(f"can't open '{options.get('data-file')}': {error}") from None
 
 
 def _save(
-    process: Process, options: OptionValues, url: Url, body: bytes
+    process: Process, options: ProgramOptions, url: Url, body: bytes
 ) -> Generator[Effect, bytes | None, None]:
-    name = options.last("output") or join(options.last("folder"), url.file_name or "index.html")
+    name = options.get("output") or join(options.get("folder"), url.file_name or "index.html")
     if name == "-":
         if "quiet" not in options:
             yield Output(2, b"writing to stdout\n")
@@ -199,7 +200,8 @@ def _save(
         if "output" not in options and process.host.files.exists(path):
             raise _Failed(f"can't open '{name}': File exists")
         try:
-            process.host.files.write(path, body, modified=process.host.now_running().timestamp())
+            output = open_output(process, name)
+            yield from output.write(body)
         except FileError as error:
             raise _Failed(f"can't open '{name}': {error}") from None
         if "quiet" not in options:

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, FileEntry, FileError
+from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.patterns import parse_pattern
 from mockube.controller_manager.kubelet.shell.process import (
     Output,
@@ -24,7 +25,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.files import modification_time
 from mockube.controller_manager.kubelet.shell.programs.inputs import BLOCK, Data, read_files
-from mockube.controller_manager.kubelet.shell.programs.options import parse_options
 
 MAX_ARCHIVE: Final = 2 * MAX_BYTES
 _MAX_MEMBERS: Final = 20_000

@@ -7,6 +7,7 @@ from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.posix import SCANNED_PER_COMMAND
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.invocation import run_program
+from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Output,
@@ -28,7 +29,6 @@ from mockube.controller_manager.kubelet.shell.programs.awk_machine import (
 from mockube.controller_manager.kubelet.shell.programs.awk_parser import Rule, parse_program
 from mockube.controller_manager.kubelet.shell.programs.awk_values import InputText, is_true
 from mockube.controller_manager.kubelet.shell.programs.inputs import read_files
-from mockube.controller_manager.kubelet.shell.programs.options import parse_options
 from mockube.controller_manager.kubelet.shell.regular_expressions import BadRegularExpression
 from mockube.controller_manager.kubelet.shell.streams import TextStream
 
@@ -45,7 +45,7 @@ def awk(process: Process) -> Run:
     )
     arguments = list(options.arguments)
     try:
-        sources = [_read_program(process, name) for name in options.lists.get("f", ())]
+        sources = [_read_program(process, name) for name in options.all("f")]
         if not sources:
             if not arguments:
                 raise ProgramUsageError("usage: awk [OPTIONS] [AWK_PROGRAM] [FILE]...")
@@ -54,7 +54,7 @@ def awk(process: Process) -> Run:
         if "F" in options:
             separator = unescape(options.get("F"))
             machine.set_variable("FS", "\t" if separator == "t" else separator)
-        for assignment in options.lists.get("v", ()):
+        for assignment in options.all("v"):
             name, _, value = assignment.partition("=")
             machine.set_variable(name, InputText(unescape(value)))
         return (yield from _run(process, machine))

@@ -5,6 +5,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
@@ -12,8 +13,12 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.inputs import read_files, split_lines
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
+from mockube.controller_manager.kubelet.shell.programs.inputs import (
+    InputFile,
+    Inputs,
+    read_files,
+    split_lines,
+)
 
 MAX_COMPARED: Final = 600
 """The maximum number of lines of each file that diff compares, unless the files are the same."""
@@ -23,7 +28,7 @@ _CONTEXT: Final = 3
 def diff(process: Process) -> Run:
     options = parse_options(
         process.arguments,
-        "abBdiNqrTtwsuU:L:",
+        "abdiNqrTtwsuU:L:",
         long={
             "unified": "u",
             "brief": "q",
@@ -37,7 +42,7 @@ def diff(process: Process) -> Run:
         code=2,
     )
     if len(options.arguments) != 2:
-        raise ProgramUsageError("usage: diff [-abBdiNqrTtw] [-U N] FILE1 FILE2", 2)
+        raise ProgramUsageError("usage: diff [-abdiNqrTtw] [-U N] FILE1 FILE2", 2)
     left, right = options.arguments
     files = process.host.files
     if all(name != "-" and _is_directory(process, name) for name in (left, right)):
@@ -63,7 +68,7 @@ def _diff_entry(process: Process, options: ProgramOptions, left: str, right: str
     first, second = f"{left.rstrip('/')}/{name}", f"{right.rstrip('/')}/{name}"
     for folder, path in ((right, first), (left, second)):
         other = second if path == first else first
-        if not files.exists(process.path(other)):
+        if not files.exists(process.path(other)) and "N" not in options:
             yield write_text(f"Only in {left if folder == right else right}: {name}\n")
             return 1
     if _is_directory(process, first) and _is_directory(process, second):
@@ -71,7 +76,7 @@ def _diff_entry(process: Process, options: ProgramOptions, left: str, right: str
             yield write_text(f"Common subdirectories: {first} and {second}\n")
             return 0
         child = process.with_arguments(
-            ["diff", *(f"-{letter}" for letter in "rqwi" if letter in options), first, second]
+            ["diff", *(f"-{letter}" for letter in "rqwiNbs" if letter in options), first, second]
         )
         return (yield from diff(child))
     return (yield from _diff_files(process, options, first, second))
@@ -83,9 +88,15 @@ def _normalize(line: str, options: ProgramOptions) -> str:
 
 
 def _diff_files(process: Process, options: ProgramOptions, left: str, right: str) -> Run:
-    inputs = yield from read_files(process, [left, right], prefix="open", code=2)
-    if inputs.code or len(inputs) < 2:
-        return 2
+    inputs = Inputs()
+    for name in (left, right):
+        if "N" in options and name != "-" and not process.host.files.exists(process.path(name)):
+            inputs.append(InputFile(name, b""))
+            continue
+        content = yield from read_files(process, [name], prefix="open", code=2)
+        if content.code:
+            return 2
+        inputs += content
     first, second = inputs[0].data, inputs[1].data
     lines = [split_lines(first), split_lines(second)]
     keys = [[_normalize(line, options) for line in part] for part in lines]
@@ -98,7 +109,7 @@ def _diff_files(process: Process, options: ProgramOptions, left: str, right: str
         return 1
     if max(map(len, lines)) > MAX_COMPARED:
         raise ProgramUsageError("the files have too many lines", 2)
-    labels = options.lists.get("L", [])
+    labels = options.all("L")
     names = [*labels[:2], *(left, right)[len(labels[:2]) :]]
     yield write_text(f"--- {names[0]}\n+++ {names[1]}\n")
     open_ends = [bool(data) and not data.endswith(b"\n") for data in (first, second)]

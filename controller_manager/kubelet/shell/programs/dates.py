@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
@@ -13,7 +14,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.options import parse_options
+from mockube.controller_manager.kubelet.shell.streams import ContainerStream
 
 _DIRECTIVE: Final = re.compile(r"%([-_0^]?)([0-9]?)([A-Za-z%])")
 _ZONE: Final = re.compile(r"(?:Z|UTC|GMT|[+-]00:?00)$")
@@ -68,7 +69,8 @@ def date(process: Process) -> Run:
     )
     if "s" in options:
         raise ProgramUsageError("can't set date: Operation not permitted")
-    when = process.host.now_running()
+    is_shown = isinstance(process.descriptors.get(1), ContainerStream)
+    when = process.host.now_running(is_shown=is_shown)
     if "r" in options:
         try:
             modified = process.host.files.entry(process.path(options.get("r"))).modified
@@ -107,6 +109,23 @@ def parse_time_text(text: str, now: datetime, format_text: str = "") -> datetime
             return datetime.fromtimestamp(int(text[1:].partition(".")[0]), UTC)
         return _parse(text.strip(), now)
     except (ValueError, OverflowError, OSError):
+        raise ProgramUsageError(f"invalid date '{text}'") from None
+
+
+_STAMP: Final = re.compile(r"([0-9]{2})?([0-9]{2})?([0-9]{8})(?:\.([0-9]{2}))?")
+
+
+def parse_stamp(text: str, now: datetime) -> datetime:
+    """Parse the argument of `touch -t`, [[CC]YY]MMDDhhmm[.ss]; raise `ProgramUsageError`."""
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        raise ProgramUsageError(f"invalid date '{text}'")
+    try:
+        century, year, rest, seconds = match.groups()
+        century, year = (None, century) if year is None else (century, year)
+        full_year = f"{now.year:04}" if year is None else (century or ("19" if year > "68" else "20")) + year
+        return datetime.strptime(full_year + rest + (seconds or "00"), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
         raise ProgramUsageError(f"invalid date '{text}'") from None
 
 

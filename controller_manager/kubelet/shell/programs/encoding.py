@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Output,
     Process,
@@ -22,7 +23,6 @@ from mockube.controller_manager.kubelet.shell.programs.inputs import (
     read_files,
     split_lines,
 )
-from mockube.controller_manager.kubelet.shell.programs.options import parse_options
 
 _MAX_DUMP: Final = 1 << 20
 _ROW_WIDTH: Final = 39
@@ -107,7 +107,7 @@ def posix_checksum(data: bytes) -> int:
 
 
 def octal_dump(process: Process) -> Run:
-    options = parse_options(process.arguments, "bcdoxvA:N:j:t:w:")
+    options = parse_options(process.arguments, "bcdoxvA:N:j:t:")
     data = (yield from read_all(process, options.arguments))[: _MAX_DUMP + 1]
     data = data[number_of(options.get("j", "0")) :]
     data = data[: number_of(options.get("N"))] if "N" in options else data
@@ -151,7 +151,7 @@ def _dump_row(row: bytes, kind: str) -> str:
 
 
 def hex_dump(process: Process) -> Run:
-    options = parse_options(process.arguments, "bcdoxCvn:s:e:", numbers="n")
+    options = parse_options(process.arguments, "Cvn:s:e:", numbers="n")
     if "e" in options:
         raise ProgramUsageError("-e is not simulated")
     data = (yield from read_all(process, options.arguments))[: _MAX_DUMP + 1]

@@ -1,24 +1,31 @@
-"""Programs that read and change files: cat, mkdir, rm, cp, mv, ln, touch, chmod, chown and the like."""
+"""Programs that read and change files: cat, mkdir, rm, cp, mv, ln and touch."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell.devices import descriptor_number, is_device
 from mockube.controller_manager.kubelet.shell.filesystem import FileError, NoSuchFile
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
+    Effect,
     Output,
     Process,
     Program,
     ProgramUsageError,
     Run,
+    Steps,
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.inputs import BLOCK, number_of
+from mockube.controller_manager.kubelet.shell.programs.dates import parse_stamp, parse_time_text
+from mockube.controller_manager.kubelet.shell.programs.inputs import (
+    BLOCK,
+    open_descriptor,
+    read_path,
+)
 from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
-
-_READ_ONLY: Final = "Read-only file system"
+from mockube.controller_manager.kubelet.shell.redirection import open_output
 
 
 def modification_time(process: Process) -> float:
@@ -33,13 +40,15 @@ def cat(process: Process) -> Run:
             raise ProgramUsageError(f"-{letter} is not simulated")
     code, line = 0, 0
     for name in options.arguments or ["-"]:
-        if name == "-":
-            while block := (yield from read_input(BLOCK)):
-                data, line = _number_lines(block, line) if "n" in options else (block, line)
-                yield Output(1, data)
-            continue
         try:
-            data = process.host.files.read(process.path(name))
+            stream = None if name == "-" else open_descriptor(process, name)
+            if name == "-" or stream is not None:
+                read = read_input if stream is None else stream.read
+                while block := (yield from read(BLOCK)):
+                    data, line = _number_lines(block, line) if "n" in options else (block, line)
+                    yield Output(1, data)
+                continue
+            data = yield from read_path(process, name)
         except FileError as error:
             words = (
                 f"read error: {error}" if str(error) == "Is a directory" else f"can't open '{name}': {error}"
@@ -58,62 +67,95 @@ def _number_lines(data: bytes, line: int) -> tuple[bytes, int]:
     return text, line + len(lines)
 
 
+Action = Callable[[str], Steps]
+
+
+def for_each_file(process: Process, names: Sequence[str], problem: str, action: Action) -> Run:
+    """Do something with each file; report the files for which it fails, with `{name}` and `{error}` in the message."""
+    code = 0
+    for name in names:
+        try:
+            yield from action(name)
+        except FileError as error:
+            yield process.error(problem.format(name=name, error=error))
+            code = 1
+    return code
+
+
 def mkdir(process: Process) -> Run:
     options = parse_options(process.arguments, "pvm:", long={"parents": "p", "mode": "m", "verbose": "v"})
     if not options.arguments:
         raise ProgramUsageError("usage: mkdir [-m MODE] [-p] DIRECTORY...")
-    code = 0
-    for name in options.arguments:
-        path = process.path(name)
-        try:
-            process.host.files.make_directory(
-                path, parents="p" in options, modified=modification_time(process)
-            )
-            if "m" in options:
-                process.host.files.change(path, mode=parse_mode(options.get("m"), 0o777))
-        except FileError as error:
-            yield process.error(f"can't create directory '{name}': {error}")
-            code = 1
-    return code
+    files = process.host.files
+
+    def make(name: str) -> Steps:
+        path, existed = process.path(name), files.exists(process.path(name))
+        files.make_directory(path, parents="p" in options, modified=modification_time(process))
+        if "m" in options:
+            files.change(path, mode=parse_mode(options.get("m"), 0o777))
+        if "v" in options and not existed:
+            yield write_text(f"mkdir: created directory '{name}'\n")
+
+    return (
+        yield from for_each_file(process, options.arguments, "can't create directory '{name}': {error}", make)
+    )
 
 
 def rmdir(process: Process) -> Run:
-    options = parse_options(process.arguments, "p", long={"parents": "p", "ignore-fail-on-non-empty": "p"})
-    code = 0
-    for name in options.arguments:
-        try:
+    long = {"parents": "p", "ignore-fail-on-non-empty": "ignore"}
+    options = parse_options(process.arguments, "p", long=long)
+    files = process.host.files
+
+    def remove(name: str) -> Steps:
+        while name:
             path = process.path(name)
-            if list(process.host.files.children(path)):
-                raise FileError("Directory not empty")  # noqa: TRY301 - one place reports all
-            process.host.files.remove(path, recursive=True)
+            if list(files.children(path)):
+                if "ignore" in options:
+                    return
+                raise FileError("Directory not empty")
+            files.remove(path, recursive=True)
             process.host.changes += 1
-        except FileError as error:
-            yield process.error(f"'{name}': {error}")
-            code = 1
-    return code
+            name = dirname(name.rstrip("/")) if "p" in options else ""
+        return
+        yield
+
+    return (yield from for_each_file(process, options.arguments, "'{name}': {error}", remove))
 
 
 def touch(process: Process) -> Run:
-    options = parse_options(
-        process.arguments, "chamd:t:r:", long={"no-create": "c", "date": "d", "reference": "r"}
-    )
-    files = process.host.files
-    code = 0
-    for name in options.arguments:
+    long = {"no-create": "c", "date": "d", "reference": "r", "no-dereference": "h"}
+    options = parse_options(process.arguments, "chamd:t:r:", long=long)
+    files, now = process.host.files, process.host.now_running()
+    modified: float | None = None
+    if "d" in options:
+        modified = parse_time_text(options.get("d"), now).timestamp()
+    elif "t" in options:
+        modified = parse_stamp(options.get("t"), now).timestamp()
+    changes_time = "a" not in options or "m" in options
+
+    def change(name: str) -> Steps:
         path = process.path(name)
-        try:
-            if not files.exists(path):
-                if "c" not in options:
-                    files.write(path, b"", append=True, modified=modification_time(process))
-                continue
-            modified = modification_time(process)
-            if "r" in options:
-                modified = files.entry(process.path(options.get("r"))).modified
-            files.change(path, modified=modified)
-        except FileError as error:
-            yield process.error(f"{name}: {error}")
-            code = 1
-    return code
+        at = files.entry(process.path(options.get("r"))).modified if "r" in options else modified
+        at = modification_time(process) if at is None else at
+        if not files.exists(path):
+            if "c" not in options:
+                files.write(path, b"", append=True, modified=at)
+        elif changes_time:
+            process.host.changes += 1
+            files.change(path, modified=at)
+        return
+        yield
+
+    return (yield from for_each_file(process, options.arguments, "{name}: {error}", change))
+
+
+def confirm(process: Process, question: str) -> Generator[Effect, bytes | None, bool]:
+    """Ask whether to go on, and read the answer from the input."""
+    yield Output(2, f"{process.name}: {question}? ".encode("utf-8", "surrogateescape"))
+    answer = b""
+    while (letter := (yield from read_input(1))) not in (b"", b"\n"):
+        answer += letter if len(answer) < 1 else b""
+    return answer in (b"y", b"Y")
 
 
 def rm(process: Process) -> Run:
@@ -122,23 +164,28 @@ def rm(process: Process) -> Run:
     )
     if not options.arguments and "f" not in options:
         raise ProgramUsageError("usage: rm [-irf] FILE...")
-    code = 0
-    for name in options.arguments:
+    files = process.host.files
+    asks = "i" in options and "f" not in options
+
+    def remove(name: str) -> Steps:
+        path = process.path(name)
+        if normpath(name) in (".", "..") or path == "/":
+            raise FileError("Invalid argument")
+        if asks and files.exists(path) and not (yield from confirm(process, f"remove '{name}'")):
+            return
+        is_empty = "d" in options and files.exists(path) and files.entry(path).is_directory
+        is_empty = is_empty and not list(files.children(path))
         try:
-            if normpath(name) in (".", "..") or process.path(name) == "/":
-                raise FileError("Invalid argument")  # noqa: TRY301 - one place reports all
-            process.host.files.remove(process.path(name), recursive=options.has_any("rR"))
-            process.host.changes += 1
-            if "v" in options:
-                yield write_text(f"removed '{name}'\n")
-        except NoSuchFile as error:
-            if "f" not in options:
-                yield process.error(f"can't remove '{name}': {error}")
-                code = 1
-        except FileError as error:
-            yield process.error(f"can't remove '{name}': {error}")
-            code = 1
-    return code
+            files.remove(path, recursive=options.has_any("rR") or is_empty)
+        except NoSuchFile:
+            if "f" in options:
+                return
+            raise
+        process.host.changes += 1
+        if "v" in options:
+            yield write_text(f"removed '{name}'\n")
+
+    return (yield from for_each_file(process, options.arguments, "can't remove '{name}': {error}", remove))
 
 
 _COPY_OPTIONS: Final = "rRadpPLHfinuvTt:"
@@ -167,24 +214,56 @@ def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
     is_directory = files.exists(process.path(last)) and files.entry(process.path(last)).is_directory
     if len(names) > 1 and not is_directory:
         raise ProgramUsageError(f"target '{last}' is not a directory")
-    code = 0
-    for name in names:
-        target = process.path(last)
-        if is_directory and "T" not in options:
-            target = join(target, basename(process.path(name)))
+
+    def transfer(name: str) -> Steps:
+        target = _target(process, name, last, options, is_directory=is_directory)
+        if not (yield from _may_overwrite(process, name, target, options)):
+            return
         try:
-            if "n" in options and files.exists(target):
-                continue
-            _copy(process, name, target, options, moves=moves)
-            if "v" in options:
-                yield write_text(f"'{name}' -> '{last}'\n")
+            if not moves and (_is_stream(process.path(name)) or _is_stream(target)):
+                output = open_output(process, target)
+                yield from output.write((yield from read_path(process, name)))
+            else:
+                _copy(process, name, target, options, moves=moves)
         except NoSuchFile as error:
-            yield process.error(f"can't {'rename' if moves else 'stat'} '{name}': {error}")
-            code = 1
+            raise FileError(f"can't {'rename' if moves else 'stat'} '{name}': {error}") from error
         except FileError as error:
-            yield process.error(_copy_problem(name, last, str(error), moves=moves))
-            code = 1
-    return code
+            raise FileError(_copy_problem(name, last, str(error), moves=moves)) from error
+        if "v" in options:
+            yield write_text(f"'{name}' -> '{last}'\n")
+
+    return (yield from for_each_file(process, names, "{error}", transfer))
+
+
+def _target(process: Process, name: str, last: str, options: ProgramOptions, *, is_directory: bool) -> str:
+    """Return the path that a file gets."""
+    target = process.path(last)
+    if not is_directory:
+        return target
+    if "parents" in options:
+        target = join(target, name.lstrip("/"))
+        process.host.files.make_directory(dirname(target), parents=True, modified=modification_time(process))
+        return target
+    return target if "T" in options else join(target, basename(process.path(name)))
+
+
+def _may_overwrite(
+    process: Process, name: str, target: str, options: ProgramOptions
+) -> Generator[Effect, bytes | None, bool]:
+    """Return whether the options let a file replace the target."""
+    files = process.host.files
+    if not options.has_any("niu") or not files.exists(target):
+        return True
+    if "n" in options:
+        return False
+    source = process.path(name)
+    if "u" in options and files.exists(source):
+        return files.entry(source).modified > files.entry(target).modified
+    return "i" not in options or (yield from confirm(process, f"overwrite '{target}'"))
+
+
+def _is_stream(path: str) -> bool:
+    return is_device(path) or descriptor_number(path) is not None
 
 
 def _copy_problem(name: str, last: str, problem: str, *, moves: bool) -> str:
@@ -197,7 +276,8 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
     files, source = process.host.files, process.path(name)
     recursive = moves or options.has_any("rRa")
     keeps = moves or options.has_any("apd")
-    source_entry = files.link_entry(source) if recursive else files.entry(source)
+    keeps_links = (recursive or options.has_any("Pd")) and "L" not in options
+    source_entry = files.link_entry(source) if recursive or keeps_links else files.entry(source)
     if source_entry.is_directory and not recursive:
         raise FileError("omitting directory")
     if target == source or target.startswith(f"{source}/"):
@@ -208,7 +288,7 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
         files.remove(target, recursive=True)
     for path in list(files.walk(source)):
         target_path = target + path.removeprefix(source)
-        entry = files.link_entry(path) if recursive and "L" not in options else files.entry(path)
+        entry = files.link_entry(path) if keeps_links else files.entry(path)
         modified = entry.modified if keeps else modification_time(process)
         if entry.target:
             if files.has(target_path):
@@ -227,7 +307,7 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
 def ln(process: Process) -> Run:
     options = parse_options(
         process.arguments,
-        "sfnvrTt:b",
+        "sfnvrTt:",
         long={"symbolic": "s", "force": "f", "no-dereference": "n", "relative": "r", "verbose": "v"},
     )
     if "s" not in options:
@@ -241,128 +321,18 @@ def ln(process: Process) -> Run:
     is_link = files.has(path) and bool(files.link_entry(path).target)
     is_directory = files.exists(path) and files.entry(path).is_directory
     is_directory = is_directory and "T" not in options and not ("n" in options and is_link)
-    code = 0
-    for name in names:
+
+    def link(name: str) -> Steps:
         link_path = join(path, basename(name.rstrip("/"))) if is_directory else path
         target = relpath(process.path(name), dirname(link_path)) if "r" in options else name
-        try:
-            if "f" in options and files.has(link_path):
-                files.remove(link_path)
-            files.link(link_path, target, modified=modification_time(process))
-        except FileError as error:
-            yield process.error(f"{last}: {error}")
-            code = 1
-    return code
+        if "f" in options and files.has(link_path):
+            files.remove(link_path)
+        files.link(link_path, target, modified=modification_time(process))
+        if "v" in options:
+            label = join(last, basename(link_path)) if is_directory else last
+            yield write_text(f"'{label}' -> '{target}'\n")
 
-
-def chmod(process: Process) -> Run:
-    arguments = list(process.arguments)
-    flags = [
-        text for text in arguments if text.startswith("-") and set(text[1:]) <= set("Rvcf") and text != "-"
-    ]
-    mode, *names = [text for text in arguments if text not in flags and text != "--"] or [""]
-    if not names:
-        raise ProgramUsageError("usage: chmod [-Rcvf] MODE[,MODE]... FILE...")
-    files = process.host.files
-    code = 0
-    for name in names:
-        path = process.path(name)
-        try:
-            paths = list(files.walk(path)) if any("R" in flag for flag in flags) else [path]
-            for each in paths:
-                entry = files.entry(each)
-                changed = parse_mode(mode, entry.mode, is_directory=entry.is_directory)
-                files.change(each, mode=changed)
-                process.host.changes += changed != entry.mode
-        except FileError as error:
-            yield process.error(f"{name}: {error}")
-            code = 1
-    return code
-
-
-def _owner(text: str, *, is_group: bool) -> dict[str, int]:
-    """Return the attributes that the argument of chown or chgrp sets."""
-    user, _, group = ("", "", text) if is_group else text.replace(".", ":").partition(":")
-    attributes = {}
-    for name, value in (("user", user), ("group", group)):
-        if value:
-            number = {"root": 0, "nobody": 65534, "nogroup": 65534, "daemon": 1, "wheel": 0}.get(value)
-            if number is None and not value.isdecimal():
-                raise ProgramUsageError(
-                    f"unknown user {value}" if name == "user" else f"unknown group {value}"
-                )
-            attributes[name] = int(value[:9]) if number is None else number
-    return attributes
-
-
-def chown(process: Process) -> Run:
-    options = parse_options(
-        process.arguments, "RhHLPcvf", long={"recursive": "R", "no-dereference": "h", "reference": "r"}
-    )
-    if len(options.arguments) < 2:
-        raise ProgramUsageError(f"usage: {process.name} [-RhLHPcvf] USER[:[GRP]] FILE...")
-    attributes = _owner(options.arguments[0], is_group=process.name == "chgrp")
-    files, code = process.host.files, 0
-    for name in options.arguments[1:]:
-        path = process.path(name)
-        try:
-            for each in list(files.walk(path)) if "R" in options else [path]:
-                entry = files.entry(each)
-                if process.host.user and attributes.get("user", entry.user) != entry.user:
-                    raise FileError("Operation not permitted")  # noqa: TRY301 - one place reports all
-                files.change(each, **attributes)
-            process.host.changes += 1
-        except FileError as error:
-            yield process.error(f"{name}: {error}")
-            code = 1
-    return code
-
-
-def install(process: Process) -> Run:
-    options = parse_options(
-        process.arguments,
-        "cdDpsm:o:g:t:",
-        long={"mode": "m", "owner": "o", "group": "g", "directory": "d", "target-directory": "t"},
-    )
-    mode = parse_mode(options.get("m", "755"), 0)
-    files = process.host.files
-    if "d" in options:
-        for name in options.arguments:
-            files.make_directory(process.path(name), parents=True, modified=modification_time(process))
-            files.change(process.path(name), mode=mode)
-        return 0
-    names = list(options.arguments)
-    last = process.path(options.get("t") if "t" in options else names.pop() if len(names) > 1 else "")
-    for name in names:
-        is_directory = files.exists(last) and files.entry(last).is_directory
-        target = join(last, basename(name)) if is_directory else last
-        try:
-            if "D" in options:
-                files.make_directory(dirname(target), parents=True, modified=modification_time(process))
-            files.write(target, files.read(process.path(name)), modified=modification_time(process))
-            files.change(target, mode=mode)
-        except FileError as error:
-            raise ProgramUsageError(f"can't open '{name}': {error}") from error
-    return 0
-    yield
-
-
-def truncate(process: Process) -> Run:
-    options = parse_options(process.arguments, "cs:", long={"size": "s", "no-create": "c"})
-    size = number_of(options.get("s"))
-    for name in options.arguments:
-        path, files = process.path(name), process.host.files
-        if not files.exists(path) and "c" in options:
-            continue
-        try:
-            before = files.read(path) if files.exists(path) else b""
-            files.write(
-                path, before[:size].ljust(min(size, 1 << 25), b"\0"), modified=modification_time(process)
-            )
-        except FileError as error:
-            raise ProgramUsageError(f"{name}: {error}") from error
-    return 0
-    yield
+    return (yield from for_each_file(process, names, f"{last}: {{error}}", link))
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
@@ -375,9 +345,4 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "cp": cp,
     "mv": mv,
     "ln": ln,
-    "chmod": chmod,
-    "chown": chown,
-    "chgrp": chown,
-    "install": install,
-    "truncate": truncate,
 }

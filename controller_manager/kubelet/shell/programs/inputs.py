@@ -3,9 +3,10 @@
 from collections.abc import Generator, Sequence
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.shell.devices import read_device
-from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.devices import NULL, descriptor_number, read_device
+from mockube.controller_manager.kubelet.shell.filesystem import FileError, NoSuchFile
 from mockube.controller_manager.kubelet.shell.process import (
+    DescriptorStream,
     Effect,
     Process,
     ProgramUsageError,
@@ -47,6 +48,35 @@ def read_standard_input(process: Process) -> Data:
     return bytes(data)
 
 
+def open_descriptor(process: Process, name: str) -> DescriptorStream | None:
+    """Return the open descriptor that a name such as /dev/stdin stands for; None for a file. Raise `FileError` if it is closed."""
+    number = descriptor_number(process.path(name))
+    if number is None:
+        return None
+    stream = process.descriptors.get(number)
+    if stream is None:
+        raise NoSuchFile
+    return stream
+
+
+def read_path(process: Process, name: str) -> Data:
+    """Return what a file, a device or an open descriptor contains; raise `FileError`."""
+    path = process.path(name)
+    if path == NULL:
+        return b""
+    stream = open_descriptor(process, name)
+    if stream is None:
+        content = read_device(process.host, path)
+        return process.host.files.read(path) if content is None else content
+    data = bytearray()
+    while block := (yield from stream.read(BLOCK)):
+        data += block
+        if len(data) > MAX_TEXT:
+            yield process.error("the input is too long")
+            break
+    return bytes(data)
+
+
 def read_files(
     process: Process, names: Sequence[str], *, prefix: str = "", code: int = 1
 ) -> Generator[Effect, bytes | None, Inputs]:
@@ -57,9 +87,7 @@ def read_files(
             inputs.append(InputFile(name, (yield from read_standard_input(process))))
             continue
         try:
-            path = process.path(name)
-            data = read_device(process.host, path)
-            inputs.append(InputFile(name, process.host.files.read(path) if data is None else data))
+            inputs.append(InputFile(name, (yield from read_path(process, name))))
         except FileError as error:
             words = f"can't open '{name}': {error}" if prefix else f"{name}: {error}"
             yield process.error(words)
@@ -67,10 +95,10 @@ def read_files(
     return inputs
 
 
-def split_lines(data: bytes) -> list[str]:
-    """Return the lines without their newlines; raise `ProgramUsageError` if there are too many."""
+def split_lines(data: bytes, end: str = "\n") -> list[str]:
+    """Return the lines without their ends; raise `ProgramUsageError` if there are too many."""
     text = data.decode("utf-8", "surrogateescape")
-    lines = text.split("\n")
+    lines = text.split(end)
     if lines[-1] == "":
         lines.pop()
     if len(lines) > MAX_LINES:

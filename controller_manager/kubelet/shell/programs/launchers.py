@@ -7,6 +7,7 @@ from typing import Final
 
 from mockube.controller_manager.kubelet.shell.invocation import run_program
 from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, note_unknown
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Output,
     Process,
@@ -19,7 +20,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.durations import seconds_of
 from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.signals import signal_number
 from mockube.controller_manager.kubelet.shell.streams import NullStream
 
@@ -55,7 +55,7 @@ def env(process: Process) -> Run:
     if arguments[:1] == ["-"]:
         clears, arguments = True, arguments[1:]
     environment = {} if clears else dict(process.environment)
-    for name in options.lists.get("u", ()):
+    for name in options.all("u"):
         environment.pop(name, None)
     count = 0
     while count < len(arguments) and "=" in arguments[count]:
@@ -103,7 +103,7 @@ def timeout(process: Process) -> Run:
 
 
 def time(process: Process) -> Run:
-    options = parse_options(process.arguments, "pvao:f:", stops=True)
+    options = parse_options(process.arguments, "p", stops=True)
     begin = process.processes.time
     if not options.arguments:
         return 0
@@ -132,7 +132,7 @@ def _run_rest(letters: str) -> Program:
 def xargs(process: Process) -> Run:
     options = parse_options(
         process.arguments,
-        "0rtopxn:I:s:L:P:E:d:",
+        "0rtoxn:I:s:L:P:E:d:",
         long={
             "null": "0",
             "no-run-if-empty": "r",
@@ -147,6 +147,8 @@ def xargs(process: Process) -> Run:
     command = options.arguments or ["echo"]
     text = (yield from read_all(process, [])).decode("utf-8", "surrogateescape")
     items = _items(text, options)
+    if "E" in options and options.get("E") in items:
+        items = items[: items.index(options.get("E"))]
     if not items and ("r" in options or "I" in options):
         return 0
     child = process.child(process.argv, descriptors={**process.descriptors, 0: NullStream()})

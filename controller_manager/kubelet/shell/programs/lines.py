@@ -5,13 +5,16 @@ from itertools import zip_longest
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
+    DescriptorStream,
     Output,
     Process,
     Program,
     ProgramUsageError,
     Run,
     Sleep,
+    WaitUntil,
     read_input,
     write_text,
 )
@@ -23,8 +26,8 @@ from mockube.controller_manager.kubelet.shell.programs.inputs import (
     read_files,
     split_lines,
 )
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.programs.printf import unescape
+from mockube.controller_manager.kubelet.shell.redirection import open_output
 
 FOREVER: Final = float("inf")
 
@@ -74,7 +77,7 @@ def tail(process: Process) -> Run:
     if arguments and arguments[0][:1] == "+" and arguments[0][1:].isdecimal():
         arguments[0] = f"-n{arguments[0]}"
     options = parse_options(
-        arguments, "n:c:qvfFs:", long={**_LONG, "follow": "f", "retry": "F", "pid": "s"}, numbers="n"
+        arguments, "n:c:qvfFs:", long={**_LONG, "follow": "f", "retry": "F", "pid": "pid"}, numbers="n"
     )
     follows = options.has_any("fF")
     is_bytes = "c" in options
@@ -92,8 +95,42 @@ def tail(process: Process) -> Run:
             yield Output(1, _tail_of(data, count, text, is_bytes=is_bytes))
         if not follows or not inputs:
             return inputs.code
+        return (yield from _follow(process, [name for name, _ in inputs], options))
     yield Sleep(FOREVER)
     return 0
+
+
+def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> Run:
+    """Write what other processes append to files, until the process of `--pid` ends, or for ever."""
+    processes, files = process.processes, process.host.files
+    sizes = {name: _size(process, name) for name in names}
+    pid, latest = options.get("pid"), names[-1]
+
+    def has_changed() -> bool:
+        return any(_size(process, name) != size for name, size in sizes.items())
+
+    def is_over() -> bool:
+        return pid.isdecimal() and all(child.pid != int(pid[:9]) for child in processes.children())
+
+    while not is_over():
+        if processes.is_alone() and not has_changed():
+            yield Sleep(FOREVER)
+        yield WaitUntil(lambda: has_changed() or is_over() or processes.is_alone())
+        for name in [name for name, size in sizes.items() if _size(process, name) != size]:
+            before, sizes[name] = sizes[name], _size(process, name)
+            start = before if before < sizes[name] else 0  # A shorter file is a new one.
+            if name != latest:
+                yield Output(1, _headers(names, options, name, 1))
+                latest = name
+            yield Output(1, files.read(process.path(name))[start:])
+    return 0
+
+
+def _size(process: Process, name: str) -> int:
+    try:
+        return process.host.files.entry(process.path(name)).size
+    except FileError:
+        return 0
 
 
 def _tail_of(data: bytes, count: int, text: str, *, is_bytes: bool) -> bytes:
@@ -241,31 +278,21 @@ def compare_sorted(process: Process) -> Run:
 
 def tee(process: Process) -> Run:
     options = parse_options(process.arguments, "ai", long={"append": "a"})
-    host = process.host
-    paths: list[str] = []
+    outputs: list[tuple[str, DescriptorStream]] = []
     code = 0
     for name in options.arguments:
         try:
-            path = process.path(name)
-            if path not in ("/dev/null", "/dev/stdout", "/dev/stderr"):
-                host.files.write(path, b"", append="a" in options, modified=host.now_running().timestamp())
-                host.changes += 1
-                paths.append(path)
-            elif path == "/dev/stderr":
-                paths.append(path)
+            outputs.append((name, open_output(process, name, appends="a" in options)))
         except FileError as error:
             yield process.error(f"{name}: {error}")
             code = 1
     while block := (yield from read_input(BLOCK)):
         yield Output(1, block)
-        for path in paths:
-            if path == "/dev/stderr":
-                yield Output(2, block)
-                continue
+        for name, stream in outputs:
             try:
-                host.files.write(path, block, append=True, modified=host.now_running().timestamp())
+                yield from stream.write(block)
             except FileError as error:
-                yield process.error(f"{path}: {error}")
+                yield process.error(f"{name}: {error}")
                 code = 1
     return code
 

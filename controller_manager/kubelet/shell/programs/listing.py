@@ -12,6 +12,7 @@ from mockube.controller_manager.kubelet.shell.filesystem import (
     FileError,
     FileSystem,
 )
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
@@ -21,9 +22,9 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.files import modification_time
 from mockube.controller_manager.kubelet.shell.programs.modes import permissions_text
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_PARTS: Final = re.compile(r"([0-9]{1,15})")
 _STAT: Final = re.compile(r"%([#0 +-]{0,8}[0-9]{0,9})([A-Za-z%])")
 
 
@@ -43,14 +44,14 @@ def human_size(size: int) -> str:
 def ls(process: Process) -> Run:
     options = parse_options(
         process.arguments,
-        "1AaCxdLHRFplinshrSXvctukwT:" + "fgGoQUZ",
+        "1AadLHRFplnshrSXvctukwT:" + "fgGoQU",
         long={
             "all": "a",
             "almost-all": "A",
             "recursive": "R",
             "human-readable": "h",
             "directory": "d",
-            "color": "C",
+            "color": "color",
             "full-time": "e",
             "reverse": "r",
         },
@@ -81,9 +82,11 @@ def ls(process: Process) -> Run:
 
 def _list_folder(process: Process, name: str, options: ProgramOptions) -> Run:
     files, path = process.host.files, process.path(name)
-    children = [child for child in files.children(path) if not child.startswith(".") or options.has_any("aA")]
+    children = [
+        child for child in files.children(path) if not child.startswith(".") or options.has_any("aAf")
+    ]
     rows = [(child, join(path, child)) for child in children]
-    if "a" in options:
+    if options.has_any("af"):
         rows = [(".", path), ("..", dirname(path)), *rows]
     ordered = _order(files, rows, options)
     if options.has_any("ls"):
@@ -105,7 +108,18 @@ def _order(
     files: FileSystem, rows: Sequence[tuple[str, str]], options: ProgramOptions
 ) -> list[tuple[str, str]]:
     ordered = sorted(rows)
-    if "S" in options:
+    if options.has_any("fU"):
+        return ordered
+    if "v" in options:
+        ordered.sort(
+            key=lambda row: [
+                (part.isdecimal(), int(part) if part.isdecimal() else 0, part)
+                for part in _PARTS.split(row[0])
+            ]
+        )
+    elif "X" in options:
+        ordered.sort(key=lambda row: row[0].rpartition(".")[2] if "." in row[0] else "")
+    elif "S" in options:
         ordered.sort(key=lambda row: -files.link_entry(row[1]).size)
     elif "t" in options:
         ordered.sort(key=lambda row: -files.link_entry(row[1]).modified)
@@ -119,6 +133,7 @@ def _rows(files: FileSystem, rows: Sequence[tuple[str, str]], options: ProgramOp
 def _row(files: FileSystem, name: str, path: str, options: ProgramOptions) -> str:
     entry = files.link_entry(path)
     mark = ""
+    name = f'"{name}"' if "Q" in options else name
     if options.has_any("Fp") and entry.is_directory:
         mark = "/"
     elif "F" in options:
@@ -194,7 +209,7 @@ def _stat_text(name: str, path: str, entry: FileEntry, format_text: str) -> str:
 def disk_usage(process: Process) -> Run:
     options = parse_options(
         process.arguments,
-        "aHLd:clsxhmkb",
+        "aHLd:lsxhmkb",
         long={"summarize": "s", "human-readable": "h", "max-depth": "d", "all": "a", "bytes": "b"},
     )
     files, code = process.host.files, 0
@@ -228,7 +243,7 @@ def _size_text(size: int, options: ProgramOptions) -> str:
 
 
 def disk_free(process: Process) -> Run:
-    options = parse_options(process.arguments, "PkmhTai", long={"human-readable": "h"})
+    options = parse_options(process.arguments, "PkmhTa", long={"human-readable": "h"})
     unit = 1 << 20 if "m" in options else 1024
     used = process.host.files.size
     numbers = [MAX_BYTES, used, MAX_BYTES - used]

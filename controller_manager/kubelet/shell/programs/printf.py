@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.process import Process, ProgramUsageError, Run, write_text
+from mockube.controller_manager.kubelet.shell.programs.dates import format_time
 from mockube.controller_manager.kubelet.shell.quoting import quote_if_needed
 
 MAX_TEXT: Final = 16 << 20
@@ -16,10 +18,12 @@ _ESCAPES: Final = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\033", "\\": "\\",
 }  # fmt: skip
 _PIECE: Final = re.compile(
-    r"%(?:(%)|([-0+ #]*)([0-9]{1,6}|\*)?(?:\.([0-9]{0,6}|\*))?(?:hh|h|ll|l|j|z|t|L)?([diouxXcsbqeEfFgG]))|([^%\\]+)|(\\)|(%)"
+    r"%(?:(%)|([-0+ #]*)([0-9]{1,6}|\*)?(?:\.([0-9]{0,6}|\*))?(?:hh|h|ll|l|j|z|t|L)?([diouxXcsbqeEfFgG]))|([^%\\]+)|(\\)|%\(([^()]*)\)T|(%)"
 )
 _NUMBER: Final = re.compile(r"\s*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _LIMIT: Final = 1 << 63
+_UNSAFE: Final = re.compile(r"[^\w@%+=:./-]")
+"""The characters before which bash writes a backslash."""
 
 
 def unescape(text: str, *, octal_needs_zero: bool = False) -> str:
@@ -40,8 +44,10 @@ def unescape(text: str, *, octal_needs_zero: bool = False) -> str:
 class Formatter:
     """The output of a format, which is repeated until all values are used."""
 
-    def __init__(self, format_text: str, values: Sequence[str]) -> None:
+    def __init__(self, format_text: str, values: Sequence[str], bash: Process | None = None) -> None:
+        """With `bash`, the process of a bash, the format may contain what only bash understands."""
         self._format = format_text
+        self._bash = bash if bash is not None and bash.is_bash else None
         self._values = list(values)
         self._next = 0
         self._size = 0
@@ -66,9 +72,11 @@ class Formatter:
     def _piece(self, match: re.Match[str]) -> str:
         if match[1]:
             return "%"
+        if match[8] is not None and self._bash is not None:
+            return self._time(match[8], self._bash.host.now_running())
         if match[5]:
             return self._directive(match)
-        if match[8]:
+        if match[9] or match[8] is not None:
             raise ProgramUsageError(f"{match.string[match.start() : match.start() + 2]}: invalid format", 2)
         return match[6] or match[7]
 
@@ -94,6 +102,15 @@ class Formatter:
         flags = flags.replace("0", "") if precision is not None else flags
         return f"%{flags}{field}{point}{'d' if kind in 'diu' else kind}" % number
 
+    def _time(self, format_text: str, now: datetime) -> str:
+        """Return the time of a value, in seconds of Unix; the present time without one, or with -1."""
+        seconds = self._integer(value) if (value := self._value()) else -1
+        try:
+            at = now if seconds < 0 else datetime.fromtimestamp(seconds, UTC)
+        except (OverflowError, ValueError):
+            raise ProgramUsageError(f"{seconds}: time out of range", 1) from None
+        return format_time(at, format_text or "%H:%M:%S")
+
     def _count(self, text: str | None) -> int | None:
         """Return a width or precision, which may be a value."""
         if text is None:
@@ -106,7 +123,7 @@ class Formatter:
             self._ends = bool(stop)
             value = unescape(before)
         elif kind == "q":
-            value = quote_if_needed(value) if value else "''"
+            value = _quote(value, is_bash=self._bash is not None)
         elif kind == "c":
             value = value[:1] or "\0"
         if precision is not None and kind != "c":
@@ -140,13 +157,21 @@ class Formatter:
             return 0.0
 
 
+def _quote(text: str, *, is_bash: bool) -> str:
+    if not text:
+        return "''"
+    if not is_bash or not text.isprintable():
+        return quote_if_needed(text)
+    return _UNSAFE.sub(r"\\\g<0>", text)
+
+
 def printf(process: Process) -> Run:
     arguments = list(process.arguments)
     if arguments[:1] == ["--"]:
         arguments.pop(0)
     if not arguments:
         raise ProgramUsageError("usage: printf format [arg ...]", 2)
-    formatter = Formatter(unescape(arguments[0]), arguments[1:])
+    formatter = Formatter(unescape(arguments[0]), arguments[1:], process)
     text = formatter.texts()
     yield write_text(text)
     for error in formatter.errors:

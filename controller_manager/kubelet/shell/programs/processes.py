@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Child,
     CommandStart,
@@ -13,7 +14,6 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.options import parse_options
 from mockube.controller_manager.kubelet.shell.signals import NAMES, signal_number
 
 _TERM: Final = 15
@@ -107,7 +107,7 @@ def pgrep(process: Process) -> Run:
     signal: int | None = _TERM
     if is_kill and arguments and arguments[0].startswith("-") and signal_number(arguments[0][1:]) is not None:
         signal = signal_number(arguments.pop(0)[1:])
-    options = parse_options(arguments, "flanovxs:P:", code=2)
+    options = parse_options(arguments, "flanovx", code=2)
     if not options.arguments:
         raise ProgramUsageError(f"usage: {process.name} [-flanovx] PATTERN", 2)
     pattern = options.arguments[0]
@@ -136,12 +136,11 @@ def _searched_text(child: Child, *, full: bool) -> str:
 
 
 def pidof(process: Process) -> Run:
-    options = parse_options(process.arguments, "so:")
+    options = parse_options(process.arguments, "s")
     pids = [
         str(child.pid)
         for child in reversed(_processes(process))
-        if _searched_text(child, full=False) in options.arguments
-        and str(child.pid) not in options.lists.get("o", ())
+        if _searched_text(child, full=False) in options.arguments and str(child.pid) not in options.all("o")
     ]
     if pids:
         yield write_text(" ".join(pids[:1] if "s" in options else pids) + "\n")
@@ -181,7 +180,7 @@ def processors(process: Process) -> Run:
 
 
 def free(process: Process) -> Run:
-    options = parse_options(process.arguments, "bkmgth")
+    options = parse_options(process.arguments, "bkmg")
     unit = {"b": 1, "m": 1 << 20, "g": 1 << 30}.get(
         next((letter for letter in "bmg" if letter in options), ""), 1024
     )

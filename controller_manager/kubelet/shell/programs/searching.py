@@ -1,6 +1,7 @@
 """`grep` and its relatives."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -9,20 +10,25 @@ from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match
 from mockube.apimachinery.regexp.posix import MAX_SCANNED, find_matches
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
+    Effect,
     Process,
     Program,
     ProgramUsageError,
     Run,
+    Steps,
+    read_input,
     write_text,
 )
 from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    InputFile,
+    BLOCK,
+    MAX_LINES,
     number_of,
-    read_files,
+    read_path,
+    read_standard_input,
     split_lines,
 )
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
     BadRegularExpression,
     basic_expression,
@@ -36,25 +42,31 @@ _LONG: Final = {
     "ignore-case": "i", "invert-match": "v", "count": "c", "quiet": "q", "silent": "q", "line-number": "n", "only-matching": "o",
     "extended-regexp": "E", "fixed-strings": "F", "perl-regexp": "P", "recursive": "r", "files-with-matches": "l", "word-regexp": "w",
     "files-without-match": "L", "line-regexp": "x", "no-messages": "s", "regexp": "e", "file": "f", "max-count": "m", "with-filename": "H",
-    "no-filename": "h", "after-context": "A", "before-context": "B", "context": "C", "color": "K", "colour": "K", "text": "a",
+    "no-filename": "h", "after-context": "A", "before-context": "B", "context": "C", "color": "K", "colour": "K", "text": "a", "line-buffered": "a",
 }  # fmt: skip
 
 
 class _Search(Struct, kw_only=True):
     options: ProgramOptions
     expression: str
+    instructions: int
+    """The number of instructions of the expression."""
     shows_names: bool
     before: int
     after: int
     limit: int
     has_output: bool = False
     """Whether lines of an earlier file were shown."""
+    steps: int = 0
+    lines: int = 0
+    scanned: int = 0
+    """What was searched up to now."""
 
 
 def grep(process: Process) -> Run:
     options = parse_options(process.arguments, "HhnlLoqvsrRiwxFEac" + "m:A:B:C:e:f:KP", long=_LONG, code=2)
     names = list(options.arguments)
-    patterns = _patterns(process, options, names)
+    patterns = yield from _patterns(process, options, names)
     try:
         expression = _expression(process, options, patterns)
         return (yield from _search_all(process, options, expression, names))
@@ -62,11 +74,13 @@ def grep(process: Process) -> Run:
         raise ProgramUsageError(f"bad regex '{patterns[0]}': {error}", 2) from error
 
 
-def _patterns(process: Process, options: ProgramOptions, names: list[str]) -> list[str]:
-    patterns = [line for text in options.lists.get("e", ()) for line in text.split("\n")]
-    for name in options.lists.get("f", ()):
+def _patterns(
+    process: Process, options: ProgramOptions, names: list[str]
+) -> Generator[Effect, bytes | None, list[str]]:
+    patterns = [line for text in options.all("e") for line in text.split("\n")]
+    for name in options.all("f"):
         try:
-            data = process.host.files.read(process.path(name))
+            data = yield from (read_standard_input(process) if name == "-" else read_path(process, name))
         except FileError as error:
             raise ProgramUsageError(f"{name}: {error}", 2) from error
         patterns += split_lines(data)
@@ -99,25 +113,41 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
     search = _Search(
         options=options,
         expression=expression,
+        instructions=check(expression),
         shows_names=("H" in options or len(paths) > 1 or is_recursive) and "h" not in options,
         before=number_of(options.get("B", context)),
         after=number_of(options.get("A", context)),
         limit=number_of(options.get("m")) if "m" in options else -1,
     )
-    quiet_process = process if "s" not in options else process.child(process.argv)
-    inputs = yield from read_files(quiet_process, paths, code=2)
-    cost = check(expression) * (len(inputs.data) + 1)
-    if cost > MAX_SEARCH_STEPS:
-        raise ProgramUsageError("the pattern is too large for this input", 2)
-    has_match = False
-    for file in inputs:
-        texts, matched = _search(search, file)
-        has_match = has_match or matched
-        if "q" not in options:
-            yield write_text("".join(texts))
-    if has_match and "q" in options:
-        return 0
-    return inputs.code or int(not has_match)
+    code, has_match = 0, False
+    for name in paths or ["-"]:
+        file = _FileSearch(search, name)
+        try:
+            yield from _search(process, file)
+        except FileError as error:
+            if "s" not in options:
+                yield process.error(f"{name}: {error}")
+            code = 2
+            continue
+        has_match = has_match or file.has_result
+        if has_match and "q" in options:
+            return 0
+    return code or int(not has_match)
+
+
+def _search(process: Process, file: "_FileSearch") -> Steps:
+    """Search a file, or the standard input as it arrives, up to the last line that matters."""
+    if file.name != "-":
+        yield from _write(file.feed((yield from read_path(process, file.name))))
+    else:
+        while not file.is_done and (block := (yield from read_input(BLOCK))):
+            yield from _write(file.feed(block))
+    yield from _write(file.finish())
+
+
+def _write(text: str) -> Steps:
+    if text:
+        yield write_text(text)
 
 
 def _files(process: Process, names: Sequence[str]) -> Iterator[str]:
@@ -132,67 +162,107 @@ def _files(process: Process, names: Sequence[str]) -> Iterator[str]:
                 yield name.rstrip("/") + child.removeprefix(path)
 
 
-def _search(search: _Search, file: InputFile) -> tuple[list[str], bool]:
-    """Return the output for a file, and whether it has a matching line."""
-    options = search.options
-    lines = split_lines(file.data)
-    inverts = "v" in options
-    matching: list[int] = []
-    for index, line in enumerate(lines):
-        if len(matching) == search.limit:
-            break
-        if contains_match(search.expression, line) != inverts:
-            matching.append(index)
-    title = "(standard input)" if file.name == "-" else file.name
-    if "c" in options:
-        return [f"{title}:{len(matching)}\n" if search.shows_names else f"{len(matching)}\n"], bool(matching)
-    if options.has_any("lL"):
-        shows = bool(matching) is ("l" in options)
-        return [f"{title}\n"] if shows else [], shows
-    if "o" in options:
-        if sum(len(lines[index]) ** 2 for index in matching) > MAX_SCANNED:
+class _FileSearch:
+    """The search of one file, line by line."""
+
+    def __init__(self, search: _Search, name: str) -> None:
+        self.name = name
+        self._search = search
+        self._title = "(standard input)" if name == "-" else name
+        self._rest = b""
+        self._index = 0
+        self._matches = 0
+        self._earlier: deque[tuple[int, str]] = deque(maxlen=search.before)
+        """The lines before the present one that were not shown."""
+        self._following = 0
+        """The number of lines of context that are still shown."""
+        self._last_shown = -1
+
+    @property
+    def is_done(self) -> bool:
+        """Whether later lines do not matter."""
+        stops_at_first = self._search.options.has_any("qlL") and self._matches > 0
+        return stops_at_first or (self._matches == self._search.limit and self._following == 0)
+
+    @property
+    def has_result(self) -> bool:
+        shows_without_match = "L" in self._search.options and not self._search.options.has_any("qc")
+        return (self._matches > 0) is not shows_without_match
+
+    def feed(self, block: bytes) -> str:
+        """Search more of the file; return the output."""
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        return self._search_lines(lines)
+
+    def finish(self) -> str:
+        """Return the output at the end of the file."""
+        options, rest = self._search.options, self._rest
+        text = self._search_lines([rest] if rest else [])
+        if "q" in options:
+            return ""
+        if "c" in options:
+            return f"{self._title}:{self._matches}\n" if self._search.shows_names else f"{self._matches}\n"
+        if options.has_any("lL"):
+            return f"{self._title}\n" if self.has_result else ""
+        self._search.has_output = self._search.has_output or self._last_shown >= 0
+        return text
+
+    def _search_lines(self, lines: Sequence[bytes]) -> str:
+        search = self._search
+        search.lines += len(lines)
+        search.steps += search.instructions * (sum(map(len, lines)) + len(lines))
+        output: list[str] = []
+        for line in lines:
+            if self.is_done:
+                break
+            output += self._search_line(line.decode("utf-8", "surrogateescape"))
+            self._index += 1
+        if search.lines > MAX_LINES:
+            raise ProgramUsageError("the input has too many lines", 2)
+        if search.steps > MAX_SEARCH_STEPS:
             raise ProgramUsageError("the pattern is too large for this input", 2)
-        return list(_only_matches(search, lines, matching, title)), bool(matching)
-    return list(_with_context(search, lines, matching, title)), bool(matching)
+        return "".join(output)
 
+    def _search_line(self, line: str) -> Iterator[str]:
+        search, options = self._search, self._search.options
+        is_open = self._matches != search.limit
+        if is_open and contains_match(search.expression, line) is not ("v" in options):
+            self._matches += 1
+            if not options.has_any("qclL"):
+                yield from self._only_matches(line) if "o" in options else self._with_context(line)
+        elif self._following:
+            self._following -= 1
+            self._last_shown = self._index
+            yield f"{self._head(self._index, '-')}{line}\n"
+        else:
+            self._earlier.append((self._index, line))
 
-def _head(search: _Search, title: str, index: int, mark: str) -> str:
-    name = f"{title}{mark}" if search.shows_names else ""
-    return name + (f"{index + 1}{mark}" if "n" in search.options else "")
-
-
-def _only_matches(
-    search: _Search, lines: Sequence[str], matching: Sequence[int], title: str
-) -> Iterator[str]:
-    if "v" in search.options:
-        return
-    for index in matching:
-        line = lines[index]
-        for spans in find_matches(search.expression, line):
+    def _only_matches(self, line: str) -> Iterator[str]:
+        self._search.scanned += len(line) ** 2
+        if self._search.scanned > MAX_SCANNED:
+            raise ProgramUsageError("the pattern is too large for this input", 2)
+        if "v" in self._search.options:
+            return
+        for spans in find_matches(self._search.expression, line):
             start, end = spans[0]
             if end > start:
-                yield f"{_head(search, title, index, ':')}{line[start:end]}\n"
+                yield f"{self._head(self._index, ':')}{line[start:end]}\n"
 
-
-def _with_context(
-    search: _Search, lines: Sequence[str], matching: Sequence[int], title: str
-) -> Iterator[str]:
-    selected = set(matching)
-    last = -1
-    for match in matching:
-        first = max(match - search.before, last + 1)
-        is_apart = first > last + 1 if last >= 0 else search.has_output
+    def _with_context(self, line: str) -> Iterator[str]:
+        search = self._search
+        first = self._earlier[0][0] if self._earlier else self._index
+        is_apart = first > self._last_shown + 1 if self._last_shown >= 0 else search.has_output
         if is_apart and (search.before or search.after):
             yield "--\n"
-        for index in range(first, min(match + search.after + 1, len(lines))):
-            if index <= last or (index > match and index in selected):
-                if index in selected and index > match:
-                    break
-                continue
-            mark = ":" if index in selected else "-"
-            yield f"{_head(search, title, index, mark)}{lines[index]}\n"
-            last = index
-    search.has_output = search.has_output or last >= 0
+        for index, earlier_line in self._earlier:
+            yield f"{self._head(index, '-')}{earlier_line}\n"
+        self._earlier.clear()
+        yield f"{self._head(self._index, ':')}{line}\n"
+        self._last_shown, self._following = self._index, search.after
+
+    def _head(self, index: int, mark: str) -> str:
+        name = f"{self._title}{mark}" if self._search.shows_names else ""
+        return name + (f"{index + 1}{mark}" if "n" in self._search.options else "")
 
 
 PROGRAMS: Final[Mapping[str, Program]] = dict.fromkeys(("grep", "egrep", "fgrep"), grep)

@@ -1,12 +1,14 @@
 """`sed`: its options and files."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from copy import copy
 
 from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.controller_manager.kubelet.shell.devices import descriptor_number, is_device
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.process import Process, Run, write_text
-from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
+from mockube.controller_manager.kubelet.shell.process import Effect, Process, Run, Steps, write_text
+from mockube.controller_manager.kubelet.shell.programs.inputs import read_all, read_path
 from mockube.controller_manager.kubelet.shell.programs.sed_editor import SedEditor, SedOptions
 from mockube.controller_manager.kubelet.shell.programs.sed_script import (
     SedCommand,
@@ -18,7 +20,7 @@ from mockube.controller_manager.kubelet.shell.regular_expressions import BadRegu
 
 def sed(process: Process) -> Run:
     try:
-        options = _parse_options(process)
+        options = yield from _parse_options(process)
         commands = parse_script("\n".join(options.scripts), is_extended=options.is_extended)
         labels = {command.text: index for index, command in enumerate(commands) if command.name == ":"}
         for command in commands:
@@ -30,7 +32,7 @@ def sed(process: Process) -> Run:
         return 1
 
 
-def _parse_options(process: Process) -> SedOptions:
+def _parse_options(process: Process) -> Generator[Effect, bytes | None, SedOptions]:
     options = SedOptions()
     remaining = deque(process.arguments)
     while remaining:
@@ -45,7 +47,7 @@ def _parse_options(process: Process) -> SedOptions:
         elif argument.startswith("--"):
             _long_option(options, argument)
         else:
-            _short_options(process, options, argument[1:], remaining)
+            yield from _short_options(process, options, argument[1:], remaining)
     if not options.scripts:
         if not options.names:
             raise SedError("no script specified")
@@ -68,7 +70,7 @@ def _long_option(options: SedOptions, argument: str) -> None:
             raise SedError(f"unrecognized option: {argument.lstrip('-')}")
 
 
-def _short_options(process: Process, options: SedOptions, letters: str, remaining: deque[str]) -> None:
+def _short_options(process: Process, options: SedOptions, letters: str, remaining: deque[str]) -> Steps:
     for index, letter in enumerate(letters):
         rest = letters[index + 1 :]
         if letter in "ef":
@@ -77,7 +79,10 @@ def _short_options(process: Process, options: SedOptions, letters: str, remainin
             value = rest or remaining.popleft()
             if letter == "f":
                 try:
-                    value = process.host.files.read(process.path(value)).decode("utf-8", "replace")
+                    content = yield from (
+                        read_all(process, []) if value == "-" else read_path(process, value)
+                    )
+                    value = content.decode("utf-8", "replace")
                 except FileError as error:
                     raise SedError(f"can't open '{value}': {error}") from error
             options.scripts.append(value)
@@ -91,12 +96,19 @@ def _short_options(process: Process, options: SedOptions, letters: str, remainin
             raise SedError("-z is not simulated")
         options.is_quiet = options.is_quiet or letter == "n"
         options.is_extended = options.is_extended or letter in "Er"
-    return
+        options.is_separate = options.is_separate or letter == "s"
 
 
 def _edit_all(
     process: Process, options: SedOptions, commands: Sequence[SedCommand], labels: dict[str, int]
 ) -> Run:
+    if not options.edits and options.is_separate and len(options.names) > 1:
+        code = 0
+        for name in options.names:
+            separate = copy(options)
+            separate.names = [name]
+            code = (yield from _edit_all(process, separate, commands, labels)) or code
+        return code
     if not options.edits:
         data = yield from read_all(process, options.names)
         code = int(any(_is_missing(process, name) for name in options.names))
@@ -127,6 +139,8 @@ def _edit_all(
 
 
 def _is_missing(process: Process, name: str) -> bool:
+    if is_device(process.path(name)) or descriptor_number(process.path(name)) is not None:
+        return False
     try:
         return name != "-" and process.host.files.entry(process.path(name)).is_directory
     except FileError:

@@ -50,7 +50,7 @@ class SedOptions:
     def __init__(self) -> None:
         self.scripts: list[str] = []
         self.files: list[str] = []
-        self.is_quiet = self.is_extended = self.edits = False
+        self.is_quiet = self.is_extended = self.edits = self.is_separate = False
         self.suffix = ""
         self.names: list[str] = []
 

@@ -11,6 +11,7 @@ from mockube.controller_manager.kubelet.shell.invoking import (
     find_program,
     program_path,
 )
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
@@ -24,7 +25,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.kubelet.shell.programs.durations import seconds_of
 from mockube.controller_manager.kubelet.shell.programs.expressions import expr
 from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 
 _MAX_DIGITS: Final = 12
 """The number of digits of a number that is factored: 0.1 s."""
@@ -227,6 +227,25 @@ def yes(process: Process) -> Run:
         host.elapsed += int(iterations or 0) * _YES_SECONDS
 
 
+def groups(process: Process) -> Run:
+    yield write_text("root\n" if process.host.group == 0 else f"{process.host.group}\n")
+    return 0
+
+
+def machine(_: Process) -> Run:
+    yield write_text("x86_64\n")
+    return 0
+
+
+def microseconds(process: Process) -> Run:
+    """Sleep for as many microseconds, as `usleep`."""
+    text = process.arguments[0] if process.arguments else ""
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
+        raise ProgramUsageError(f"invalid number '{text}'")
+    yield Sleep(int(text) / 1_000_000)
+    return 0
+
+
 def mount(process: Process) -> Run:
     """List the mounts; mounting is not simulated."""
     options = process.arguments
@@ -271,6 +290,9 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "hostname": hostname,
     "pwd": pwd,
     "whoami": whoami,
+    "groups": groups,
+    "arch": machine,
+    "usleep": microseconds,
     "id": user_id,
     "uname": uname,
     "which": program_paths,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.patterns import CLASSES
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
@@ -22,7 +23,6 @@ from mockube.controller_manager.kubelet.shell.programs.inputs import (
     read_files,
     split_lines,
 )
-from mockube.controller_manager.kubelet.shell.programs.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.programs.printf import unescape
 
 _RANGE: Final = re.compile(r"([0-9]{0,9})(-?)([0-9]{0,9})")
@@ -98,7 +98,7 @@ def merge(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def transliterate(process: Process) -> Run:
     options = parse_options(
         process.arguments,
-        "cCdst",
+        "cCds",
         long={"delete": "d", "complement": "c", "squeeze-repeats": "s"},
         stops=True,
     )
@@ -192,21 +192,23 @@ def sort(process: Process) -> Run:
             "human-numeric-sort": "h",
             "ignore-case": "f",
             "check": "c",
+            "zero-terminated": "z",
         },
         code=2,
     )
-    for letter in "CMRz":
+    for letter in "CMR":
         if letter in options:
             raise ProgramUsageError(f"-{letter} is not simulated", 2)
-    keys = [_parse_key(text) for text in options.lists.get("k", ())]
+    keys = [_parse_key(text) for text in options.all("k")]
     inputs = yield from read_files(process, options.arguments, code=2)
     if inputs.code:
         return inputs.code
-    lines = split_lines(inputs.data)
+    end = "\0" if "z" in options else "\n"
+    lines = split_lines(inputs.data, end)
     ordered = _sort_lines(lines, keys, options)
     if "c" in options:
         return int(ordered != lines)
-    text = "".join(f"{line}\n" for line in ordered)
+    text = "".join(f"{line}{end}" for line in ordered)
     if "o" in options:
         host = process.host
         host.files.write(

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.kubelet.containers.host_paths import path_type
 from mockube.controller_manager.kubelet.node_events import NodeEvents, node_events
 from tests.support.event_loop import yield_to_loop
 
@@ -147,3 +148,27 @@ def test_recreated_node_has_new_kubelet():
     assert events_of((node(), node(uid="v")))[0] == STARTED
     other = {**node(), "metadata": {"name": "n", "uid": "u"}}
     assert events_of((other, node()))[0] == STARTED
+
+
+def with_host_paths(text):
+    described = node()
+    described["metadata"]["annotations"]["mockube.dev/host-paths"] = text
+    return described
+
+
+def test_invalid_host_path_of_annotation_is_reported_once():
+    changed = with_host_paths("/data, /dev/sdb=BlockDevise, relative")
+    problems = [event.message for event in node_events(node(), changed)]
+    types = "Directory, File, Socket, CharDevice, BlockDevice"
+    assert problems == [
+        f"mockube.dev/host-paths: /dev/sdb=BlockDevise: the type must be one of {types}",
+        "mockube.dev/host-paths: 'relative': must be an absolute path",
+    ]
+    assert [event.type for event in node_events(None, changed)][-2:] == ["Warning"] * 2
+    assert node_events(changed, changed) == []
+    assert node_events(changed, with_host_paths("/data, relative")) == []
+
+
+def test_invalid_host_path_does_not_exist():
+    described = with_host_paths("/x=Directry, /y=Socket")
+    assert [path_type(path, described, ()) for path in ("/x", "/y")] == ["", "Socket"]

@@ -39,7 +39,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.kubectl.selection
     select,
     selects_some,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.options import OptionValues
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions
 from mockube.controller_manager.kubelet.shell.process import Output, Process, Run, Sleep, write_text
 
 _APPLY: Final = "application/apply-patch+yaml"
@@ -52,8 +52,8 @@ _MANAGER: Final = "kubectl"
 _POLL_SECONDS: Final = 1.0
 
 
-def get(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
-    text = options.last("output")
+def get(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
+    text = options.get("output")
     check_format(text)
     selections = yield from select(process, client, options, words)
     ignores_missing = is_on(options, "ignore-not-found")
@@ -69,11 +69,15 @@ def get(process: Process, client: ApiClient, options: OptionValues, words: Seque
 
 
 def _print_tables(
-    client: ApiClient, options: OptionValues, selections: Sequence[SelectedObjects], *, ignores_missing: bool
+    client: ApiClient,
+    options: ProgramOptions,
+    selections: Sequence[SelectedObjects],
+    *,
+    ignores_missing: bool,
 ) -> Run:
     rows, has_prefix = 0, len({selection.resource for selection in selections}) > 1
     for selection in selections:
-        query = {"labelSelector": options.last("selector"), "fieldSelector": options.last("field-selector")}
+        query = {"labelSelector": options.get("selector"), "fieldSelector": options.get("field-selector")}
         header = not is_on(options, "no-headers")
         for name in selection.names or ("",):
             path = selection.resource.path(selection.namespace, name)
@@ -86,7 +90,7 @@ def _print_tables(
             rows += len(table.get("rows") or ())
             if table.get("rows"):
                 prefix = f"{selection.resource.title}/" if has_prefix else ""
-                is_wide = options.last("output") == "wide"
+                is_wide = options.get("output") == "wide"
                 yield write_text(table_lines(table, is_wide=is_wide, has_header=header, prefix=prefix))
                 header = False
     if not rows and not ignores_missing:
@@ -95,19 +99,19 @@ def _print_tables(
     return 0
 
 
-def create(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
-    check_format(options.last("output"))
+def create(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
+    check_format(options.get("output"))
     if "filename" in options:
         objects = yield from read_manifests(process, options)
     elif words[:1] == ["job"] and "from" in options and len(words) == 2:
-        selections = yield from select(process, client, OptionValues(), [options.last("from")])
+        selections = yield from select(process, client, ProgramOptions(), [options.get("from")])
         cron_jobs = yield from fetch(client, options, selections[0])
         objects = [job_of(cron_jobs[0], words[1])]
     else:
         objects = [created_object(process, options, list(words))]
-    if options.last("dry-run") == "client":
+    if options.get("dry-run") == "client":
         return (yield from _print_unsent(options, objects))
-    source = "STDIN" if options.last("filename") == "-" else options.last("filename")
+    source = "STDIN" if options.get("filename") == "-" else options.get("filename")
     for tree in objects:
         resource = yield from client.resource_of_kind(tree["apiVersion"], tree["kind"])
         namespace = namespace_of(client, options, resource, tree)
@@ -131,12 +135,12 @@ def _without_source(error: ServerError, kind: str) -> str:
     return f"error: failed to create {kind}: {error.text}"
 
 
-def _is_server_dry_run(options: OptionValues) -> bool:
-    return options.last("dry-run") == "server"
+def _is_server_dry_run(options: ProgramOptions) -> bool:
+    return options.get("dry-run") == "server"
 
 
-def _print_unsent(options: OptionValues, objects: Sequence[ReadOnlyTree]) -> Run:
-    text = options.last("output")
+def _print_unsent(options: ProgramOptions, objects: Sequence[ReadOnlyTree]) -> Run:
+    text = options.get("output")
     for index, tree in enumerate(objects):
         if text == "yaml":
             yield write_text(("---\n" if index else "") + to_yaml(tree))
@@ -148,9 +152,9 @@ def _print_unsent(options: OptionValues, objects: Sequence[ReadOnlyTree]) -> Run
     return 0
 
 
-def _report(options: OptionValues, selection: SelectedObjects, tree: ReadOnlyTree, verb: str) -> Run:
+def _report(options: ProgramOptions, selection: SelectedObjects, tree: ReadOnlyTree, verb: str) -> Run:
     """Print the result of a write: a sentence, or the object in a format."""
-    text = options.last("output")
+    text = options.get("output")
     name = reference(selection.resource, meta.name(tree))
     if text:
         yield write_text(render(selection.resource, [tree], text, is_list=False))
@@ -160,11 +164,11 @@ def _report(options: OptionValues, selection: SelectedObjects, tree: ReadOnlyTre
     return 0
 
 
-def apply(process: Process, client: ApiClient, options: OptionValues, _: Sequence[str]) -> Run:
+def apply(process: Process, client: ApiClient, options: ProgramOptions, _: Sequence[str]) -> Run:
     """Apply manifests. The server merges them, as with --server-side, so that no annotation stores the last version."""
-    check_format(options.last("output"))
+    check_format(options.get("output"))
     objects = yield from read_manifests(process, options)
-    if options.last("dry-run") == "client":
+    if options.get("dry-run") == "client":
         return (yield from _print_unsent(options, objects))
     for tree in objects:
         resource = yield from client.resource_of_kind(tree["apiVersion"], tree["kind"])
@@ -173,7 +177,7 @@ def apply(process: Process, client: ApiClient, options: OptionValues, _: Sequenc
         before = yield from fetch(client, options, selection, ignores_missing=True)
         is_server_side = is_on(options, "server-side")
         query = {
-            "fieldManager": options.last("field-manager") or _MANAGER,
+            "fieldManager": options.get("field-manager") or _MANAGER,
             "force": "true" if not is_server_side or is_on(options, "force-conflicts") else "",
             "dryRun": "All" if _is_server_dry_run(options) else "",
         }
@@ -185,7 +189,7 @@ def apply(process: Process, client: ApiClient, options: OptionValues, _: Sequenc
     return 0
 
 
-def delete(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
+def delete(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
     selections = yield from select(process, client, options, words)
     ignores_missing = is_on(options, "ignore-not-found") or is_on(options, "all") or "selector" in options
     body = _delete_options(options)
@@ -209,21 +213,21 @@ def delete(process: Process, client: ApiClient, options: OptionValues, words: Se
     return 0
 
 
-def _deletion_line(options: OptionValues, selection: SelectedObjects, tree: ReadOnlyTree) -> str:
+def _deletion_line(options: ProgramOptions, selection: SelectedObjects, tree: ReadOnlyTree) -> str:
     name, namespace = meta.name(tree), meta.namespace(tree)
-    if options.last("output") == "name":
+    if options.get("output") == "name":
         return f"{reference(selection.resource, name)}\n"
     deleted = "force deleted" if is_on(options, "force") else "deleted"
     origin = f" from {namespace} namespace" if namespace else ""
     return f'{selection.resource.title} "{name}" {deleted}{origin}\n'
 
 
-def _delete_options(options: OptionValues) -> dict[str, Any]:
+def _delete_options(options: ProgramOptions) -> dict[str, Any]:
     policies = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
     body: dict[str, Any] = {
-        "propagationPolicy": policies.get(options.last("cascade", "background"), "Background")
+        "propagationPolicy": policies.get(options.get("cascade", "background"), "Background")
     }
-    grace = "0" if is_on(options, "force") else options.last("grace-period")
+    grace = "0" if is_on(options, "force") else options.get("grace-period")
     if grace.lstrip("-").isdecimal() and int(grace) >= 0:
         body["gracePeriodSeconds"] = int(grace)
     return body
@@ -242,13 +246,13 @@ def _wait_gone(client: ApiClient, selection: SelectedObjects, tree: ReadOnlyTree
         yield Sleep(_POLL_SECONDS)
 
 
-def patch(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
-    kind = options.last("type", "strategic")
+def patch(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
+    kind = options.get("type", "strategic")
     if kind not in _PATCHES:
         raise KubectlError(f"error: --type must be one of [json merge strategic], not {kind!r}")
-    text = options.last("patch")
+    text = options.get("patch")
     if "patch-file" in options:
-        text = process.host.files.read(process.path(options.last("patch-file"))).decode("utf-8", "replace")
+        text = process.host.files.read(process.path(options.get("patch-file"))).decode("utf-8", "replace")
     try:
         body = load(text.encode()).tree
     except YamlError as error:
@@ -258,7 +262,7 @@ def patch(process: Process, client: ApiClient, options: OptionValues, words: Seq
         objects = yield from fetch(client, options, selection)
         for tree in objects:
             path = object_path(selection, tree)
-            subresource = options.last("subresource")
+            subresource = options.get("subresource")
             after = yield from client.send(
                 "PATCH",
                 f"{path}/{subresource}" if subresource else path,
@@ -271,16 +275,16 @@ def patch(process: Process, client: ApiClient, options: OptionValues, words: Seq
     return 0
 
 
-def label(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
+def label(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
     return (yield from _change_map(process, client, options, words, "labels"))
 
 
-def annotate(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
+def annotate(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
     return (yield from _change_map(process, client, options, words, "annotations"))
 
 
 def _change_map(
-    process: Process, client: ApiClient, options: OptionValues, words: Sequence[str], field: str
+    process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str], field: str
 ) -> Run:
     changes: dict[str, str | None] = {}
     rest = list[str]()

@@ -10,14 +10,14 @@ from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import KubectlError, Work
-from mockube.controller_manager.kubelet.shell.network_programs.options import OptionValues
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions
 from mockube.controller_manager.kubelet.shell.process import Process, UnknownProgram, read_input
 
 _MAX_INPUT: Final = 3 << 20
 _EXTENSIONS: Final = (".yaml", ".yml", ".json")
 
 
-def read_manifests(process: Process, options: OptionValues) -> Work[list[dict[str, Any]]]:
+def read_manifests(process: Process, options: ProgramOptions) -> Work[list[dict[str, Any]]]:
     """Return the objects in the files of -f; - is the standard input, and a folder is read without those in it."""
     objects = list[dict[str, Any]]()
     for name in (part for text in options.all("filename") for part in text.split(",")):
@@ -65,17 +65,17 @@ def _objects_of(tree: Any, source: str) -> Iterator[dict[str, Any]]:
     yield tree
 
 
-def created_object(process: Process, options: OptionValues, words: list[str]) -> dict[str, Any]:
+def created_object(process: Process, options: ProgramOptions, words: list[str]) -> dict[str, Any]:
     """Return the object of a `create` command without files."""
     match words:
         case ["configmap" | "cm", name]:
             return _object("v1", "ConfigMap", name) | {"data": _text_data(process, options)}
         case ["secret", "generic", name]:
             data = {key: base64.b64encode(value).decode() for key, value in _data(process, options).items()}
-            kind = options.last("type", "Opaque")
+            kind = options.get("type", "Opaque")
             return _object("v1", "Secret", name) | {"data": data, "type": kind}
         case ["secret", "tls", name]:
-            files = {"tls.crt": options.last("cert"), "tls.key": options.last("key")}
+            files = {"tls.crt": options.get("cert"), "tls.key": options.get("key")}
             data = {key: base64.b64encode(_read_file(process, path)).decode() for key, path in files.items()}
             return _object("v1", "Secret", name) | {"data": data, "type": "kubernetes.io/tls"}
         case ["namespace" | "ns", name]:
@@ -115,11 +115,11 @@ def _object(api_version: str, kind: str, name: str) -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
 
 
-def _text_data(process: Process, options: OptionValues) -> dict[str, str]:
+def _text_data(process: Process, options: ProgramOptions) -> dict[str, str]:
     return {key: value.decode("utf-8", "replace") for key, value in _data(process, options).items()}
 
 
-def _data(process: Process, options: OptionValues) -> dict[str, bytes]:
+def _data(process: Process, options: ProgramOptions) -> dict[str, bytes]:
     values = dict[str, bytes]()
     for text in options.all("from-literal"):
         key, equals, value = text.partition("=")

@@ -6,10 +6,10 @@ from typing import Final
 from mockube.apimachinery.schema import minors
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl import commands, waiting
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import ApiClient, KubectlError
-from mockube.controller_manager.kubelet.shell.network_programs.options import (
-    OptionValues,
+from mockube.controller_manager.kubelet.shell.options import (
+    ProgramOptions,
     UnknownOption,
-    parse_options,
+    parse_command_line,
 )
 from mockube.controller_manager.kubelet.shell.process import (
     Output,
@@ -67,7 +67,7 @@ _OPTIONS: Final = {
     "--v": "ignored=",
     "--warnings-as-errors": "ignored",
 }
-Command = Callable[[Process, ApiClient, OptionValues, Sequence[str]], Run]
+Command = Callable[[Process, ApiClient, ProgramOptions, Sequence[str]], Run]
 _COMMANDS: Final[dict[str, Command]] = {
     "get": commands.get,
     "create": commands.create,
@@ -85,13 +85,13 @@ _HELP: Final = "kubectl controls the Kubernetes cluster manager.\n\n Find more i
 
 def kubectl(process: Process) -> Run:
     try:
-        options = parse_options(process.arguments, _OPTIONS, strips_equals=True)
+        options = parse_command_line(process.arguments, _OPTIONS, strips_equals=True)
     except UnknownOption as error:
         raise UnknownProgram(f"kubectl {error}") from None
-    if not options.operands:
+    if not options.arguments:
         yield write_text(_HELP)
         return 0
-    name, *words = options.operands
+    name, *words = options.arguments
     if name == "version" and "client" in options:
         yield write_text(f"Client Version: v{minors.RELEASES[minors.NEWEST]}\nKustomize Version: v5.8.0\n")
         return 0
@@ -99,7 +99,7 @@ def kubectl(process: Process) -> Run:
     if command is None:
         raise UnknownProgram(f"kubectl {name}")
     try:
-        return (yield from command(process, ApiClient(process, options.last("namespace")), options, words))
+        return (yield from command(process, ApiClient(process, options.get("namespace")), options, words))
     except KubectlError as error:
         yield Output(2, f"{error}\n".encode())
         return error.code

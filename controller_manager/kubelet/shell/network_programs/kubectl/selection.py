@@ -15,7 +15,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client im
     Work,
 )
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.manifests import read_manifests
-from mockube.controller_manager.kubelet.shell.network_programs.options import OptionValues
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions
 from mockube.controller_manager.kubelet.shell.process import Process
 
 
@@ -27,17 +27,17 @@ class SelectedObjects(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
 
 
-def is_on(options: OptionValues, name: str, *, default: bool = False) -> bool:
+def is_on(options: ProgramOptions, name: str, *, default: bool = False) -> bool:
     """Return whether a switch is on: --wait, --wait=true, or by default."""
-    return options.last(name, str(default).lower()) in ("", "true", "1", "t", "T", "TRUE", "True")
+    return options.get(name, str(default).lower()) in ("", "true", "1", "t", "T", "TRUE", "True")
 
 
-def is_true_by_default(options: OptionValues, name: str) -> bool:
+def is_true_by_default(options: ProgramOptions, name: str) -> bool:
     return is_on(options, name, default=True)
 
 
 def select(
-    process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]
+    process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]
 ) -> Work[list[SelectedObjects]]:
     """Return what the words of a command select."""
     if "filename" in options:
@@ -82,7 +82,7 @@ def _name_of(tree: ReadOnlyTree) -> str:
 
 
 def namespace_of(
-    client: ApiClient, options: OptionValues, resource: ServedResource, tree: ReadOnlyTree
+    client: ApiClient, options: ProgramOptions, resource: ServedResource, tree: ReadOnlyTree
 ) -> str:
     """Return the namespace of a manifest's object; one that contradicts -n is an error."""
     if not resource.is_namespaced:
@@ -97,7 +97,7 @@ def namespace_of(
 
 
 def fetch(
-    client: ApiClient, options: OptionValues, selection: SelectedObjects, *, ignores_missing: bool = False
+    client: ApiClient, options: ProgramOptions, selection: SelectedObjects, *, ignores_missing: bool = False
 ) -> Work[list[dict[str, Any]]]:
     """Return the selected objects as the server has them; raise the error of one that does not exist."""
     resource, namespace = selection.resource, selection.namespace
@@ -110,13 +110,13 @@ def fetch(
                 raise
     if selection.names:
         return objects
-    query = {"labelSelector": options.last("selector"), "fieldSelector": options.last("field-selector")}
+    query = {"labelSelector": options.get("selector"), "fieldSelector": options.get("field-selector")}
     object_list = yield from client.send("GET", resource.path(namespace), query=query)
     kinds = {"apiVersion": resource.api_version, "kind": resource.kind}
     return [kinds | item for item in object_list.get("items") or ()]
 
 
-def selects_some(options: OptionValues, selection: SelectedObjects) -> bool:
+def selects_some(options: ProgramOptions, selection: SelectedObjects) -> bool:
     """Return whether a command that changes objects says which: by names, by a selector, or all."""
     return bool(
         selection.names or is_on(options, "all") or {"selector", "field-selector"} & options.values.keys()

@@ -20,7 +20,7 @@ from mockube.controller_manager.kubelet.shell.network_programs.kubectl.selection
     select,
     selects_some,
 )
-from mockube.controller_manager.kubelet.shell.network_programs.options import OptionValues
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Run,
@@ -36,8 +36,8 @@ _RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
 Predicate = Callable[[ReadOnlyTree], bool]
 
 
-def timeout_of(options: OptionValues, default: float) -> float:
-    text = options.last("timeout")
+def timeout_of(options: ProgramOptions, default: float) -> float:
+    text = options.get("timeout")
     if not text:
         return default
     try:
@@ -47,8 +47,8 @@ def timeout_of(options: OptionValues, default: float) -> float:
     return _WEEK_SECONDS if seconds < 0 else seconds
 
 
-def wait(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
-    goal = options.last("for")
+def wait(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
+    goal = options.get("for")
     remaining = timeout_of(options, _DEFAULT_TIMEOUT)
     is_deletion = goal.lower() == "delete"
     predicate = (lambda _: False) if is_deletion else _predicate(goal)
@@ -129,7 +129,7 @@ def _has_value(tree: ReadOnlyTree, path: str, expected: str | None) -> bool:
     return bool(values) and all(str(value).lower() == text.lower() for value in values)
 
 
-def rollout(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
+def rollout(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
     if words[:1] not in (["status"], ["restart"]):
         raise UnknownProgram(f"kubectl rollout {' '.join(words[:1])}".rstrip())
     selections = yield from select(process, client, options, words[1:])
@@ -159,7 +159,7 @@ def _restart(process: Process, client: ApiClient, selection: SelectedObjects, tr
 
 
 def _wait_for_rollout(
-    client: ApiClient, options: OptionValues, selection: SelectedObjects, tree: ReadOnlyTree
+    client: ApiClient, options: ProgramOptions, selection: SelectedObjects, tree: ReadOnlyTree
 ) -> Run:
     resource, name = selection.resource, meta.name(tree)
     if resource.plural not in _PROGRESS:
@@ -226,8 +226,8 @@ _PROGRESS: Final[dict[str, Callable[[ReadOnlyTree], str]]] = {
 }
 
 
-def scale(process: Process, client: ApiClient, options: OptionValues, words: Sequence[str]) -> Run:
-    replicas = options.last("replicas")
+def scale(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
+    replicas = options.get("replicas")
     if not replicas.isdecimal():
         raise KubectlError('error: required flag(s) "replicas" not set')
     selections = yield from select(process, client, options, words)

@@ -78,3 +78,36 @@ def test_file_of_table_has_limited_size(tmp_path):
     path.write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(ImageTableError, match="more than 1048576 bytes"):
         load_table(path)
+
+
+@pytest.mark.parametrize(
+    ("image", "command"),
+    [
+        ("busybox", ("sh",)),
+        ("registry.k8s.io/e2e-test-images/busybox:1.37.0-1", ("sh",)),
+        ("mirror.example/library/alpine:3", ("/bin/sh",)),
+        ("node:22-alpine", ("node",)),
+        ("docker.io/node", ("node",)),
+        ("public.ecr.aws/docker/library/python:3.12", ("python3",)),
+        ("docker:27-cli", ("sh",)),
+        ("php:8.3", ("php", "-a")),
+        ("php:8.3-zts-alpine", ("php", "-a")),
+        ("alpine/git", ("git", "--help")),
+        ("curlimages/curl:8.11.1", ("curl",)),
+    ],
+)
+def test_default_command_of_known_image_runs_without_command_of_pod(image, command):
+    assert command_of({"image": image}) == command
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["calico/node:v3", "registry.example/team/node", "docker:27", "docker:27-dind", "php:8-fpm-alpine"],
+)
+def test_image_with_the_last_word_or_another_tag_of_known_image_is_unknown(image):
+    assert behavior_of_image(image) is None
+
+
+def test_arguments_that_begin_with_a_program_replace_a_wrapping_entrypoint():
+    assert command_of({"image": "curlimages/curl", "args": ["sh", "-c", "x"]}) == ("sh", "-c", "x")
+    assert command_of({"image": "appropriate/curl", "args": ["sh"]}) == ("curl", "sh")

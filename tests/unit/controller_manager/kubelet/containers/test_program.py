@@ -84,3 +84,21 @@ def test_pause_images_run_forever(image, known):
 
 def test_arguments_without_command_are_the_command():
     assert program_of({"image": "busybox", "args": ["sleep", "7"]}).seconds == 7
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'end=$(( $(date +%s) + 300 )); while [ "$(date +%s)" -lt $end ]; do sleep 5; done; exit 3',
+        "until (( SECONDS >= 300 )); do sleep 5; done; exit 3",
+        "awk 'BEGIN{exit}'; s=$EPOCHSECONDS; while (( EPOCHSECONDS < s + 300 )); do sleep 5; done; exit 3",
+    ],
+)
+def test_loop_ends_at_the_time_that_it_waits_for(script):
+    program = parsed_program("bash", "-c", script)
+    assert (program.seconds, program.exit_code) == (300, 3)
+
+
+@pytest.mark.parametrize("script", ["date", 'echo "$(date) alive"', "echo $SECONDS"])
+def test_loop_that_only_prints_the_time_is_endless(script):
+    assert parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done").seconds is None

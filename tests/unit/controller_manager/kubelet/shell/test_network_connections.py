@@ -81,3 +81,36 @@ def test_database_ping_reports_whether_server_answers(command, code, text):
 def test_other_commands_of_databases_are_not_simulated(command):
     with pytest.raises(UnknownProgram):
         run_script(command)
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "errors"),
+    [
+        ("(echo > /dev/tcp/web/80) && echo up", 0, ""),
+        ("exec 3<>/dev/tcp/web/80; echo x >&3", 0, ""),
+        ("< /dev/tcp/nosuch/80", 1, "nosuch: Name or service not known"),
+        ("< /dev/tcp/web/81", 1, "connect: Connection timed out"),
+    ],
+)
+def test_bash_opens_paths_of_tcp_as_connections(script, code, errors):
+    result = run_script(f"bash -c '{script}'")
+    assert result.code == code
+    assert errors in result.err
+
+
+def test_posix_shell_has_no_paths_of_tcp():
+    result = run_script("echo > /dev/tcp/web/80")
+    assert (result.code, "Directory nonexistent" in result.err) == (2, True)
+
+
+def test_http_over_a_path_of_tcp_is_not_simulated():
+    script = 'exec 3<>/dev/tcp/web/80; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3'
+    with pytest.raises(UnknownProgram, match="HTTP request to /dev/tcp"):
+        run_script(f"bash -c '{script}'")
+
+
+def test_output_of_wget_and_curl_may_be_a_device():
+    assert (
+        run_script("wget -qO /dev/stdout web; curl -so /dev/stdout web; wget -qO /dev/null web").out
+        == "hello\n" * 2
+    )

@@ -1,0 +1,74 @@
+"""`/dev/tcp/HOST/PORT` and `/dev/udp/HOST/PORT`, which bash opens as connections."""
+
+import re
+from collections.abc import Generator
+from math import inf
+from typing import Final
+
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.network_programs.network import (
+    REASONS,
+    call,
+    resolve,
+    wait_for_failure,
+)
+from mockube.controller_manager.kubelet.shell.process import Effect, Process, Steps, UnknownProgram
+from mockube.controller_manager.network.calls import Connect
+
+_PATH: Final = re.compile(r"/dev/(tcp|udp)/([^/]+)/([0-9]{1,5})")
+_MAX_DATA: Final = 1 << 20
+_HTTP: Final = re.compile(rb"[A-Z]{3,7} \S+ HTTP/1")
+
+
+class ConnectionStream:
+    """A connection: what is read after a write is the reply of the server."""
+
+    def __init__(self, process: Process, request: Connect) -> None:
+        self._process = process
+        self._request = request
+        self._sent = b""
+        self._received = b""
+
+    def read(self, limit: int) -> Generator[Effect, bytes | None, bytes]:
+        if self._sent and not self._received:
+            request = Connect(
+                address=self._request.address,
+                port=self._request.port,
+                protocol=self._request.protocol,
+                data=self._sent,
+            )
+            if _HTTP.match(self._sent):
+                raise UnknownProgram("an HTTP request to /dev/tcp")
+            self._sent = b""
+            self._received = (yield from call(self._process, request)).body
+        data, self._received = self._received[:limit], self._received[limit:]
+        return data
+
+    def unread(self, data: bytes) -> None:
+        self._received = data + self._received
+
+    def write(self, data: bytes) -> Steps:
+        self._sent += data[: _MAX_DATA - len(self._sent)]
+        return
+        yield
+
+
+def is_connection(target: str) -> bool:
+    return _PATH.fullmatch(target) is not None
+
+
+def open_connection(process: Process, target: str) -> Generator[Effect, bytes | None, ConnectionStream]:
+    """Connect to the host and the port in a path; raise `FileError`."""
+    match = _PATH.fullmatch(target)
+    assert match is not None
+    protocol, name, port = match[1].upper(), match[2], int(match[3])
+    resolution = yield from resolve(process, name)
+    if not resolution.addresses:
+        raise FileError(f"{name}: Name or service not known")
+    request = Connect(address=resolution.addresses[0], port=port, protocol=protocol)
+    if protocol == "TCP":
+        reply = yield from call(process, request)
+        if not reply.is_open:
+            yield from wait_for_failure(reply, inf)
+            raise FileError(f"connect: {REASONS[reply.outcome]}")
+    return ConnectionStream(process, request)
