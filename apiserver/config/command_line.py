@@ -71,7 +71,9 @@ class Config(Struct, frozen=True, kw_only=True):
             *tls.values_without_effect(self.serving.tls_min_version, self.serving.tls_cipher_suites),
             *(
                 f"--runtime-config={name}=true"
-                for name in left_out(self.features.runtime_config, self.features.kubernetes_version)
+                for name in left_out(
+                    self.features.runtime_config, self.features.kubernetes_version, _gates_on(self)
+                )
             ),
             *(() if store.watch_cache else ("--watch-cache=false",)),
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),
@@ -103,6 +105,11 @@ def _text(value: object, read: Callable[[str], object]) -> str:
 def _gates(config: Config) -> tuple[tuple[tuple[str, bool], ...], str]:
     """Return the settings of feature gates, and their minor release."""
     return config.features.feature_gates, config.features.kubernetes_version
+
+
+def _gates_on(config: Config) -> frozenset[str]:
+    """Return the feature gates that the flag turns on."""
+    return frozenset(name for name, is_on in dict(config.features.feature_gates).items() if is_on)
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
@@ -152,6 +159,7 @@ def _problem(config: Config) -> str:
             config.features.runtime_config,
             config.features.kubernetes_version,
             has_priority_and_fairness=config.features.enable_priority_and_fairness,
+            gates=_gates_on(config),
         )
         or version_problem(config.features.version, config.features.kubernetes_version)
         or store_problem(config.store)

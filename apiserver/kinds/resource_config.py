@@ -16,6 +16,7 @@ Pair: TypeAlias = tuple[str, str]
 GroupVersionResource: TypeAlias = tuple[str, str, str]
 """A resource's group, version and plural name."""
 
+NO_GATES: Final = frozenset[str]()
 _VERSIONS: Final = {
     "": "v1",
     "admission.k8s.io": "v1 v1beta1",
@@ -68,6 +69,17 @@ resource.k8s.io/v1alpha3 podschedulingcontexts 1.31 1.31
 resource.k8s.io/v1alpha2 podschedulingcontexts resourceclaims resourceclaimtemplates resourceclasses 1.29 1.30
 resource.k8s.io/v1alpha2 resourceclaimparameters resourceclassparameters resourceslices 1.30 1.30
 """
+_BEHIND_GATES: Final = {
+    "CompositePodGroup": "scheduling.k8s.io/v1alpha3 compositepodgroups 1.37 1.37",
+    "EvictionRequestAPI": "lifecycle.k8s.io/v1alpha1 evictions evictionrequests 1.37 1.37",
+    "GenericWorkload": """
+scheduling.k8s.io/v1beta1 workloads podgroups 1.37 1.37
+scheduling.k8s.io/v1alpha3 workloads podgroups 1.37 1.37
+scheduling.k8s.io/v1alpha2 workloads podgroups 1.36 1.36
+scheduling.k8s.io/v1alpha1 workloads 1.35 1.35
+""",
+}
+"""What kube-apiserver serves in enabled versions if a gate is on. Without the gate it serves none of it."""
 _UNTIL: Final = {
     "coordination.k8s.io": {"v1alpha1": "1.31"},
     "networking.k8s.io": {"v1alpha1": "1.33"},
@@ -93,11 +105,13 @@ def _read_not_served(text: str) -> Iterator[tuple[GroupVersionResource, str, str
 
 
 @cache
-def not_served(minor: str) -> Collection[GroupVersionResource]:
-    """Return the resources that kube-apiserver of a minor release can serve and this server cannot."""
+def not_served(minor: str, gates: frozenset[str] = NO_GATES) -> Collection[GroupVersionResource]:
+    """Return the resources that kube-apiserver of a minor release, with these gates on, can serve and this server cannot."""
+    texts = [_NOT_SERVED, *(text for gate, text in _BEHIND_GATES.items() if gate in gates)]
     return [
         name
-        for name, since, until in _read_not_served(_NOT_SERVED)
+        for text in texts
+        for name, since, until in _read_not_served(text)
         if not minors.is_before(minor, since) and not minors.is_before(until, minor)
     ]
 
@@ -179,16 +193,23 @@ def read_pairs(text: str) -> tuple[Pair, ...]:
 
 
 def runtime_config_problem(
-    pairs: Iterable[Pair], minor: str = minors.NEWEST, *, has_priority_and_fairness: bool = True
+    pairs: Iterable[Pair],
+    minor: str = minors.NEWEST,
+    *,
+    has_priority_and_fairness: bool = True,
+    gates: frozenset[str] = NO_GATES,
 ) -> str:
-    """Return what is wrong with the flag, in kube-apiserver's words, or what this server cannot do; "" if nothing is."""
+    """Return what is wrong with the flag, in kube-apiserver's words, or what this server cannot do; "" if nothing is.
+
+    `gates` are those that are on.
+    """
     settings = _normalized_settings(pairs)
     try:
         if has_priority_and_fairness:
             _check_flow_control(settings)
         _check_keys(settings, minor)
         _check_groups_needed(_overrides(settings, minor))
-        _check_served(settings, minor)
+        _check_served(settings, minor, gates)
     except ValueError as error:
         return str(error)
     return ""
@@ -211,12 +232,14 @@ def _normalized_settings(pairs: Iterable[Pair]) -> dict[str, str]:
     return settings
 
 
-def left_out(pairs: Iterable[Pair], minor: str = minors.NEWEST) -> list[str]:
+def left_out(
+    pairs: Iterable[Pair], minor: str = minors.NEWEST, gates: frozenset[str] = NO_GATES
+) -> list[str]:
     """Return the resources that kube-apiserver would serve with these settings and this server does not."""
     overrides = read_overrides(pairs, minor)
     return [
         f"{group}/{version}/{name}"
-        for group, version, name in not_served(minor)
+        for group, version, name in not_served(minor, gates)
         if overrides.is_enabled(group, version, name, default=False)
     ]
 
@@ -295,12 +318,12 @@ def _check_groups_needed(overrides: Overrides) -> None:
             )
 
 
-def _check_served(settings: Mapping[str, str], minor: str) -> None:
+def _check_served(settings: Mapping[str, str], minor: str, gates: frozenset[str]) -> None:
     """Refuse a resource that is set by name and cannot be served; one of a group of versions is a warning only."""
     by_name = {key: value for key, value in settings.items() if key not in _GROUPS_OF_VERSIONS}
     named_overrides = _overrides(by_name, minor)
     suffix = "" if minor == minors.NEWEST else f" with --kubernetes-version={minor}"
-    for name in not_served(minor):
+    for name in not_served(minor, gates):
         group, version, resource = name
         is_whole = (group, version) not in _SERVED_IN_PART
         if named_overrides.resources.get(name) or (

@@ -371,6 +371,25 @@ def test_runtime_config_accepted_upstream_is_accepted(given):
     read(f"--runtime-config={given}")
 
 
+@pytest.mark.parametrize(
+    ("gate", "version", "name"),
+    [
+        ("GenericWorkload", "scheduling.k8s.io/v1beta1", "workloads"),
+        ("GenericWorkload", "scheduling.k8s.io/v1alpha3", "workloads"),
+        ("CompositePodGroup", "scheduling.k8s.io/v1alpha3", "compositepodgroups"),
+        ("EvictionRequestAPI", "lifecycle.k8s.io/v1alpha1", "evictions"),
+    ],
+)
+def test_apis_behind_gate_are_refused_with_it_and_not_served_without_it(gate, version, name, capsys):
+    read(f"--runtime-config={version}=true")
+    with pytest.raises(SystemExit):
+        read(f"--runtime-config={version}=true", f"--feature-gates={gate}=true")
+    message = f"error: --runtime-config: {version}/{name} is not supported\n"
+    assert capsys.readouterr().err.endswith(message)
+    config = read("--runtime-config=api/all=true", f"--feature-gates={gate}=true")
+    assert f"--runtime-config={version}/{name}=true" in config.ignored_flags()
+
+
 def test_unsupported_apis_of_runtime_config_are_named():
     named = read("--runtime-config=api/beta=true").ignored_flags()
     assert "--runtime-config=coordination.k8s.io/v1beta1/leasecandidates=true" in named
