@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
 from mockube.controller_manager.cache.store import Change
@@ -17,6 +18,7 @@ from mockube.controller_manager.client.kinds import (
     RESOURCE_CLAIMS,
 )
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, is_bound
@@ -25,6 +27,13 @@ from mockube.controller_manager.workloads.device_claims import FINALIZER, is_res
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 _BINDING_TIMEOUT: Final = timedelta(seconds=600)
+
+
+class BindingFailure(Exception):
+    """A plugin could not bind a pod or what it needs. The message is that of upstream's framework."""
+
+    def __init__(self, point: str, plugin: str, problem: object) -> None:
+        super().__init__(f'running {point} plugin "{plugin}": {problem}')
 
 
 class Binder:
@@ -38,13 +47,14 @@ class Binder:
         self._changed = asyncio.Event()
 
     async def bind(self, pod: PodInfo, node: str, bindings: list[ClaimBinding]) -> None:
-        """Bind the claims, then the pod. Raises `TimeoutError` if claims are not bound in time, and errors of requests."""
-        for binding in bindings:
-            await self._bind_claim(binding, node)
-        async with timeout(self._clock, _BINDING_TIMEOUT.total_seconds()):
-            while not all(map(self._is_bound, bindings)):
-                self._changed.clear()
-                await self._changed.wait()
+        """Bind the claims, then the pod. Raises `BindingFailure`."""
+        try:
+            await self._bind_claims(node, bindings)
+        except TimeoutError as error:
+            problem = "binding volumes: context deadline exceeded"
+            raise BindingFailure("PreBind", "VolumeBinding", problem) from error
+        except (ApiError, NoResponse) as error:
+            raise BindingFailure("PreBind", "VolumeBinding", error) from error
         key = pod.view.key
         body = {
             "apiVersion": "v1",
@@ -52,15 +62,35 @@ class Binder:
             "metadata": {"name": key.name, "namespace": key.namespace, "uid": pod.view.uid},
             "target": {"kind": "Node", "name": node},
         }
-        await self._client.create(PODS, body, key=key, subresource="binding")
+        try:
+            await self._client.create(PODS, body, key=key, subresource="binding")
+        except (ApiError, NoResponse) as error:
+            raise BindingFailure("Bind", "DefaultBinder", error) from error
+
+    async def _bind_claims(self, node: str, bindings: list[ClaimBinding]) -> None:
+        """Bind claims. Raises `TimeoutError` if they are not bound in time, and errors of requests."""
+        for binding in bindings:
+            await self._bind_claim(binding, node)
+        async with timeout(self._clock, _BINDING_TIMEOUT.total_seconds()):
+            while not all(map(self._is_bound, bindings)):
+                self._changed.clear()
+                await self._changed.wait()
 
     async def reserve_devices(
         self, pod: PodInfo, claims: Iterable[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
     ) -> None:
         """Write the allocation of each claim and its reservation for the pod, after the finalizer that protects the claim.
 
-        Written allocations are removed from `allocations`.
+        Written allocations are removed from `allocations`. Raises `BindingFailure`.
         """
+        try:
+            await self._reserve_devices(pod, claims, allocations)
+        except (ApiError, NoResponse) as error:
+            raise BindingFailure("PreBind", "DynamicResources", error) from error
+
+    async def _reserve_devices(
+        self, pod: PodInfo, claims: Iterable[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
+    ) -> None:
         for claim in claims:
             allocated = allocations.get(meta.uid(claim))
             if allocated is None and is_reserved_for(pod.view, claim):

@@ -27,7 +27,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.scheduler.binder import Binder
+from mockube.controller_manager.scheduler.binder import Binder, BindingFailure
 from mockube.controller_manager.scheduler.choice import (
     MALFORMED_OBJECT_ERRORS,
     FeasibleNodes,
@@ -35,7 +35,7 @@ from mockube.controller_manager.scheduler.choice import (
     find_feasible,
 )
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
-from mockube.controller_manager.scheduler.failure import failure_of
+from mockube.controller_manager.scheduler.failure import SchedulingFailure, failure_of
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate
@@ -257,7 +257,6 @@ class Scheduler:
         self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
         self._assumed_bindings.assume(view.uid, node.name, volumes)
-        self._queue.delete(key)
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
@@ -277,22 +276,29 @@ class Scheduler:
         """Preempt pods of lower priority if that helps, and report in an Event and the status why no node is feasible."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
         failure = failure_of(pod, snapshot, feasible_nodes, budgets)
-        about, nominee = pod.view.object, None if failure.keeps_nomination else ""
+        nominee = None if failure.keeps_nomination else ""
         if failure.candidate is not None:
             nominee = failure.candidate.node
             self._nominate_and_evict(pod, failure.candidate)
         elif not failure.keeps_nomination:
             self._nominees.pop(pod.view.uid, None)
-        self._events.record(about, "Warning", "FailedScheduling", failure.note, action="Scheduling")
         reason = "SchedulerError" if feasible_nodes.is_error else "Unschedulable"
+        await self._report(pod.view, failure, nominee, reason)
+
+    async def _report(
+        self, view: PodView, failure: SchedulingFailure, nominee: str | None, reason: str
+    ) -> None:
+        """Report in an Event and in the status why a pod is not scheduled."""
+        about = view.object
+        self._events.record(about, "Warning", "FailedScheduling", failure.note, action="Scheduling")
         patch = unschedulable_patch(about, failure.message, self._clock.now(), nominee, reason)
         try:
             if patch is not None:
-                await self._client.patch(PODS, pod.view.key, patch, subresource="status")
+                await self._client.patch(PODS, view.key, patch, subresource="status")
         except (NotFound, Conflict):
             return  # The pod is deleted, which an event will report.
         except (ApiError, NoResponse) as error:
-            LOG.warning("scheduler: %s: %s", pod.view.key, error)
+            LOG.warning("scheduler: %s: %s", view.key, error)
 
     def _nominate_and_evict(self, pod: PodInfo, candidate: Candidate) -> None:
         """Nominate the pod for a node in place of pods of lower priority, and start the eviction of the victims."""
@@ -319,12 +325,12 @@ class Scheduler:
             if self._devices is not None and pod.spec.get("resourceClaims"):
                 await self._binder.reserve_devices(pod, self._devices.claims_of(pod.view), devices)
             await self._binder.bind(pod, node, volumes)
-        except (ApiError, NoResponse, TimeoutError) as error:
-            self._handle_binding_failure(pod, error)
+        except BindingFailure as error:
+            await self._handle_binding_failure(pod, error)
         except Exception as error:
             LOG.exception("scheduler: %s: binding failed and is retried", pod.view.key)
             self._binding_failures.inc()
-            self._handle_binding_failure(pod, error)
+            await self._handle_binding_failure(pod, BindingFailure("Bind", "DefaultBinder", error))
         else:
             text = f"Successfully assigned {pod.view.key} to {node}"
             self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
@@ -334,17 +340,23 @@ class Scheduler:
                 self._devices.forget([*devices])
             self._binding_slots.release()
 
-    def _handle_binding_failure(self, pod: PodInfo, error: Exception) -> None:
+    async def _handle_binding_failure(self, pod: PodInfo, error: BindingFailure) -> None:
         """Drop the assumption that the pod runs on the node. If it is bound nevertheless, the next event corrects that."""
+        key = pod.view.key
         if pod.view.uid not in self._assumed:
             return
-        LOG.info("scheduler: %s: binding failed: %s", pod.view.key, error)
+        LOG.info("scheduler: %s: binding failed: %s", key, error)
         self._assumed.discard(pod.view.uid)
         self._cluster.remove_pod(pod.view.uid)
-        latest = self._pods.lister.get(*pod.view.key)
-        if latest is not None and latest.uid == pod.view.uid:
-            self._pod_updated(latest)
         self._queue.move(ClusterEvent("Pod", Action.DELETE, pod.view))
+        latest = self._pods.lister.get(*key)
+        if latest is None or latest.uid != pod.view.uid:
+            return
+        if not should_schedule(latest):
+            self._pod_updated(latest)
+            return
+        self._queue.retry(key)
+        await self._report(latest, SchedulingFailure(message=str(error)), "", "SchedulerError")
 
 
 KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=Scheduler)

@@ -4,6 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.status import Forbidden
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
@@ -256,6 +257,28 @@ async def test_failed_binding_is_logged_and_retried(cluster, caplog):
         "mockube_task_restarts_total", {"task": "scheduler/bind"}
     )
     assert restarts == 1.0
+
+
+async def test_refused_binding_is_reported_and_retried_with_backoff(cluster):
+    refusals = 3 * ["no pods today"]
+
+    async def refuse(request):
+        if request.target.endswith("/binding") and refusals:
+            raise Forbidden(refusals.pop())
+
+    cluster.manager.transport.before_request = refuse
+    await cluster.node("a")
+    assert await cluster.pod("web") is None
+    message = 'running Bind plugin "DefaultBinder": no pods today'
+    pod = (await cluster.server.get(f"{PODS}/web")).body
+    (condition,) = pod["status"]["conditions"]
+    assert (condition["reason"], condition["message"]) == ("SchedulerError", message)
+    await cluster.manager.step(1)
+    await cluster.manager.step(1)
+    assert (len(refusals), await cluster.place("web")) == (1, None)
+    await cluster.manager.step(10)
+    assert await cluster.place("web") == "a"
+    assert {event["note"] for event in await cluster.events("FailedScheduling")} == {message}
 
 
 async def test_failed_scheduling_is_retried_and_others_continue(cluster, caplog):

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import device_expressions, meta
 from mockube.apimachinery.device_expressions import DeviceSelectorError
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.pools import Device, DeviceId, Pool
@@ -61,6 +62,7 @@ class DeviceAllocator(Struct, eq=False):
     requests: Sequence[Sequence[Sequence[RequestAlternative]]]
     """The alternatives of each request of each claim."""
     in_use: Container[DeviceId]
+    gates: FeatureGates = field(default_factory=FeatureGates)
     results: list[list[_ChosenDevice]] = field(default_factory=list)
     _allocated: set[DeviceId] = field(default_factory=set)
     _selectable: dict[tuple[int, DeviceId], bool] = field(default_factory=dict)
@@ -77,12 +79,22 @@ class DeviceAllocator(Struct, eq=False):
             return False
 
     def _check_size(self, claim: int, requests: Sequence[Sequence[RequestAlternative]]) -> None:
-        minimum = sum(
+        minima = [
             min(self._count(claim, alternative) for alternative in alternatives) for alternatives in requests
-        )
-        if minimum > MAX_DEVICES:
-            problem = f"number of requested devices {minimum} exceeds the claim limit of {MAX_DEVICES}"
-            raise DeviceAllocationError(f"claim {Key.of(self.claims[claim])}: {problem}")
+        ]
+        about, total = f"claim {Key.of(self.claims[claim])}", sum(minima)
+        if total <= MAX_DEVICES:
+            return
+        if self.gates.is_before("1.37"):
+            problem = f"number of requested devices {total} exceeds the claim limit of {MAX_DEVICES}"
+            raise DeviceAllocationError(f"{about}: {problem}")
+        before = 0
+        for alternatives, minimum in zip(requests, minima, strict=True):
+            if before + minimum > MAX_DEVICES:
+                about = f"{about}, request {alternatives[0].base}: adding {minimum} devices"
+                problem = f"exceeds the claim limit of {MAX_DEVICES}, with {before} already accounted for"
+                raise DeviceAllocationError(f"{about} {problem}")
+            before += minimum
 
     def _count(self, claim: int, alternative: RequestAlternative) -> int:
         """Return the number of devices of a request. Raises `DeviceAllocationError` for all devices if a pool is not usable."""
@@ -149,14 +161,23 @@ class DeviceAllocator(Struct, eq=False):
     def _is_selectable(self, claim: int, alternative: RequestAlternative, device: Device) -> bool:
         key = (id(alternative), device.id)
         if key not in self._selectable:
-            driver = device.id.driver
             about = f"class {meta.name(alternative.device_class)}"
             of_class = _selectors(alternative.device_class["spec"])
-            is_of_class = _match_selectors(about, of_class, driver, device.tree)
+            is_of_class = self._match_selectors(about, of_class, device)
             about = f"claim {Key.of(self.claims[claim])}"
             of_request = _selectors(alternative.spec)
-            self._selectable[key] = is_of_class and _match_selectors(about, of_request, driver, device.tree)
+            self._selectable[key] = is_of_class and self._match_selectors(about, of_request, device)
         return self._selectable[key]
+
+    def _match_selectors(self, about: str, expressions: Iterator[str], device: Device) -> bool:
+        name = "" if self.gates.is_before("1.37") else f" on device {device.id}"
+        for number, expression in enumerate(expressions):
+            try:
+                if not device_expressions.selects(expression, device.id.driver, device.tree):
+                    return False
+            except DeviceSelectorError as error:
+                raise DeviceAllocationError(f"{about}: selector #{number}{name}: {error}") from error
+        return True
 
     def _try_device(self, claim: int, alternative: RequestAlternative, device: Device) -> bool:
         if self._is_unavailable(claim, alternative, device) or not _tolerates(alternative, device):
@@ -179,16 +200,6 @@ class DeviceAllocator(Struct, eq=False):
 
 def _selectors(spec: ReadOnlyTree) -> Iterator[str]:
     return (selector["cel"]["expression"] for selector in spec.get("selectors") or ())
-
-
-def _match_selectors(about: str, expressions: Iterator[str], driver: str, device: ReadOnlyTree) -> bool:
-    for number, expression in enumerate(expressions):
-        try:
-            if not device_expressions.selects(expression, driver, device):
-                return False
-        except DeviceSelectorError as error:
-            raise DeviceAllocationError(f"{about}: selector #{number}: {error}") from error
-    return True
 
 
 def _tolerates(alternative: RequestAlternative, device: Device) -> bool:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
@@ -35,6 +36,7 @@ class DeviceSnapshot(Struct, frozen=True, kw_only=True):
     in_use: Container[DeviceId]
     in_flight: Mapping[str, ReadOnlyTree]
     """The allocations that are not in the cache yet, by the uid of the claim."""
+    gates: FeatureGates = field(default_factory=FeatureGates)
 
 
 def device_ids(allocated: ReadOnlyTree) -> Iterator[DeviceId]:
@@ -86,7 +88,9 @@ def allocator_of(
     devices: DeviceSnapshot,
 ) -> DeviceAllocator:
     pools = gather_pools(devices.slices(meta.name(node)), node)
-    return DeviceAllocator(pools=pools, claims=claims, requests=requests, in_use=devices.in_use)
+    return DeviceAllocator(
+        pools=pools, claims=claims, requests=requests, in_use=devices.in_use, gates=devices.gates
+    )
 
 
 def requests_of(

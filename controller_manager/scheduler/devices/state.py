@@ -39,6 +39,7 @@ class DeviceState:
         has_rules = informers.caches.gates.is_on(TAINT_RULES_GATE)
         self._rules = informers.of(DEVICE_TAINT_RULES) if has_rules else None
         self._on_change = on_change
+        self._gates = informers.caches.gates
         self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
         self._user_counts: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}
@@ -54,6 +55,7 @@ class DeviceState:
             slices=self._slices_for,
             in_use=self._user_counts,
             in_flight=self._in_flight,
+            gates=self._gates,
         )
 
     def waits_for_claims(self, pod: PodView) -> bool:

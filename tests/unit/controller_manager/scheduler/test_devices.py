@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.controller_manager.client.podview import PodView
@@ -64,7 +65,7 @@ def pod(*names, **spec):
     )
 
 
-def snapshot(slices, *claims, in_use=(), in_flight=None):
+def snapshot(slices, *claims, in_use=(), in_flight=None, minor="1.37"):
     caches = FakeCaches({RESOURCE_CLAIMS: claims, DEVICE_CLASSES: CLASSES})
     return DeviceSnapshot(
         claims=caches.of(RESOURCE_CLAIMS),
@@ -72,6 +73,7 @@ def snapshot(slices, *claims, in_use=(), in_flight=None):
         slices=lambda node: [one for one in slices if one["spec"].get("nodeName", node) == node],
         in_use=set(in_use),
         in_flight=in_flight or {},
+        gates=FeatureGates(minor),
     )
 
 
@@ -82,7 +84,7 @@ def cluster_snapshot(devices):
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["name"])
 def test_device_allocation_matches_recording(case):
-    devices = snapshot(case["slices"], claim(case["claim"]))
+    devices = snapshot(case["slices"], claim(case["claim"]), minor="1.36")
     where = {"nodeSelector": {"zone": "z"}} if case["name"] == "for all nodes" else {}
     wanted, seen = pod("c", **where), cluster_snapshot(devices)
     feasible = find_feasible(wanted, seen)
@@ -113,6 +115,28 @@ def spec(*requests, **more):
 def reasons(*args, **options):
     feasible = find_feasible(pod("c"), cluster_snapshot(snapshot(*args, **options)))
     return sorted({reason for one in feasible.rejections.values() for reason in one.reasons})
+
+
+@pytest.mark.parametrize(
+    ("minor", "about", "size"),
+    [
+        (
+            "1.37",
+            "selector #0 on device d/p/g0",
+            ", request s: adding 13 devices exceeds the claim limit of 32, with 20 already accounted for",
+        ),
+        ("1.36", "selector #0", ": number of requested devices 33 exceeds the claim limit of 32"),
+    ],
+)
+def test_errors_of_claims_have_the_words_of_the_minor(minor, about, size):
+    plugin = 'running "DynamicResources" filter plugin: claim default/c'
+    expression = {"cel": {"expression": 'device.attributes["d"].nothing'}}
+    odd = claim(spec(request(selectors=[expression])))
+    assert reasons(slices(1), odd, minor=minor) == [
+        f"{plugin}: {about}: CEL runtime error: no such key: nothing"
+    ]
+    many = claim(spec(request(count=20), request("s", count=13)))
+    assert reasons(slices(1), many, minor=minor) == [f"{plugin}{size}"]
 
 
 def test_allocated_devices_are_not_allocated_again():

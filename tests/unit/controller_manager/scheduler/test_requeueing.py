@@ -1,0 +1,99 @@
+"""The events by which a pod is tried again that a plugin rejected."""
+
+import pytest
+
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.scheduler.requeueing import (
+    ANYTHING,
+    Action,
+    ClusterEvent,
+    is_worth_requeuing,
+    node_actions,
+    pod_actions,
+)
+
+TAINT = {"key": "dedicated", "effect": "NoSchedule"}
+
+
+def node(*, cpu="1", labels=(), features=(), **spec):
+    status = {"allocatable": {"cpu": cpu, "pods": "9"}, "declaredFeatures": list(features)}
+    return {"metadata": {"name": "a", "labels": dict(labels)}, "spec": spec, "status": status}
+
+
+def view(name="web", *, cpu="2", labels=(), port=None, **spec):
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    container |= {"ports": [{"hostPort": port}]} if port else {}
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": name,
+        "resourceVersion": "1",
+        "labels": dict(labels),
+    }
+    return PodView.of({"metadata": metadata, "spec": {"containers": [container], **spec}, "status": {}})
+
+
+def term(**labels):
+    selected = {"labelSelector": {"matchLabels": labels}, "topologyKey": "zone"}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [selected]}
+
+
+def spread(**labels):
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    return [{**constraint, "labelSelector": {"matchLabels": labels}}]
+
+
+def node_event(old, new):
+    return ClusterEvent("Node", node_actions(old, new), old, new)
+
+
+def pod_event(old, new):
+    return ClusterEvent("Pod", pod_actions(old, new), old, new)
+
+
+SSD = {"nodeSelector": {"disk": "ssd"}}
+WEB = view("other", labels={"app": "web"})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "pod", "event", "is_worth"),
+    [
+        ("NodeResourcesFit", view(), node_event(None, node(cpu="2")), True),
+        ("NodeResourcesFit", view(), node_event(None, node(cpu="1")), False),
+        ("NodeResourcesFit", view(), node_event(node(cpu="1"), node(cpu="2")), True),
+        ("NodeResourcesFit", view(), node_event(node(cpu="3"), node(cpu="2")), False),
+        ("NodeResourcesFit", view(), node_event(node(cpu="2"), node(cpu="2", labels={"a": "b"})), False),
+        ("NodeResourcesFit", view(), pod_event(WEB, None), True),
+        ("NodeResourcesFit", view(), pod_event(None, WEB), False),
+        ("NodeResourcesFit", view(), pod_event(view(cpu="3"), view(cpu="1")), True),
+        ("NodeResourcesFit", view(), pod_event(view(cpu="1"), view(cpu="3")), False),
+        ("NodeAffinity", view(**SSD), node_event(node(), node(labels={"disk": "ssd"})), True),
+        ("NodeAffinity", view(**SSD), node_event(node(), node(labels={"disk": "hdd"})), False),
+        ("TaintToleration", view(), node_event(node(taints=[TAINT]), node()), True),
+        ("TaintToleration", view(), node_event(None, node(taints=[TAINT])), False),
+        ("NodeUnschedulable", view(), node_event(node(unschedulable=True), node()), True),
+        ("NodeUnschedulable", view(), node_event(node(), node(unschedulable=True)), False),
+        ("NodePorts", view(port=80), pod_event(view(port=80), None), True),
+        ("NodePorts", view(port=80), pod_event(view(port=81), None), False),
+        ("InterPodAffinity", view(affinity={"podAffinity": term(app="web")}), pod_event(None, WEB), True),
+        ("InterPodAffinity", view(affinity={"podAffinity": term(app="db")}), pod_event(None, WEB), False),
+        ("InterPodAffinity", view(affinity={"podAntiAffinity": term(app="web")}), pod_event(WEB, None), True),
+        ("InterPodAffinity", view(affinity={"podAntiAffinity": term(app="db")}), pod_event(WEB, None), False),
+        ("PodTopologySpread", view(topologySpreadConstraints=spread(app="web")), pod_event(None, WEB), True),
+        ("PodTopologySpread", view(topologySpreadConstraints=spread(app="db")), pod_event(None, WEB), False),
+        ("PodTopologySpread", view(topologySpreadConstraints=spread()), node_event(None, node()), False),
+        ("NodeDeclaredFeatures", view(), node_event(node(), node(features=["A"])), True),
+        ("NodeDeclaredFeatures", view(), node_event(node(), node(labels={"a": "b"})), False),
+        ("VolumeBinding", view(), ClusterEvent("CSIStorageCapacity", Action.ADD), True),
+        ("NodeResourcesFit", view(), ClusterEvent("CSIStorageCapacity", Action.ADD), False),
+        ("NodeResourcesFit", view(), ANYTHING, True),
+    ],
+)
+def test_pod_is_tried_again_by_events_that_may_help(plugin, pod, event, is_worth):
+    assert is_worth_requeuing(pod, {plugin}, event) is is_worth
+
+
+def test_heartbeat_of_node_is_no_event():
+    beat = node()
+    beat["status"]["conditions"] = [{"type": "Ready", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]
+    assert not node_actions(node(), beat)
