@@ -141,6 +141,13 @@ async def test_bound_token_is_invalid_after_pod_is_deleted(client):
     assert "has been invalidated" in (await review(client, bound))["error"]
 
 
+WEBHOOK = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "name": "w",
+}
+
+
 @pytest.mark.parametrize(
     ("name", "spec", "code", "says"),
     [
@@ -160,6 +167,56 @@ async def test_bound_token_is_invalid_after_pod_is_deleted(client):
             400,
             "cannot bind token to object of type apps/v1, Kind=Deployment",
             id="an unsupported kind",
+        ),
+        pytest.param(
+            "robot",
+            {"attestations": {"admissionReviewAPIGroups": ["*"]}},
+            422,
+            'spec.attestations: Invalid value: {"admissionReviewAPIGroups":["*"]}: '
+            "attestations may only be specified with a webhook bound object reference",
+            id="attestations",
+        ),
+        pytest.param(
+            "robot",
+            {
+                "boundObjectRef": WEBHOOK,
+                "audiences": ["a"],
+                "attestations": {"admissionReviewAPIGroups": ["*"]},
+            },
+            400,
+            "cannot bind token to object of type admissionregistration.k8s.io/v1, Kind=ValidatingWebhookConfiguration "
+            "(feature gate APIServerWebhookAuthenticationToken is disabled)",
+            id="a webhook",
+        ),
+        pytest.param(
+            "robot",
+            {"boundObjectRef": WEBHOOK, "audiences": ["a", "b"]},
+            422,
+            '[spec.audiences: Invalid value: ["a","b"]: must be length 1 when bound to a webhook config, '
+            "spec.attestations: Invalid value: null: webhook bound requests require exactly one "
+            "admissionReviewAPIGroups attestation]",
+            id="audiences of a webhook",
+        ),
+        *(
+            pytest.param(
+                "robot",
+                {"boundObjectRef": WEBHOOK, "audiences": ["a"], "attestations": attestations},
+                422,
+                says,
+                id=f"attestations of a webhook: {says}",
+            )
+            for attestations, says in (
+                (
+                    {"a": ["b"]},
+                    'spec.attestations[a]: Unsupported value: "a": supported values: "admissionReviewAPIGroups"',
+                ),
+                ({"admissionReviewAPIGroups": []}, "Invalid value: []: must specify a single value"),
+                ({"admissionReviewAPIGroups": [""]}, '[0]: Invalid value: "": may not be an empty string'),
+                (
+                    {"admissionReviewAPIGroups": ["A"]},
+                    'Invalid value: "A": must specify a valid API Group: a lowercase RFC',
+                ),
+            )
         ),
     ],
 )

@@ -3,16 +3,16 @@
 A TokenRequest returns a token of a service account, bound to a pod, a secret or a node on request.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery import errors, gotext, names, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
-from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
@@ -96,10 +96,12 @@ class TokenRequests:
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
             "status": {"token": "", "expirationTimestamp": None},
         }
-        if field_errors := _check_seconds(seconds):
+        if field_errors := _check_spec(request["spec"], is_older=registry.is_before("1.37")):
             raise status.invalid(TOKEN_REQUEST, "", field_errors)
         await registry.admission.validate(registry, attributes)
-        bound = await self._bound_objects(context, spec.get("boundObjectRef"))
+        bound = await self._bound_objects(
+            context, spec.get("boundObjectRef"), is_older=registry.is_before("1.37")
+        )
         account = Account(namespace=context.namespace, account=Reference(context.name, uid), **bound)
         max_seconds = self._accounts.lifetime.max_expiration_seconds
         if 0 < max_seconds < seconds:
@@ -139,7 +141,7 @@ class TokenRequests:
         return tree
 
     async def _bound_objects(
-        self, context: RequestContext, reference: Mapping[str, Any] | None
+        self, context: RequestContext, reference: Mapping[str, Any] | None, *, is_older: bool
     ) -> dict[str, Reference | None]:
         """Return the objects that the token is bound to, by claim."""
         if not reference:
@@ -149,7 +151,10 @@ class TokenRequests:
         # As upstream, the version is ignored.
         bindable = _BINDABLE_KINDS.get((group, kind))
         if bindable is None:
-            raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+            gate = "" if is_older or not _is_webhook(reference) else _NO_WEBHOOKS
+            raise status.BadRequest(
+                f"cannot bind token to object of type {group}/{version}, Kind={kind}{gate}"
+            )
         namespace = context.namespace if bindable.namespaced else ""
         bound_object = await self._get(bindable.resource, namespace, name)
         uid = bound_object["metadata"]["uid"]
@@ -191,6 +196,12 @@ _BINDABLE_KINDS: Final = {
     ("", "Secret"): _BindableKind(resource="secrets", claim="secret"),
     ("", "Node"): _BindableKind(resource="nodes", claim="node", namespaced=False),
 }
+_WEBHOOKS_VERSION: Final = "admissionregistration.k8s.io/v1"
+_WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_NO_WEBHOOKS: Final = " (feature gate APIServerWebhookAuthenticationToken is disabled)"
+_ONLY_WEBHOOKS: Final = "attestations may only be specified with a webhook bound object reference"
+_GROUPS: Final = "admissionReviewAPIGroups"
+_SPEC: Final = ROOT.child("spec")
 _ANOTHER = (
     "the UID in the bound object reference ({expected}) does not match the UID in record. "
     "The object might have been deleted and then recreated"
@@ -223,8 +234,43 @@ def _check_uid(sent_uid: str, uid: str, name: str) -> None:
         raise status.conflict(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name, problem)
 
 
+def _check_spec(spec: Tree, *, is_older: bool) -> list[FieldError]:
+    seconds_errors = _check_seconds(spec["expirationSeconds"])
+    if is_older:
+        return seconds_errors
+    attestations, path = spec.get("attestations"), _SPEC.child("attestations")
+    if not _is_webhook(spec.get("boundObjectRef") or {}):
+        return [errors.invalid(path, attestations, _ONLY_WEBHOOKS)] if attestations else seconds_errors
+    if len(spec["audiences"]) != 1:
+        problem = "must be length 1 when bound to a webhook config"
+        seconds_errors.append(errors.invalid(_SPEC.child("audiences"), spec["audiences"], problem))
+    return [*seconds_errors, *_check_attestations(attestations, path)]
+
+
+def _check_attestations(attestations: Tree | None, path: Path) -> Iterator[FieldError]:
+    if len(attestations or {}) != 1:
+        problem = f"webhook bound requests require exactly one {_GROUPS} attestation"
+        yield errors.invalid(path, attestations, problem)
+        return
+    ((key, values),) = (attestations or {}).items()
+    path = path.key(key)
+    if key != _GROUPS:
+        yield errors.not_supported(path, key, (_GROUPS,))
+    elif len(values or ()) != 1:
+        yield errors.invalid(path, values, "must specify a single value")
+    elif not values[0]:
+        yield errors.invalid(path.index(0), "", "may not be an empty string")
+    elif values[0] != "*":
+        for problem in names.check_dns1123_subdomain(values[0]):
+            yield errors.invalid(path.index(0), values[0], f"must specify a valid API Group: {problem}")
+
+
+def _is_webhook(reference: Mapping[str, Any]) -> bool:
+    return reference.get("apiVersion") == _WEBHOOKS_VERSION and reference.get("kind") in _WEBHOOKS
+
+
 def _check_seconds(seconds: int) -> list[FieldError]:
-    path = ROOT.child("spec", "expirationSeconds")
+    path = _SPEC.child("expirationSeconds")
     if seconds < MIN_SECONDS:
         return [errors.invalid(path, seconds, "may not specify a duration less than 10 minutes")]
     if seconds > MAX_SECONDS:
