@@ -35,7 +35,9 @@ META_KINDS = {
 ALIASES = {"admissionregistration.v1alpha1.MatchCondition": "admissionregistration.v1.MatchCondition"}
 """Messages that Go declares as another package's."""
 
-NO_STRUCTS = re.compile(r"resource\.Quantity|meta\.v1\.(?:FieldsV1|MicroTime|Time|Verbs)|.*\.ExtraValue")
+NO_STRUCTS = re.compile(
+    r"resource\.Quantity|meta\.v1\.(?:FieldsV1|MicroTime|Time|Verbs)|.*\.(?:ExtraValue|AttestationValue)"
+)
 """Messages that are no structs in Go, or have no tags there. JSON has a form of its own for each."""
 
 JSON_TEXTS = re.compile(r"runtime\.RawExtension|meta\.v1\.FieldsV1|apiextensions\.\w+\.JSON")
@@ -54,6 +56,8 @@ PROTO_FIELD = re.compile(
 STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 SLICE = re.compile(r"^type (\w+) \[\]", re.MULTILINE)
 MEMBER = re.compile(r"^\t(?:\w+\s+)?(?P<type>[\w.\[\]*]+)\s+`(?P<tags>[^`]*)`", re.MULTILINE)
+TYPE_META = re.compile(r'TypeMeta `json:"(?:,inline)?"')
+"""The mark of a kind; since 1.37 upstream writes no `inline`."""
 TAG = re.compile(r'(\w+):"([^"]*)"')
 GROUP_NAME = re.compile(r'^const GroupName = "([^"]*)"', re.MULTILINE)
 
@@ -148,7 +152,7 @@ def read_go(folder: Path) -> GoPackage:
     structs = STRUCT.findall(source)
     return GoPackage(
         group=next(iter(GROUP_NAME.findall(source)), None),
-        kinds=frozenset(name for name, body in structs if 'TypeMeta `json:",inline"' in body),
+        kinds=frozenset(name for name, body in structs if TYPE_META.search(body)),
         members={name: dict(members(body, slices)) for name, body in structs},
     )
 
@@ -159,8 +163,11 @@ def members(body: str, slices: frozenset[str]) -> Iterator[tuple[int, Member]]:
         number = re.match(r"\w+,(\d+),", tags.get("protobuf", ""))
         if number is not None:
             name, *options = tags.get("json", "").split(",")
-            json_option = next(
-                (option for option in ("inline", "omitzero", "omitempty") if option in options), "always"
+            is_inline = "inline" in options or tags.get("json") == ""
+            json_option = (
+                "inline"
+                if is_inline
+                else next((option for option in ("omitzero", "omitempty") if option in options), "always")
             )
             optional = match["type"].startswith("*") or match["type"] in slices
             yield int(number[1]), Member(name.removeprefix("-"), optional, json_option)

@@ -6,11 +6,13 @@ An object with finalizers, which the propagation policy may add, or with a grace
 from datetime import datetime
 
 from mockube.apimachinery import status
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authz.chain import Attributes, Decision
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
@@ -22,6 +24,7 @@ from mockube.apiserver.registry.delete_options import (
     check_own_preconditions,
     check_preconditions,
     delete_options,
+    refuse_for_collection,
 )
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
@@ -39,13 +42,38 @@ from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"
 """The verb, whose attributes for admission have no name, as upstream."""
+_UNSAFE_VERB = "unsafe-delete-ignore-read-errors"
+_READABLE = (
+    "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: "
+    "unsafe deletion is not allowed because the object is decodable from storage"
+)
 _POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
 
 
 async def delete(registry: Registry, context: RequestContext) -> ObjectResult:
-    return await delete_with_options(
-        registry, context, await registry.begin(context, _options, registry, context)
+    options = await registry.begin(context, _options, registry, context)
+    if options.only_unreadable:
+        await _authorize_unsafe_deletion(registry, context)
+    return await delete_with_options(registry, context, options)
+
+
+async def _authorize_unsafe_deletion(registry: Registry, context: RequestContext) -> None:
+    """Require a verb of its own for the deletion of an object that cannot be read."""
+    resource = context.resource
+    context.annotations["apiserver.k8s.io/unsafe-delete-ignore-read-error"] = ""
+    attributes = Attributes(
+        user=context.user,
+        verb=_UNSAFE_VERB,
+        group=resource.group,
+        version=resource.version,
+        resource=resource.name,
+        namespace=context.namespace,
+        name=context.name,
     )
+    decision, reason = await registry.authorization.authorize(attributes)
+    if decision is not Decision.ALLOW:
+        problem = f"not permitted to do {quote(_UNSAFE_VERB)}, reason: {reason}"
+        raise status.forbidden(resource.group_resource, context.name, problem)
 
 
 def _options(registry: Registry, context: RequestContext) -> DeleteOptions:
@@ -60,6 +88,7 @@ async def delete_collection(registry: Registry, context: RequestContext) -> List
     """Delete the objects of a list; return the list."""
     await select_by(registry, context)  # errors of list options are reported first
     options = await registry.begin(context, _options, registry, context)
+    refuse_for_collection(options)
     answer = await list_objects(registry, context)
     for stored in answer.items:
         await yield_to_loop()  # a store in memory is never waited for
@@ -181,11 +210,20 @@ async def _delete_stored(
 ) -> ObjectResult | None:
     """Admit the deletion, and delete or mark the object; return None if another write came between."""
     strategy = registry.scheme.strategy(context.resource)
+    if options.only_unreadable:
+        problem = _READABLE.format(stored.key.decode())
+        raise status.conflict(context.resource.group_resource, context.name, problem)
     old = await registry.worker.run(len(stored.value), stored.tree)
     old = await deleted_object(registry, context.resource, old, len(stored.value))
     await _admit(registry, context, options, old)
     if strategy.checks_preconditions:
-        check_own_preconditions(context.resource.group_resource, context.name, options, old["metadata"])
+        check_own_preconditions(
+            context.resource.group_resource,
+            context.name,
+            options,
+            old["metadata"],
+            in_lower_case=bool(context.resource.group) and not registry.is_before("1.37"),
+        )
     about = GroupResource(registry.stored_row(context.resource).group, context.resource.kind)
     check_preconditions(about, context.name, options, old["metadata"])
     marked = _mark(strategy, old, options, registry.clock.now())

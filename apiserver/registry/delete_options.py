@@ -19,6 +19,8 @@ ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 FINALIZER_OF = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
 POLICIES = (FOREGROUND, BACKGROUND, ORPHAN)
 KIND = "DeleteOptions"
+ONLY_UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_UNREADABLE_PATH = ROOT.child(ONLY_UNREADABLE)
 _INTERNAL = f"{META}/__internal"
 """The version of the options that upstream's audit log shows."""
 
@@ -50,10 +52,15 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
     version: str | None = None
     cascading: bool = False
     """Whether the client set the deprecated orphanDependents to false."""
+    only_unreadable: bool = False
+    """Whether only an object that cannot be read is deleted."""
 
 
 def delete_options(registry: Registry, context: RequestContext) -> DeleteOptions:
-    return options_of(_from_body(registry, context) if context.body.data else _from_query(context))
+    tree = _from_body(registry, context) if context.body.data else _from_query(context)
+    if not registry.gates.is_on("AllowUnsafeMalformedObjectDeletion"):
+        tree = {name: value for name, value in tree.items() if name != ONLY_UNREADABLE}
+    return options_of(tree)
 
 
 def options_of(tree: Tree) -> DeleteOptions:
@@ -69,6 +76,7 @@ def options_of(tree: Tree) -> DeleteOptions:
         uid=conditions.get("uid"),
         version=conditions.get("resourceVersion"),
         cascading=tree.get("orphanDependents") is False,
+        only_unreadable=bool(tree.get(ONLY_UNREADABLE)),
     )
 
 
@@ -102,6 +110,7 @@ def _from_query(context: RequestContext) -> Tree:
     tree: dict[str, Any] = {"dryRun": context.query.get("dryRun", ())}
     tree["gracePeriodSeconds"] = context.number("gracePeriodSeconds")
     tree["orphanDependents"] = context.flag("orphanDependents")
+    tree[ONLY_UNREADABLE] = context.flag(ONLY_UNREADABLE)
     if "propagationPolicy" in context.query:
         tree["propagationPolicy"] = context.parameter("propagationPolicy")
     if "uid" in context.query or "resourceVersion" in context.query:
@@ -120,7 +129,20 @@ def _check(tree: Tree) -> list[FieldError]:
         )
     if policy is not None and policy not in POLICIES:
         wrong.append(errors.not_supported(path, policy, [*POLICIES, "nil"]))
+    if tree.get(ONLY_UNREADABLE):
+        wrong += (
+            errors.invalid(_UNREADABLE_PATH, value=True, detail=f"cannot be set together with .{name}")
+            for name in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
+            if tree.get(name) is not None
+        )
     return wrong
+
+
+def refuse_for_collection(options: DeleteOptions) -> None:
+    """Refuse options that the deletion of a collection does not have."""
+    if options.only_unreadable:
+        problem = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        refuse_options(KIND, [errors.invalid(_UNREADABLE_PATH, value=True, detail=problem)])
 
 
 def _policy(tree: Tree) -> str:
@@ -148,15 +170,14 @@ def check_preconditions(subject: GroupResource, name: str, options: DeleteOption
 
 
 def check_own_preconditions(
-    subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree
+    subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree, *, in_lower_case: bool
 ) -> None:
     """Check the preconditions for a resource with messages of its own."""
+    begin = "precondition" if in_lower_case else "Precondition"
     for field, expected, actual in (
         ("UID", options.uid, metadata["uid"]),
         ("ResourceVersion", options.version, metadata["resourceVersion"]),
     ):
         if expected is not None and expected != actual:
-            problem = (
-                f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
-            )
+            problem = f"{begin} failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
             raise status.conflict(subject, name, problem)

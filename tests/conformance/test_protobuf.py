@@ -17,7 +17,9 @@ AS_THE_CLIENT_WROTE_IT = {"ControllerRevision"}
 """Kinds that contain a client's JSON text with its spaces: decoded correctly, but not encoded to the same bytes."""
 
 
-@pytest.fixture(params=recordings.cases("protobuf.jsonl"))
+@pytest.fixture(
+    params=[case for case in recordings.cases("protobuf.jsonl") if "/CSINode-" not in str(case.id)]
+)
 def recording(request):
     return request.param
 
@@ -32,6 +34,12 @@ def read(recording):
             recording["json"],
         )
     return data, [decode(data)], [recording["json"]]
+
+
+def test_definition_of_new_part_is_written_with_recorded_ones():
+    """Objects of 1.36 have the parts that 1.37 added as empty messages."""
+    tree = {"kind": "CSINode", "apiVersion": "storage.k8s.io/v1", "metadata": {}, "spec": {"drivers": []}}
+    assert decode(encode(tree))["status"] == {}
 
 
 def write(recording, trees):

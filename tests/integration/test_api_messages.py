@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 APPS, BATCH = "/apis/apps/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
@@ -193,7 +194,7 @@ async def test_binding_errors_list_metadata_last(client):
     patch = {"roleRef": {"name": "edit"}, "metadata": {"deletionGracePeriodSeconds": 3}}
     refused = await client.send("PATCH", f"{path}/x", patch, Content_Type=MERGE)
     fields = [cause["field"] for cause in refused.body["details"]["causes"]]
-    assert fields == ["metadata.deletionGracePeriodSeconds"] * 2 + ["roleRef"]
+    assert fields == ["metadata.deletionGracePeriodSeconds", "roleRef"]
 
 
 @pytest.mark.parametrize(
@@ -220,6 +221,78 @@ async def test_namespace_precondition_errors_have_own_messages(client):
         )
 
 
+UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        (
+            {},
+            409,
+            (
+                'configmaps "x": StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/x, ResourceVersion: 0, '
+                "AdditionalErrorMsg: unsafe deletion is not allowed because the object is decodable from storage"
+            ),
+        ),
+        (
+            {"gracePeriodSeconds": 1, "propagationPolicy": "Orphan"},
+            422,
+            (
+                f"[{UNREADABLE}: Invalid value: true: cannot be set together with .propagationPolicy, "
+                f"{UNREADABLE}: Invalid value: true: cannot be set together with .gracePeriodSeconds]"
+            ),
+        ),
+    ],
+)
+async def test_readable_object_is_not_deleted_by_a_deletion_of_unreadable_ones(client, options, code, says):
+    path = "/api/v1/namespaces/default/configmaps"
+    await client.post(path, {"metadata": {"name": "x"}})
+    refused = await client.send("DELETE", f"{path}/x", {UNREADABLE: True, **options})
+    assert (refused.status, refused.body["message"].endswith(says)) == (code, True), refused.body
+    assert (await client.send("DELETE", f"{path}/x?{UNREADABLE}=true&dryRun=All")).status == 409
+    refused = await client.send("DELETE", path, {UNREADABLE: True})
+    assert (
+        "is not allowed with DELETECOLLECTION, try again after removing the option" in refused.body["message"]
+    )
+    assert (await client.get(f"{path}/x")).status == 200
+
+
+async def test_deletion_of_unreadable_objects_is_a_normal_deletion_until_1_36():
+    path = "/api/v1/namespaces/default/configmaps"
+    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+        await client.post(path, {"metadata": {"name": "x"}})
+        assert (await client.send("DELETE", f"{path}/x", {UNREADABLE: True})).status == 200
+
+
+@pytest.mark.parametrize(("minor", "begin"), [("1.36", "Precondition"), ("1.37", "precondition")])
+async def test_definition_precondition_errors_have_own_messages(minor, begin):
+    definition = {
+        "metadata": {"name": "ws.a.b"},
+        "spec": {
+            "group": "a.b",
+            "scope": "Cluster",
+            "names": {"plural": "ws", "kind": "W"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        },
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    async with apiserver.running(settings=Settings(minor=minor)) as client:
+        created = await client.post(path, definition)
+        refused = await client.send("DELETE", f"{path}/ws.a.b", {"preconditions": {"uid": "y"}})
+    assert refused.body["message"] == (
+        f'Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "ws.a.b": {begin} failed: '
+        f"UID in precondition: y, UID in object meta: {created.body['metadata']['uid']}"
+    )
+
+
 async def test_expired_pod_accepts_other_deletion_policy(client):
     await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     path = "/api/v1/namespaces/default/pods"
@@ -232,16 +305,13 @@ async def test_expired_pod_accepts_other_deletion_policy(client):
     assert answer.body["metadata"]["finalizers"] == ["a/b", "foregroundDeletion"]
 
 
-async def test_scale_is_validated_whole_and_patch_shows_managers(client):
+async def test_scale_is_validated_without_metadata_and_patch_shows_managers(client):
     path = f"{APPS}/deployments"
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pods()}
     await client.post(path, object_x(spec))
     wrong = {"metadata": {"generation": -1}, "spec": {"replicas": -1}}
     refused = await client.send("PATCH", f"{path}/x/scale", wrong, Content_Type=MERGE)
-    assert [cause["field"] for cause in refused.body["details"]["causes"]] == [
-        "metadata.generation",
-        "spec.replicas",
-    ]
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == ["spec.replicas"]
     refused = await client.send("PATCH", f"{path}/x/scale", {"kind": "Y"}, Content_Type=MERGE)
     assert r'"managedFields\":[{' in refused.body["details"]["causes"][0]["message"]
 

@@ -61,7 +61,7 @@ def newest_types() -> dict[str, Any]:
 
 
 def wire_table(releases: Iterable[Release]) -> dict[str, Any]:
-    """The messages of all releases: a newer one has the fields of the older ones, but not all of their kinds."""
+    """The messages of all releases: a newer one has not all kinds and alpha fields of the older ones."""
     table: dict[str, Any] = {"version": "", "kinds": {}, "messages": {}}
     for release in releases:
         folders = {
@@ -71,7 +71,10 @@ def wire_table(releases: Iterable[Release]) -> dict[str, Any]:
         table["version"] = table["version"] or f"v0.{release.version.partition('.')[2]}"
         for api_version, kinds in older["kinds"].items():
             table["kinds"][api_version] = kinds | table["kinds"].get(api_version, {})
-        table["messages"] = older["messages"] | table["messages"]
+        for name, rows in older["messages"].items():
+            newer = table["messages"].setdefault(name, [])
+            numbers = {row[1] for row in newer}
+            newer += (row for row in rows if row[1] not in numbers)
     return table
 
 

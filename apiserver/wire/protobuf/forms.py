@@ -150,6 +150,7 @@ FORMS: Mapping[str, Form] = {
     "runtime.RawExtension": _wrapper("raw"),
     "meta.v1.FieldsV1": _wrapper("Raw"),
     "meta.v1.Verbs": _STRING_LIST,
+    "authentication.v1.AttestationValue": _STRING_LIST,
     "authentication.v1.ExtraValue": _STRING_LIST,
     "authentication.v1beta1.ExtraValue": _STRING_LIST,
     "authorization.v1.ExtraValue": _STRING_LIST,
