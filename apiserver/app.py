@@ -205,9 +205,8 @@ class ApiServer:
         if settings.simulate_metrics:
             expressions = Expressions(backend.clock, backend.random)
             own_verbs |= ResourceMetrics(expressions).verbs()
-            self._metrics_pages = metrics = MetricsPages(
-                backend, expressions, self.aggregator.served_elsewhere
-            )
+            elsewhere = self.aggregator.served_elsewhere
+            self._metrics_pages = metrics = MetricsPages(backend, expressions, elsewhere)
             self.catalog.on_resource.append(metrics.handle_definition)
         routes = Routes(
             own_verbs=own_verbs,

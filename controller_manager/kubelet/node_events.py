@@ -15,12 +15,14 @@ from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.containers.host_paths import HOST_PATHS, host_path_problems
 from mockube.controller_manager.kubelet.effects import EmitEvent
-from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
+from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated, kubelet_minor
 
 QUEUE_LENGTH: Final = 100_000
 """The maximum number of events that wait; further events are dropped."""
 RATE: Final = Rate(qps=50.0, burst=100)
 
+_UID_SINCE: Final = 37
+"""The minor version since which a kubelet's events have the UID of its node."""
 _REASONS: Final[Sequence[tuple[str, Mapping[str, str]]]] = (
     ("MemoryPressure", {"True": "NodeHasInsufficientMemory", "False": "NodeHasSufficientMemory"}),
     ("DiskPressure", {"True": "NodeHasDiskPressure", "False": "NodeHasNoDiskPressure"}),
@@ -105,7 +107,7 @@ class NodeEvents:
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
         self._recorder = recorder
         self._clock = clock
-        self._queue: asyncio.Queue[tuple[str, EmitEvent]] = asyncio.Queue(QUEUE_LENGTH)
+        self._queue: asyncio.Queue[tuple[ReadOnlyTree, EmitEvent]] = asyncio.Queue(QUEUE_LENGTH)
 
     def on_change(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -114,14 +116,18 @@ class NodeEvents:
         is_new = old is None or not is_simulated(old) or meta.uid(old) != meta.uid(new)
         for event in node_events(None if is_new else old, new):
             if not self._queue.full():
-                self._queue.put_nowait((meta.name(new), event))
+                self._queue.put_nowait((_reference(new), event))
 
     async def run(self) -> None:
         bucket = TokenBucket(RATE, self._clock)
         while True:
-            name, event = await self._queue.get()
+            about, event = await self._queue.get()
             if wait := bucket.take():
                 await self._clock.sleep(wait)
-            # A kubelet refers to its node by name only.
-            about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
-            self._recorder.record_on(name, about, event.type, event.reason, event.message)
+            self._recorder.record_on(meta.name(about), about, event.type, event.reason, event.message)
+
+
+def _reference(node: ReadOnlyTree) -> ReadOnlyTree:
+    """Return what a kubelet's events are about: before 1.37 it refers to its node by name only."""
+    uid = {"uid": meta.uid(node)} if kubelet_minor(node) >= _UID_SINCE else {}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": meta.name(node), **uid}}

@@ -148,13 +148,19 @@ def node_info(node: ReadOnlyTree, version: str) -> dict[str, Any]:
         "osImage": RUNTIME,
         **machine_ids(meta.name(node)),
     }
-    if _minor_number(version) >= _USER_NAMESPACE_SINCE:
+    if minor_number(version) >= _USER_NAMESPACE_SINCE:
         info["runningInUserNamespace"] = False
     present = (node.get("status") or {}).get("nodeInfo") or {}
     return {**info, **{name: value for name, value in present.items() if value}}
 
 
-def _minor_number(version: str) -> int:
+def kubelet_minor(node: ReadOnlyTree) -> int:
+    """Return the minor version of a node's kubelet, such as 37; 0 if it reports none."""
+    info = (node.get("status") or {}).get("nodeInfo") or {}
+    return minor_number(info.get("kubeletVersion") or "")
+
+
+def minor_number(version: str) -> int:
     """Return the minor version of a kubelet, such as 37 of v1.37.2; 0 if it has none."""
     match = re.match(r"v?1\.([0-9]{1,3})", version)
     return int(match[1]) if match else 0

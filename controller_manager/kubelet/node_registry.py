@@ -18,7 +18,12 @@ from mockube.controller_manager.kubelet.addresses import (
     pod_networks,
 )
 from mockube.controller_manager.kubelet.containers.host_paths import path_type
-from mockube.controller_manager.kubelet.node_objects import internal_ip, is_disconnected, is_simulated
+from mockube.controller_manager.kubelet.node_objects import (
+    internal_ip,
+    is_disconnected,
+    is_simulated,
+    kubelet_minor,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, total_requests
 from mockube.controller_manager.kubelet.resizing import node_number
@@ -84,6 +89,7 @@ class NodeRegistry:
             resources=NodeResources(
                 allocatable=lambda: _allocatable(node), used=lambda: self._requests_of_others(pod)
             ),
+            kubelet_minor=kubelet_minor(node),
             details=self._details,
             path_type=lambda path: path_type(path, node, self._objects_of_pods(pod.node)),
         )

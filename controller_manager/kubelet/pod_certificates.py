@@ -26,7 +26,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import NODES, POD_CERTIFICATE_REQUESTS, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential, clean_chain
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential, clean_chain
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 _PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
@@ -47,7 +47,7 @@ class _Issuance:
     """The state of one projection: the credential in use, and the request that is pending."""
 
     def __init__(self) -> None:
-        self.credential: Credential | None = None
+        self.credential: PodCredential | None = None
         self.refresh_at: datetime | None = None
         self.problem = ""
         """Why no certificate will ever be issued."""
@@ -56,10 +56,10 @@ class _Issuance:
         self.abandoned_at: datetime | None = None
 
     @property
-    def current_credential(self) -> Credential:
+    def current_credential(self) -> PodCredential:
         if self.problem:
-            return Credential(problem=self.problem)
-        return self.credential or Credential(problem=NOT_ISSUED)
+            return PodCredential(problem=self.problem)
+        return self.credential or PodCredential(problem=NOT_ISSUED)
 
     def needs_request(self, now: datetime) -> bool:
         if self.problem or self.request:
@@ -80,7 +80,7 @@ class _Issuance:
                 self.request = ""
             elif condition["type"] == "Issued":
                 status = request["status"]
-                self.credential = Credential(self.key, clean_chain(status["certificateChain"]))
+                self.credential = PodCredential(self.key, clean_chain(status["certificateChain"]))
                 self.refresh_at = parse_time(status["beginRefreshAt"])
                 self.request = ""
 
@@ -104,7 +104,7 @@ class PodCertificates:
         self.on_change: Callable[[Key], None] = lambda _: None
         """Called with the key of a pod when a signer may have issued its certificate."""
 
-    def find(self, uid: str, volume: str, index: int) -> Credential | None:
+    def find(self, uid: str, volume: str, index: int) -> PodCredential | None:
         """Return the credential of a projection, or why there is none; None if a certificate must be requested."""
         issuance = self._issuances.get((uid, volume, index))
         if issuance is None or self._requests is None:
@@ -112,7 +112,7 @@ class PodCertificates:
         self._apply(issuance)
         return None if issuance.needs_request(self._clock.now()) else issuance.current_credential
 
-    async def ensure(self, pod: ReadOnlyTree, volume: str, index: int) -> Credential:
+    async def ensure(self, pod: ReadOnlyTree, volume: str, index: int) -> PodCredential:
         """Request a certificate, the first or the next one, if it is time; return the credential in use."""
         key = meta.uid(pod), volume, index
         issuance = self._issuances.setdefault(key, _Issuance())

@@ -23,7 +23,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential
 from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators, has_unknown_program
 from mockube.controller_manager.kubelet.shared_work import SharedWork
@@ -207,11 +207,11 @@ class ObjectsOfPod:
             self.unknown.add(obj)
         return informer.lister.all()
 
-    def credential(self, volume: str, index: int) -> Credential:
+    def credential(self, volume: str, index: int) -> PodCredential:
         credential = self._shared.certificates.find(self._pod.uid, volume, index)
         if credential is None and (volume, index) not in self._requested:
             self.unknown.add((POD_CERTIFICATE_REQUESTS, Key(volume, str(index))))
-        return credential or Credential(problem=NOT_ISSUED)
+        return credential or PodCredential(problem=NOT_ISSUED)
 
     @property
     def attaches_volumes(self) -> bool:

@@ -16,7 +16,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.program import expand_references
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential, Credentials
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credentials, PodCredential
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -72,8 +72,8 @@ class References(Struct, frozen=True, kw_only=True):
     def trust_bundles(self) -> Sequence[ReadOnlyTree]:
         return self.bundles
 
-    def credential(self, volume: str, index: int) -> Credential:
-        return self.credentials.get((volume, index), Credential(problem=NOT_ISSUED))
+    def credential(self, volume: str, index: int) -> PodCredential:
+        return self.credentials.get((volume, index), PodCredential(problem=NOT_ISSUED))
 
     def cached_object(self, resource: AnyResource, name: str) -> ReadOnlyTree | None:
         return self.storage.get((resource.plural, name))

@@ -12,7 +12,7 @@ NOT_ISSUED: Final = "credential bundle is not issued yet"
 _LINE: Final = 64
 
 
-class Credential(NamedTuple):
+class PodCredential(NamedTuple):
     """A key and its certificates in PEM, or why there are none."""
 
     key: bytes = b""
@@ -20,7 +20,7 @@ class Credential(NamedTuple):
     problem: str = ""
 
 
-Credentials = Mapping[tuple[str, int], Credential]
+Credentials = Mapping[tuple[str, int], PodCredential]
 """The credentials of a pod by the name of a volume and the index of a source."""
 
 
@@ -63,7 +63,7 @@ def clean_chain(chain: str) -> bytes:
     return b"".join(certificate_in_pem(block.data) for block in pem.blocks(chain.encode()))
 
 
-def certificate_files(source: ReadOnlyTree, credential: Credential) -> dict[str, bytes]:
+def certificate_files(source: ReadOnlyTree, credential: PodCredential) -> dict[str, bytes]:
     """Return the content of the files of a podCertificate projection by their paths."""
     contents = {
         "credentialBundlePath": credential.key + credential.chain,

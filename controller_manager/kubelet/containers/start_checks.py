@@ -23,7 +23,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
 )
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.mounts import config_error, missing_token, mounted_volumes
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential, trust_anchors
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential, trust_anchors
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 
@@ -38,7 +38,7 @@ class ReferencedObjects(Protocol):
     def trust_bundles(self) -> Iterable[ReadOnlyTree]:
         """Return all ClusterTrustBundles."""
 
-    def credential(self, volume: str, index: int) -> Credential:
+    def credential(self, volume: str, index: int) -> PodCredential:
         """Return the key and the certificates of a source of a volume, or why there are none."""
 
     @property
@@ -61,8 +61,8 @@ class _NoObjects:
     def trust_bundles(self) -> Iterable[ReadOnlyTree]:
         return ()
 
-    def credential(self, _volume: str, _index: int) -> Credential:
-        return Credential(problem=NOT_ISSUED)
+    def credential(self, _volume: str, _index: int) -> PodCredential:
+        return PodCredential(problem=NOT_ISSUED)
 
     def cached_object(self, _resource: AnyResource, _name: str) -> ReadOnlyTree | None:
         return None
@@ -98,7 +98,7 @@ class PossibleObjects:
     def trust_bundles(self) -> Iterable[ReadOnlyTree]:
         return self._objects.trust_bundles()
 
-    def credential(self, volume: str, index: int) -> Credential:
+    def credential(self, volume: str, index: int) -> PodCredential:
         return self._objects.credential(volume, index)
 
     @property

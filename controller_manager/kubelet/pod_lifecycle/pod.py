@@ -60,6 +60,9 @@ MIN_MOUNT_DELAY: Final = timedelta(milliseconds=500)
 MAX_MOUNT_DELAY: Final = timedelta(minutes=2, seconds=2)
 MOUNT_TIMEOUT: Final = timedelta(minutes=2, seconds=3)
 """The time after which a kubelet also reports which volumes of a pod are not mounted."""
+_PULL_MUST_FAIL_SINCE: Final = 37
+"""The minor version since which kubelets warn of missing pull secrets only if an image cannot be pulled."""
+_PULL_FAILURES: Final = ("ErrImagePull", "ImagePullBackOff")
 _DEADLINE_EXCEEDED: Final = {
     "reason": "DeadlineExceeded",
     "message": "Pod was active on the node longer than the specified deadline",
@@ -73,6 +76,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     pod_ips: Sequence[str]
     """The addresses to assign to the pod if it has none yet."""
     resources: NodeResources
+    kubelet_minor: int = 0
+    """The minor version of the node's kubelet."""
     details: bool
     """Whether the kubelet also writes what kwok omits: events, ids, the sandbox's condition, and the last status of a
     deleted pod."""
@@ -156,7 +161,7 @@ def _advance(
     if "startTime" not in (pod.get("status") or {}):
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
         if context.details and not update.is_blocked:
-            effects += _pull_secret_warning(pod, context.objects)
+            effects += _pull_secret_warning(pod, script, context)
         if context.details:
             effects += not_simulated_events(containers)
             effects += default_command_events(containers)
@@ -206,8 +211,10 @@ def next_mount_delay(waited: timedelta) -> timedelta:
     return delay if delay == MAX_MOUNT_DELAY else attempt + delay - waited
 
 
-def _pull_secret_warning(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[EmitEvent]:
-    missing = missing_pull_secrets(pod, objects)
+def _pull_secret_warning(pod: ReadOnlyTree, script: Script, context: NodeContext) -> list[EmitEvent]:
+    if context.kubelet_minor >= _PULL_MUST_FAIL_SINCE and script.waiting_reason not in _PULL_FAILURES:
+        return []
+    missing = missing_pull_secrets(pod, context.objects)
     message = (
         f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
         "attempting to pull the image may not succeed."
@@ -279,6 +286,7 @@ def _status(pod: ReadOnlyTree, update: PodUpdate, context: NodeContext, now: dat
         not_ready=update.not_ready,
         has_sandbox_condition=context.details,
         has_sandbox=update.has_sandbox,
+        kubelet_minor=context.kubelet_minor,
     )
     status = {
         **old,

@@ -17,6 +17,8 @@ from mockube.apimachinery.wellknown import (
 from mockube.controller_manager.client.podview import FAILED, SUCCEEDED
 
 CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
+_SANDBOX_REASON_SINCE: Final = 37
+"""The minor version since which kubelets say why a pod is not ready to start its containers."""
 
 
 class PodState(Struct, frozen=True, kw_only=True):
@@ -30,6 +32,7 @@ class PodState(Struct, frozen=True, kw_only=True):
     has_sandbox_condition: bool
     """Whether the pod has the condition PodReadyToStartContainers."""
     has_sandbox: bool = True
+    kubelet_minor: int = 0
 
 
 def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> list[ReadOnlyTree]:
@@ -41,8 +44,7 @@ def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> lis
         _true_condition(CONDITION_POD_SCHEDULED),
     ]
     if state.has_sandbox_condition:
-        runs = state.has_sandbox and state.phase not in (SUCCEEDED, FAILED)
-        desired.insert(0, {"type": CONDITION_READY_TO_START, "status": "True" if runs else "False"})
+        desired.insert(0, _ready_to_start(state))
     present: list[ReadOnlyTree] = list(conditions.of(pod))
     for condition in desired:
         observed = {**condition, "observedGeneration": meta.generation(pod)}
@@ -54,6 +56,15 @@ def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> lis
             order.index(present_condition["type"]) if present_condition["type"] in order else len(order)
         ),
     )
+
+
+def _ready_to_start(state: PodState) -> dict[str, Any]:
+    if state.has_sandbox and state.phase not in (SUCCEEDED, FAILED):
+        return _true_condition(CONDITION_READY_TO_START)
+    if state.kubelet_minor < _SANDBOX_REASON_SINCE:
+        return {"type": CONDITION_READY_TO_START, "status": "False"}
+    message = "pod sandbox is not ready" if state.has_sandbox else "no pod sandbox exists"
+    return _false_condition(CONDITION_READY_TO_START, "PodSandboxNotReady", message)
 
 
 def _true_condition(condition_type: str) -> dict[str, Any]:

@@ -137,9 +137,15 @@ def test_foreign_or_stopped_nodes_record_no_events():
     assert events_of((None, real), (node(), node(silent=True, ready="False")), (node(), None))[0] == []
 
 
-def test_node_event_has_name_as_uid():
-    recorded = events_of((node(), node(unschedulable=True)))[1]
-    about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+@pytest.mark.parametrize(
+    ("version", "uid"),
+    [("", {}), ("v1.36.3", {}), ("v1.37.2", {"uid": "u"}), ("v1.38.0", {"uid": "u"}), ("fake", {})],
+)
+def test_event_of_newer_kubelet_has_uid_of_node(version, uid):
+    cordoned = node(unschedulable=True)
+    cordoned["status"]["nodeInfo"]["kubeletVersion"] = version
+    recorded = events_of((node(), cordoned))[1]
+    about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", **uid}}
     message = "Node n status is now: NodeNotSchedulable"
     assert recorded == [("n", about, "Normal", "NodeNotSchedulable", message)]
 

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import POD_CERTIFICATE_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.mounts import volume_content
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credential, trust_anchors
+from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential, trust_anchors
 from mockube.controller_manager.kubelet.containers.start_checks import volume_failure
 from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
 from tests.support.server.pod_certificates import SIGNER, authority, certificate
@@ -66,7 +66,7 @@ def test_bundles_are_projected_without_duplicates(source, count, problem):
 def test_volume_has_files_of_bundle_and_certificate():
     projected = {"sources": [{"clusterTrustBundle": {"name": "x", "path": "ca"}}, {"podCertificate": SOURCE}]}
     volume = {"name": "v", "projected": projected}
-    references = References(bundles=BUNDLES, credentials={("v", 1): Credential(b"KEY", b"CHAIN")})
+    references = References(bundles=BUNDLES, credentials={("v", 1): PodCredential(b"KEY", b"CHAIN")})
     content = volume_content(volume, POD, {"name": "c"}, references)
     files = {name: file.data for name, file in content.items()}
     assert files == {"ca": ANCHOR.encode(), "all": b"KEYCHAIN", "key": b"KEY"}

@@ -212,6 +212,31 @@ def test_missing_pull_secret_is_an_event_only():
     ]
 
 
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [("", []), ("ImagePullBackOff", ["FailedToRetrieveImagePullSecret"]), ("CreateContainerError", [])],
+)
+def test_newer_kubelet_reports_missing_pull_secret_if_image_cannot_be_pulled(reason, expected):
+    annotations = {"mockube.dev/waiting-reason": reason} if reason else {}
+    subject = pod(imagePullSecrets=[{"name": "x"}], annotations=annotations)
+    simulated = SimulatedPod(subject, context=replace(CONTEXT, kubelet_minor=37))
+    assert [reported for reported, _ in warnings(simulated)] == expected
+
+
+@pytest.mark.parametrize(
+    ("minor", "details"),
+    [(36, {}), (37, {"reason": "PodSandboxNotReady", "message": "no pod sandbox exists"})],
+)
+def test_newer_kubelet_says_why_pod_is_not_ready_to_start(minor, details):
+    subject = with_volume({"secret": {"secretName": "x"}})
+    simulated = SimulatedPod(subject, context=replace(CONTEXT, kubelet_minor=minor))
+    (condition,) = (
+        one for one in simulated.status["conditions"] if one["type"] == "PodReadyToStartContainers"
+    )
+    present = {name: condition[name] for name in ("reason", "message") if name in condition}
+    assert (condition["status"], present) == ("False", details)
+
+
 def test_annotation_ignores_missing_objects():
     subject = with_volume({"secret": {"secretName": "x"}}, annotations={"mockube.dev/ignore-missing": "true"})
     assert SimulatedPod(subject, context=CONTEXT).ready
