@@ -54,7 +54,6 @@ CLUSTER_SCOPED = {
     "csidrivers",
     "volumeattachments",
 }
-KEPT = {"default", "kube-system", "kube-public", "kube-node-lease"}
 ADMISSION = "ServiceAccount,TaintNodesByCondition,Priority,StorageObjectInUseProtection,DefaultStorageClass"
 _PAIR = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
 
@@ -94,6 +93,8 @@ class Comparison:
         self._server = golden.Server(server.url, "admin")
         while self._server.send({"method": "GET", "path": "/readyz"})["status"] != 200:
             pass
+        other = {"metadata": {"name": scheduling_cases.OTHER_NAMESPACE, "labels": {"team": "a"}}}
+        self._server.send({"method": "POST", "path": PATHS["namespaces"], "body": other})
         user = "system:kube-scheduler"
         kubeconfig = write_kubeconfig(folder / "scheduler", server.url, server.authority, user)
         self._scheduler = stack.enter_context(RealScheduler(kubeconfig, "-v=2", "--vmodule=schedule_one=10"))
@@ -232,7 +233,7 @@ class Comparison:
 
     def _started(self, pod):
         """Give a pod a start time, by which victims of preemptions are chosen."""
-        path = f"{self._path('pods', 'default')}/{pod['metadata']['name']}/status"
+        path = f"{self._path('pods', pod['metadata']['namespace'])}/{pod['metadata']['name']}/status"
         number = number_of(pod)[1]
         patch = {"status": {"startTime": f"2026-01-01T01:{number // 60:02}:{number % 60:02}Z"}}
         headers = {"Content-Type": "application/merge-patch+json"}

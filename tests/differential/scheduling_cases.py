@@ -8,6 +8,7 @@ TAINTS = (
     {"key": "spot", "effect": "PreferNoSchedule"},
     {"key": "broken", "effect": "NoExecute"},
 )
+OTHER_NAMESPACE = "other"
 IMAGES = ("one", "two:v1", "registry.test/three", "registry.test:5000/four")
 DRIVERS = ("disk.example.com", "net.example.com")
 CLASSES = ("local", "disk", "net", "now")
@@ -244,7 +245,8 @@ def pod(random, name, *, is_simple=False):
         labels["tier"] = random.choice(("front", "back"))
     if random.random() < 0.05:
         labels = {}
-    return extra, {"metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec}
+    namespace = OTHER_NAMESPACE if not extra and random.random() < 0.2 else "default"
+    return extra, {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": spec}
 
 
 def _add_volumes(random, spec, name):
@@ -349,6 +351,13 @@ def _selector(random):
 
 def _pod_affinity(random):
     term = {"topologyKey": random.choice(KEYS), "labelSelector": _selector(random)}
+    kind = random.random()
+    if kind < 0.15:
+        term["namespaces"] = [OTHER_NAMESPACE]
+    elif kind < 0.3:
+        term["namespaceSelector"] = random.choice(
+            ({}, {"matchLabels": {"team": "a"}}, {"matchLabels": {"team": "b"}})
+        )
     if random.random() < 0.6:
         return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     return {
