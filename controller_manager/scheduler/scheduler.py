@@ -21,6 +21,7 @@ from mockube.controller_manager.client.kinds import (
     NODES,
     POD_DISRUPTION_BUDGETS,
     PODS,
+    RESOURCE_CLAIMS,
     VOLUME_ATTACHMENTS,
 )
 from mockube.controller_manager.client.podview import PodView
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
     from mockube.controller_manager.scheduler.devices.state import DeviceState
 
 LOG: Final = logging.getLogger(__name__)
+_OF_ALLOCATION: Final = ("allocation", "devices", "reservedFor")
+"""The fields of a claim's status that an allocation sets."""
 _MAX_BINDINGS: Final = 32
 """The maximum number of concurrent bindings; further decisions wait."""
 
@@ -282,8 +285,18 @@ class Scheduler:
             self._nominate_and_evict(pod, failure.candidate)
         elif not failure.keeps_nomination:
             self._nominees.pop(pod.view.uid, None)
+        if failure.unused_claim is not None:
+            await self._deallocate(failure.unused_claim)
         reason = "SchedulerError" if feasible_nodes.is_error else "Unschedulable"
         await self._report(pod.view, failure, nominee, reason)
+
+    async def _deallocate(self, claim: ReadOnlyTree) -> None:
+        """Remove the allocation of a claim that no pod uses, so that it gets other devices."""
+        status = {name: value for name, value in claim["status"].items() if name not in _OF_ALLOCATION}
+        try:
+            await self._client.update(RESOURCE_CLAIMS, {**claim, "status": status}, subresource="status")
+        except (ApiError, NoResponse) as error:
+            LOG.warning("scheduler: the claim %s is not deallocated: %s", Key.of(claim), error)
 
     async def _report(
         self, view: PodView, failure: SchedulingFailure, nominee: str | None, reason: str

@@ -52,3 +52,40 @@ def test_device_is_reallocated_after_pod_ends(cluster):
     cluster.wait_gone("ResourceClaim", name)
     cluster.advance(15)
     cluster.wait("Pod", "second", is_running)
+    cluster.delete("Pod", "second")
+    cluster.wait_gone("Pod", "second")
+
+
+def test_unused_claim_on_another_node_is_deallocated(cluster):
+    cluster.apply(SLICE)
+    cluster.apply(
+        SLICE.split("---", maxsplit=1)[0]
+        .replace("name: s", "name: t")
+        .replace("node-1", "node-2")
+        .replace("name: p", "name: q")
+    )
+    claim = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+"""
+    cluster.apply(claim)
+    template = POD.replace("resourceClaimTemplateName: one", "resourceClaimName: gpu").replace(
+        "spec:", "spec:\n  nodeSelector: {{kubernetes.io/hostname: {node}}}", 1
+    )
+    cluster.apply(template.format(name="third", node="node-1"))
+    cluster.wait("Pod", "third", is_running)
+    cluster.apply(template.format(name="fourth", node="node-2"))
+    waiting = cluster.wait("Pod", "fourth", lambda tree: tree["status"].get("conditions"))
+    (condition,) = waiting["status"]["conditions"]
+    assert "1 resourceclaim not available on the node" in condition["message"]
+    cluster.delete("Pod", "third")
+    cluster.wait_gone("Pod", "third")
+    cluster.advance(15)
+    assert cluster.wait("Pod", "fourth", is_running)["spec"]["nodeName"] == "node-2"
+    cluster.delete("Pod", "fourth")
+    cluster.wait_gone("Pod", "fourth")
+    for kind, name in (("ResourceClaim", "gpu"), ("ResourceSlice", "s"), ("ResourceSlice", "t")):
+        cluster.delete(kind, name)
+        cluster.wait_gone(kind, name)

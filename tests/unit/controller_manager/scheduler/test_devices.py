@@ -27,6 +27,7 @@ from mockube.controller_manager.scheduler.devices.claims import (
 )
 from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
 from mockube.controller_manager.scheduler.devices.state import DeviceState
+from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
 from tests.support.controllers.fake_caches import FakeCaches
@@ -158,6 +159,24 @@ def test_allocated_claim_restricts_nodes():
     feasible = find_feasible(pod("c"), cluster_snapshot(snapshot([], claim(spec(request()), status=status))))
     assert [one.name for one in feasible.feasible] == ["nb"]
     assert feasible.rejections["na"].reasons == ("resourceclaim not available on the node",)
+
+
+@pytest.mark.parametrize(
+    ("consumers", "words"),
+    [((), "deallocation of ResourceClaim completed, preemption:"), (("o",), "preemption:")],
+)
+def test_unused_claim_on_other_node_is_deallocated(consumers, words):
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["elsewhere"]}]}
+    held = claim(spec(request()))
+    allocated = {"devices": {"results": []}, "nodeSelector": {"nodeSelectorTerms": [term]}}
+    users = [{"resource": "pods", "name": uid, "uid": uid} for uid in consumers]
+    held = {**held, "status": {"allocation": allocated, "reservedFor": users}}
+    tried, seen = pod("c"), cluster_snapshot(snapshot(slices(1), held))
+    failure = failure_of(tried, seen, find_feasible(tried, seen), ())
+    assert failure.message.startswith(
+        f"0/2 nodes are available: 2 resourceclaim not available on the node. {words}"
+    )
+    assert failure.unused_claim == (None if consumers else held)
 
 
 def test_claim_with_too_many_consumers_is_in_use():
