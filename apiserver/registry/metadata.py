@@ -243,6 +243,7 @@ def _new_manager(registry: Registry, resource: Resource, subresource: str) -> Fi
     type_meta: Tree = {"kind": kind, "apiVersion": version}
     empty = type_meta | decode_as(registry, type_meta).tree
     return FieldManager(
+        keeps_managers=not registry.is_before("1.37"),
         kind=kind,
         versions=versions,
         empty=empty,

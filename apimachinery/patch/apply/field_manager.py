@@ -63,6 +63,8 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     """Whether live objects can violate their types: they were written in another version, or under an earlier schema."""
     untyped: tuple[str, ...] = ()
     """The members that this endpoint drops. They can have any type before; nothing is owned of a mistyped one."""
+    keeps_managers: bool = True
+    """Whether an object keeps its managers when they cannot be updated, instead of losing them."""
 
     def create(self, new: ReadOnlyTree, *, manager: str, time: str | None) -> dict[str, Any]:
         """Return a new object with its manager; equivalent to an update of the empty object, but faster."""
@@ -97,7 +99,8 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         except (TypedError, UnconvertibleVersion):
             # Either validation will reject the object with a better message, or the object cannot be converted to the
             # version of another manager.
-            return _with_managers(new, {})
+            before = meta.metadata(live).get("managedFields") if self.keeps_managers else None
+            return meta.with_metadata(new, managedFields=before or [])
 
     def _check_untyped(self, new: ReadOnlyTree, live: ReadOnlyTree) -> None:
         for name in self.untyped:

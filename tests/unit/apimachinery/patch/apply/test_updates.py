@@ -1,7 +1,17 @@
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from tests.support.server.managed_objects import EMPTY, field_manager, managers, stored, thing, times, updated
+from tests.support.server.managed_objects import (
+    EMPTY,
+    FIELDS,
+    field_manager,
+    managers,
+    stored,
+    thing,
+    times,
+    updated,
+)
 from tests.support.server.typed import named
 
 
@@ -115,9 +125,18 @@ def test_malformed_live_managers_are_dropped_by_update():
     assert managers(updated(live, thing({"replicas": 2}, metadata={"uid": "1"}))) == {}
 
 
-def test_untypable_update_has_no_managers():
+@pytest.mark.parametrize("keeps_managers", [True, False])
+def test_untypable_update_keeps_managers_since_1_37(keeps_managers):
     made = updated(EMPTY, thing({"replicas": 1}))
-    assert managers(updated(made, thing({"containers": [{"image": "x"}]}))) == {}
+    fields = replace(FIELDS, keeps_managers=keeps_managers)
+    new = fields.update(made, thing({"containers": [{"image": "x"}]}), manager="v", time="T3")
+    assert new["metadata"].get("managedFields") == (
+        made["metadata"]["managedFields"] if keeps_managers else None
+    )
+
+
+def test_untypable_creation_has_no_managers():
+    assert managers(updated(EMPTY, thing({"containers": [{"image": "x"}]}))) == {}
 
 
 def test_many_updaters_are_merged_into_ancient_changes():
