@@ -3,8 +3,8 @@
 Each kind has its record in `kinds/<group>/`, next to the functions that the record names; `registry.py` has them all.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -97,6 +97,8 @@ class Kind(Struct, frozen=True, kw_only=True):
     """
     timed_defaults: Callable[[Clock], Table] | None = None
     """Returns the defaults of structs that depend on the current time."""
+    by_gate: Mapping[str, Mapping[str, Any]] = {}
+    """The parts that it has instead if a feature gate is on, by gate and field."""
 
 
 class Group(Struct, frozen=True, kw_only=True):

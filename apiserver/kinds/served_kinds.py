@@ -1,21 +1,15 @@
 """The kinds that a server serves: those of its minor release and gates, as `--runtime-config` switches them."""
 
 from collections.abc import Collection
-from typing import Final
 
 from msgspec.structs import replace
 
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.apimachinery.groups import PODS, GroupKind
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.kinds.apps import stateful_set
-from mockube.apiserver.kinds.core.pod.defaults import DEFAULTS_WITH_PROTOCOL
 from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.resource_config import NO_OVERRIDES, Overrides
-
-_STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 
 
 def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES, gates: FeatureGates | None = None) -> Kinds:
@@ -51,14 +45,10 @@ def _kind_of_gates(kind: Kind, enabled: Collection[str]) -> Kind:
     strategy = kind.strategy
     if strategy is not None:
         strategy = replace(strategy, disabled=strategy.disabled.without_gates(enabled))
-    recreates = kind.resource.group_kind == _STATEFUL_SET and "StatefulSetRecreateStrategy" in enabled
-    has_protocol = kind.resource.group_resource == PODS and "H2CContainerProbe" in enabled
-    return replace(
-        kind,
-        strategy=strategy,
-        validation=stateful_set.RECREATE_VALIDATION if recreates else kind.validation,
-        defaults=DEFAULTS_WITH_PROTOCOL if has_protocol else kind.defaults,
-    )
+    changes = {
+        name: part for gate, parts in kind.by_gate.items() if gate in enabled for name, part in parts.items()
+    }
+    return replace(kind, strategy=strategy, **changes)
 
 
 def _kind_of_minor(kind: Kind, minor: str) -> Kind:

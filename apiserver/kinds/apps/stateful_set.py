@@ -281,12 +281,11 @@ OLDER_VALIDATION: Final = structs.replace(
     _VALIDATION,
     update=partial(_check_update, check_unchanged=_check_all_unchanged, policies_after=lambda _: POLICIES),
 )
-RECREATE_VALIDATION: Final = structs.replace(
+_RECREATE_VALIDATION: Final = structs.replace(
     _VALIDATION,
     create=partial(_create, policies=_POLICIES_WITH_RECREATE),
     update=partial(_check_update, policies_after=lambda _: _POLICIES_WITH_RECREATE),
 )
-"""The validation with the feature gate StatefulSetRecreateStrategy."""
 
 
 # --- strategy and defaults
@@ -388,10 +387,7 @@ KIND: Final = Kind(
         kind="StatefulSet",
         categories=("all",),
         short_names=("sts",),
-        subresources=(
-            SCALE,
-            STATUS,
-        ),
+        subresources=(SCALE, STATUS),
     ),
     strategy=_STRATEGY,
     validation=_VALIDATION,
@@ -399,4 +395,5 @@ KIND: Final = Kind(
     printer=Printer(columns=(NAME, Column(name="Ready"), AGE_COLUMN, CONTAINERS, IMAGES), cells=_cells),
     defaults=_defaults(_default_update_strategy),
     internal_changes=(*INTERNAL_CHANGES_OF_TEMPLATE, _set_types_of_claims),
+    by_gate={"StatefulSetRecreateStrategy": {"validation": _RECREATE_VALIDATION}},
 )

@@ -6,7 +6,7 @@ from mockube.apimachinery.fields import SelectableField, selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.core.pod.columns import PRINTER
-from mockube.apiserver.kinds.core.pod.defaults import DEFAULTS, INTERNAL_CHANGES
+from mockube.apiserver.kinds.core.pod.defaults import DEFAULTS, DEFAULTS_WITH_PROTOCOL, INTERNAL_CHANGES
 from mockube.apiserver.kinds.core.pod.resize import check_resize
 from mockube.apiserver.kinds.core.pod.status import check_status_update
 from mockube.apiserver.kinds.core.pod.strategy import STRATEGY
@@ -68,4 +68,5 @@ KIND: Final = Kind(
     printer=PRINTER,
     defaults=DEFAULTS,
     internal_changes=INTERNAL_CHANGES,
+    by_gate={"H2CContainerProbe": {"defaults": DEFAULTS_WITH_PROTOCOL}},
 )
