@@ -35,6 +35,8 @@ class Access:
     """The URL of the server, such as `https://host:port`; it may have a path."""
     authority: bytes = b""
     """The CA certificates that sign the server's, as PEM; empty for those of the machine."""
+    has_inline_authority: bool = False
+    """Whether the kubeconfig contains the CA certificates, instead of naming a file."""
     server_name: str = ""
     """The name in the server's certificate, if it is not the host of the address."""
     insecure: bool = False
@@ -71,6 +73,7 @@ def read(path: Path, *, master: str = "") -> Access:
     return Access(
         server=server.rstrip("/"),
         authority=authority,
+        has_inline_authority=bool(_text(cluster, "certificate-authority-data")),
         server_name=_text(cluster, "tls-server-name"),
         insecure=insecure,
         certificate=_data(user, "client-certificate", path),

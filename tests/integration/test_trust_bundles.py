@@ -1,9 +1,12 @@
 """The root CA is a ClusterTrustBundle, and old requests of pods' certificates are deleted."""
 
+import base64
+
 import pytest
+import yaml
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
-from mockube.controller_manager.config.settings import Config, Controllers
+from mockube.controller_manager.config.settings import ClientConnectionOptions, Config, Controllers
 from mockube.controller_manager.controllers.certificates.pod_requests import POD_REQUEST_CLEANER
 from mockube.controller_manager.controllers.rootca.trust_bundle import TRUST_BUNDLE, bundle_name
 from tests.support.controllers.running_manager import running_cluster
@@ -37,6 +40,28 @@ async def test_root_ca_is_published_as_bundle(cluster):
     name = bundle_name(bundle)
     assert name.startswith("kubernetes.io:kube-apiserver-serving:")
     assert await published(server) == {name: bundle}
+
+
+@pytest.mark.parametrize("is_inline", [True, False])
+async def test_ca_of_kubeconfig_is_published_only_if_it_is_inline(tmp_path, is_inline):
+    bundle = authority(RealClock().now())
+    (tmp_path / "ca.crt").write_text(bundle)
+    data = base64.b64encode(bundle.encode()).decode()
+    trust = {"certificate-authority-data": data} if is_inline else {"certificate-authority": "ca.crt"}
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        yaml.safe_dump(
+            {
+                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", **trust}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    config = Config(server=ClientConnectionOptions(kubeconfig=kubeconfig))
+    async with running_cluster(config=config, runnables=[TRUST_BUNDLE]) as (server, manager):
+        await manager.settle()
+        assert [*(await published(server)).values()] == ([bundle] if is_inline else [])
 
 
 async def test_deleted_bundle_is_published_again(cluster):

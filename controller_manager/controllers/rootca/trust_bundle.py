@@ -10,6 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CLUSTER_TRUST_BUNDLES
+from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Delete, ObjectRef, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
@@ -79,7 +80,10 @@ def trust_bundle(bundle: str) -> Controller:
 
 
 def _build(context: Context) -> Runner:
-    bundle = published_bundle(context.options)
+    options = context.options
+    # Upstream does not read a file that the kubeconfig names; its certificate may be that of the server alone.
+    is_known = options.controllers.root_ca_file is not None or access_of(options.server).has_inline_authority
+    bundle = published_bundle(options) if is_known else ""
     if not bundle:
         return IdleRunner(context.clock)
 

@@ -53,7 +53,7 @@ def write(tmp_path):
         pytest.param(
             {"certificate-authority-data": encoded(b"x"), "certificate-authority": "ca"},
             {"client-certificate-data": encoded(b"y"), "client-key-data": encoded(b"z")},
-            {"authority": b"x", "certificate": b"y", "key": b"z"},
+            {"authority": b"x", "has_inline_authority": True, "certificate": b"y", "key": b"z"},
             id="data before files",
         ),
         pytest.param({"insecure-skip-tls-verify": True}, {}, {"insecure": True}, id="insecure"),
