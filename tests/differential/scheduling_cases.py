@@ -41,6 +41,9 @@ def cluster(random):
         extra, body = pod(random, f"old-{number}", is_simple=True)
         yield from extra
         body["spec"]["nodeName"] = name
+        for container in (*body["spec"]["containers"], *body["spec"].get("initContainers", ())):
+            # Two pods of one node never have the same port.
+            container.pop("ports", None)
         status = {"phase": "Running", "startTime": f"2026-01-01T00:00:{number:02}Z"}
         yield "pods", body, status
 

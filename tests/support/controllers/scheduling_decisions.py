@@ -11,6 +11,7 @@ from mockube.controller_manager.scheduler.choice import find_feasible, scores_by
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.profile import nominated_node
 from mockube.controller_manager.scheduler.volumes import ATTACHMENTS_OF_NODE, Storage, attachment_nodes
 from mockube.controller_manager.scheduler.workload_selector import Workloads
 
@@ -82,9 +83,9 @@ def differences(case):
     """Yield what is compared, our result and the real one."""
     real, ours = case["real"], decide(case["pod"], case["state"], FeatureGates(case["minor"]))
     if "message" in real:
-        yield "message", ours["message"], real["message"]
+        yield "message", ours.get("message", f"one of {ours['best']}"), real["message"]
         if "victims" in real:
-            yield "victims", ours["victims"], real["victims"]
+            yield "victims", ours.get("victims"), real["victims"]
         return
     if not ours["best"]:
         yield "message", ours["message"], f"bound to {real['bound']}"
@@ -132,6 +133,11 @@ def snapshot_of(state, gates):
     ):
         if pod["spec"].get("nodeName") and pod["status"].get("phase") not in ("Succeeded", "Failed"):
             cluster.update_pod(PodView.of(pod), pod["spec"]["nodeName"])
+    nominees = [
+        PodInfo.of(PodView.of(pod))
+        for pod in state.get("pods", ())
+        if "nodeName" not in pod["spec"] and nominated_node(pod)
+    ]
     namespaces = {meta.name(one): meta.labels(one) for one in state.get("namespaces", ())}
     return ClusterSnapshot(
         nodes=cluster.nodes(),
@@ -145,6 +151,7 @@ def snapshot_of(state, gates):
             capacities=_store(state.get("csistoragecapacities", ())),
             attachments=_store(state.get("volumeattachments", ())),
         ),
+        nominees=lambda node: [one for one in nominees if nominated_node(one.view.object) == node],
         matching_counts=cluster.matching_counts,
         workloads=Workloads(
             services=_store(state.get("services", ())),
