@@ -139,6 +139,10 @@ def _pod_status(_: Registry, attributes: AdmissionAttributes, node: str) -> str:
         return f"node {quote(node)} cannot update resource claim statues"
     if before.get("extendedResourceClaimStatus") != after.get("extendedResourceClaimStatus"):
         return f"node {quote(node)} cannot update extended resource claim status"
+    if before.get("nodeAllocatableResourceClaimStatuses") != after.get(
+        "nodeAllocatableResourceClaimStatuses"
+    ):
+        return f"node {quote(node)} cannot update node allocatable resource claim statuses"
     return ""
 
 
@@ -280,6 +284,8 @@ def _audience_problem(
     )
     if authorization.is_allowed(access):
         return ""
+    if not registry.is_before("1.37"):
+        return f"{user.name} is not authorized to request tokens for audience {quote(audience)}"
     refusal = f"{user.name} is not authorized to request tokens for this audience"
     return f"audience {quote(audience)} not found in pod spec volume, {refusal}"
 

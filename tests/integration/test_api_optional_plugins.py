@@ -57,7 +57,7 @@ async def client(tmp_path):
     configurations = admission_configuration(str(tmp_path / "admission.yaml"))
     enabled = OFF_BY_DEFAULT - {"AlwaysDeny", "ImagePolicyWebhook"}
     async with running_with_roles(
-        plugins=PluginSelection(enabled=enabled, configurations=configurations)
+        minor="1.36", plugins=PluginSelection(enabled=enabled, configurations=configurations)
     ) as client:
         yield client
 
@@ -103,6 +103,24 @@ async def test_optional_plugin_responses_match_recording(client):
         if "answer" in request and result_of(answer, request.get("shows", ())) != request["answer"]:
             wrong.append((request["id"], result_of(answer, request.get("shows", ())), request["answer"]))
     assert not wrong
+
+
+async def test_refusal_of_token_names_audience_since_1_37():
+    path = "/api/v1/namespaces/default"
+    async with running_with_roles(plugins=PluginSelection(enabled=("NodeRestriction",))) as client:
+        await client.post(f"{path}/serviceaccounts", {"metadata": {"name": "default"}})
+        spec = {"containers": [{"name": "c", "image": "x"}], "nodeName": "n1"}
+        pod = await client.post(f"{path}/pods", {"metadata": {"name": "p"}, "spec": spec})
+        await client.server.registry.watch_cache.fresh()
+        reference = {"kind": "Pod", "apiVersion": "v1", "name": "p", "uid": pod.body["metadata"]["uid"]}
+        answer = await client.post(
+            f"{path}/serviceaccounts/default/token",
+            {"spec": {"audiences": ["a"], "boundObjectRef": reference}},
+            **USERS["node1"],
+        )
+    assert answer.body["message"] == (
+        'serviceaccounts "default" is forbidden: system:node:n1 is not authorized to request tokens for audience "a"'
+    )
 
 
 async def test_always_deny_plugin_refuses_everything():
