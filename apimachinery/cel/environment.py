@@ -1,6 +1,7 @@
 """An environment: the variables and functions of expressions, which it checks and compiles."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from msgspec import Struct
@@ -77,6 +78,11 @@ class _Implementation:
 _BASE = _Implementation(*LIBRARIES)
 
 
+@cache
+def _base_functions(language: Language) -> Functions:
+    return language.functions_of(_BASE.declarations)
+
+
 class CompiledExpression(Struct, frozen=True):
     """A checked expression and its program."""
 
@@ -122,7 +128,11 @@ class Environment:
         self.structs = structs or DeclaredStructs()
         self._macros = language.macros_of(macros)
         self._implementation = _Implementation(*LIBRARIES, *libraries) if libraries else _BASE
-        self._functions = language.functions_of(self._implementation.declarations)
+        self._functions = (
+            language.functions_of(self._implementation.declarations)
+            if libraries
+            else _base_functions(language)
+        )
         self._checks_literals = language.checks_literals
 
     def check(self, text: str) -> Expr:

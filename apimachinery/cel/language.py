@@ -83,20 +83,22 @@ class Language(Struct, frozen=True):
         return {key: macro for key, macro in macros.items() if key not in self.macros}
 
 
-FULL_LANGUAGE: Final = Language()
+_REMOVED: Final = frozenset({"int64_to_duration"})
+"""The functions that 1.37 does not have any more."""
+FULL_LANGUAGE: Final = Language(_REMOVED)
 
 
 @cache
 def language_of(minor: str) -> Language:
     """Return the language of new expressions in a minor release."""
     later = [addition for addition in _ADDITIONS if minors.is_before(minor, addition.since)]
-    limits_names = not minors.is_before(minor, "1.37")
+    is_newest = not minors.is_before(minor, "1.37")
     if not later:
-        return FULL_LANGUAGE if limits_names else Language(limits_names=False)
+        return FULL_LANGUAGE if is_newest else Language(limits_names=False)
     return Language(
         frozenset().union(*(addition.overloads for addition in later)),
         frozenset().union(*(addition.macros for addition in later)),
         frozenset().union(*(addition.types for addition in later)),
         not any(addition.checks_literals for addition in later),
-        limits_names,
+        is_newest,
     )

@@ -57,7 +57,6 @@ ERRORS = [
     ("quantity('1.5Gi').asInteger()", NO_INTEGER),
     ("quantity('1000m').asInteger()", NO_INTEGER),
     ("quantity('2') == quantity('1').add(1)", "no such overload"),
-    ("duration(l[0])", "type conversion error from 'int' to 'google.protobuf.Duration'"),
     ("[l[9]].sort()", NO_LIST),
     ("[l[9]].distinct()", NO_LIST),
     ("[1, 2].sortBy(v, l[9])", NO_LIST),

@@ -248,3 +248,16 @@ def test_names_have_a_greatest_length_in_estimated_costs_since_1_37(minor, is_li
     schema = {"type": "object", "x-kubernetes-validations": [rule]}
     problems = [*check_schema({"openAPIV3Schema": schema}, ROOT, language_of(minor))]
     assert bool(problems) != is_limited
+
+
+@pytest.mark.parametrize(
+    ("minor", "problem"),
+    [
+        ("1.36", "invalid duration argument"),
+        ("1.37", "found no matching overload for 'duration' applied to '(int)'"),
+    ],
+)
+def test_durations_of_integers_are_unknown_since_1_37(minor, problem):
+    schema = {"type": "object", "x-kubernetes-validations": [{"rule": "duration(1) == duration('1s')"}]}
+    (error,) = check_schema({"openAPIV3Schema": schema}, ROOT, language_of(minor))
+    assert problem in error.detail
