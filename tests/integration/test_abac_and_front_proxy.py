@@ -33,6 +33,7 @@ NOW = RealClock().now()
 
 def flags(folder):
     return (
+        "--kubernetes-version=1.36",  # later reasons name the authorizer
         f"--cert-dir={folder / 'pki'}",
         f"--token-auth-file={folder / 'tokens'}",
         "--advertise-address=127.0.0.1",  # as in envtest: Endpoints reject this address, and the server ignores that

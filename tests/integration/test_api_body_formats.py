@@ -7,7 +7,8 @@ from tests.support.server.apiserver import running
 MAPS = "/api/v1/namespaces/default/configmaps"
 NO_OBJECT = "the object provided is unrecognized (must be of type ConfigMap): "
 NO_JSON = "couldn't get version/kind; json parse error: unexpected end of JSON input"
-NO_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}"
+NO_PATCH = "invalid JSON patch"
+NO_MAP = "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}"
 ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 MERGE, STRATEGIC, APPLY = "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"
 
@@ -38,9 +39,9 @@ async def client():
         ),
         ("DELETE", "/a", "json", "{", (400, NO_JSON)),
         ("DELETE", "/a", "yaml", "{", (400, "yaml: line 1: did not find expected node content")),
-        ("PATCH", "/a", MERGE, "", (400, "error decoding patch: unexpected end of JSON input")),
-        ("PATCH", "/a", STRATEGIC, "x", (400, "invalid character 'x' looking for beginning of value")),
-        ("PATCH", "/b", MERGE, "x", (404, 'configmaps "b" not found')),
+        ("PATCH", "/a", MERGE, "", (400, NO_PATCH)),
+        ("PATCH", "/a", STRATEGIC, "x", (400, NO_PATCH)),
+        ("PATCH", "/b", MERGE, "x", (400, NO_PATCH)),
         ("PATCH", "/b", "json-patch+json", "{}", (404, 'configmaps "b" not found')),
         ("PATCH", "/a?fieldManager=m", APPLY, "", (400, "invalid object type: /, Kind=")),
         ("PATCH", "/a?fieldManager=m", APPLY, "[]", (400, NO_MAP.format("array"))),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 CORE, APPS = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default"
@@ -116,14 +117,16 @@ async def test_disabled_fields_of_leases_are_dropped(client):
     assert (changed.status, changed.body["spec"]) == (200, {"holderIdentity": "x"})
 
 
-async def test_disabled_fields_of_csi_drivers_are_dropped(client):
+@pytest.mark.parametrize(("minor", "kept"), [("1.36", None), ("1.37", True)])
+async def test_disabled_fields_of_csi_drivers_are_dropped(minor, kept):
     spec = {"preventPodSchedulingIfMissing": True}
-    created = await client.post(DRIVERS, {"metadata": {"name": "x"}, "spec": spec})
-    assert created.status == 201
-    changed = await client.patch(f"{DRIVERS}/x", {"spec": spec})
-    assert changed.status == 200
+    async with apiserver.running(settings=Settings(minor=minor)) as client:
+        created = await client.post(DRIVERS, {"metadata": {"name": "x"}, "spec": spec})
+        assert created.status == 201
+        changed = await client.patch(f"{DRIVERS}/x", {"spec": spec})
+        assert changed.status == 200
     for answer in (created, changed):
-        assert "preventPodSchedulingIfMissing" not in answer.body["spec"]
+        assert answer.body["spec"].get("preventPodSchedulingIfMissing") == kept
 
 
 async def test_disabled_fields_of_resource_slices_are_dropped(client):

@@ -176,8 +176,8 @@ async def test_other_version_of_metrics_leaves_simulated_one(client, server):
     assert (await client.get(f"/apis/{RESOURCE}/v1beta1/nodes")).body["kind"] == "NodeMetricsList"
     assert (await client.get(f"/apis/{RESOURCE}/v1alpha1/nodes")).status == 503
     group = (await client.get(f"/apis/{RESOURCE}")).body
-    assert [version["version"] for version in group["versions"]] == ["v1beta1", "v1alpha1"]
-    assert group["preferredVersion"]["version"] == "v1beta1"
+    assert [version["version"] for version in group["versions"]] == ["v1", "v1beta1", "v1alpha1"]
+    assert group["preferredVersion"]["version"] == "v1"
 
 
 async def test_api_services_of_an_earlier_start_are_deleted(client):

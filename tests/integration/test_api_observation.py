@@ -84,8 +84,8 @@ async def test_response_sizes_are_observed(client):
     ],
 )
 async def test_requests_of_deprecated_apis_are_counted(path, labels):
-    overrides = read_overrides((("networking.k8s.io/v1beta1", "true"),))
-    async with apiserver.running(settings=Settings(overrides=overrides)) as client:
+    overrides = read_overrides((("networking.k8s.io/v1beta1", "true"),), "1.36")
+    async with apiserver.running(settings=Settings(minor="1.36", overrides=overrides)) as client:
         await client.get(MAPS)
         assert await metric(client, "apiserver_requested_deprecated_apis") == 0
         await client.get(path)

@@ -141,7 +141,7 @@ OF_JSON = 'line 1: key "a" already set in map'
 @pytest.mark.parametrize(("body", "problem"), [(TWICE, OF_BLOCK), (APPLIED_JSON, OF_JSON)])
 async def test_apply_with_duplicate_keys_is_refused(client, body, problem):
     path = f"{MAPS}/twice?fieldManager=a"
-    decoder = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:"
+    decoder = "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:"
     refused = await client.patch(f"{path}&fieldValidation=Strict", body, kind="apply-patch+yaml")
     assert status_and_message(refused) == (400, f"{decoder}\n  {problem}")
     applied = await client.patch(f"{path}&fieldValidation=Ignore", body, kind="apply-patch+yaml")

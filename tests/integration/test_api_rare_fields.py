@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 CASES = [
@@ -18,7 +19,7 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 @pytest.fixture
 async def client():
-    async with apiserver.running() as client:
+    async with apiserver.running(settings=Settings(minor="1.36")) as client:
         yield client
 
 

@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.definitions import GROUP, WIDGETS, define, definition, version
 
@@ -228,14 +229,15 @@ async def test_container_resource_metric_is_validated(client, source, causes):
     assert [text[: len(cause)] for text, cause in zip(shown, causes, strict=True)] == causes
 
 
-async def test_message_shows_dropped_empty_list_as_null(client):
+async def test_message_shows_dropped_empty_list_as_null():
     attribute = {"bool": True, "string": "a", "versions": []}
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     devices = [{"name": "d", "attributes": {"b": attribute}}]
     spec = {"driver": "gpu.example.com", "nodeName": "n", "pool": pool, "devices": devices}
-    refused = await client.post(
-        "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec}
-    )
+    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+        refused = await client.post(
+            "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec}
+        )
     assert (refused.status, '"VersionValues":null}' in refused.body["message"]) == (422, True)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 DEVICES, STORAGE = "/apis/resource.k8s.io/v1", "/apis/storage.k8s.io/v1"
@@ -20,7 +21,7 @@ ONE_ATTRIBUTE = (
 
 @pytest.fixture
 async def client():
-    async with apiserver.running() as client:
+    async with apiserver.running(settings=Settings(minor="1.36")) as client:
         yield client
 
 

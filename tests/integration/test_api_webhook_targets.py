@@ -218,12 +218,14 @@ async def test_invalid_review_is_refused_before_validating_webhooks(client, hook
     assert hooks.requests == []
 
 
-async def test_mutating_webhook_changes_review_response(client, hooks):
-    await register(client, MUTATING, every_write(hooks, "ask-for-bob"))
+@pytest.mark.parametrize(("minor", "user"), [("1.36", "bob"), ("1.37", "admin")])
+async def test_mutating_webhook_changes_review_response_until_1_36(hooks, minor, user):
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     attributes = {"verb": "get", "resource": "pods"}
-    answer = await client.post(path, {"spec": {"user": "admin", "resourceAttributes": attributes}})
-    assert answer.body["spec"]["user"] == "bob"
+    async with apiserver.running(settings=Settings(minor=minor)) as client:
+        await register(client, MUTATING, every_write(hooks, "ask-for-bob"))
+        answer = await client.post(path, {"spec": {"user": "admin", "resourceAttributes": attributes}})
+    assert answer.body["spec"]["user"] == user
 
 
 @pytest.mark.parametrize("subresource", ["binding", "eviction"])
