@@ -11,7 +11,13 @@ from aiohttp import hdrs, web
 from aiohttp.http import StreamWriter
 
 from mockube.apimachinery import status
-from mockube.apiserver.request.response import PIECE, Response, compress_member, fit_warnings
+from mockube.apiserver.request.response import (
+    PIECE,
+    Response,
+    compress_and_flush,
+    fit_warnings,
+    stream_compressor,
+)
 
 if TYPE_CHECKING:
     from mockube.apiserver.http.connection import Connection
@@ -40,7 +46,7 @@ class Chunks:
         self._connection = connection
         self._request = request
         self._is_chunked = False
-        self._is_compressed = response.compressed
+        self._compressor = stream_compressor() if response.compressed else None
         if response.compressed:
             headers |= {hdrs.CONTENT_ENCODING: "gzip", hdrs.VARY: hdrs.ACCEPT_ENCODING}
         self.response: web.StreamResponse = web.StreamResponse(status=response.status, headers=headers)
@@ -55,11 +61,11 @@ class Chunks:
     async def write(self, parts: Sequence[bytes]) -> None:
         """Write the parts as one chunk, or large ones as several, because a chunk is copied several times until it is sent.
 
-        If the body is compressed, the parts are one member of gzip, as upstream ends a member before it waits for an event.
+        A compressed body is flushed after the parts: a client must not wait for an event that was sent.
         """
         data = parts[0] if len(parts) == 1 else b"".join(parts)
-        if self._is_compressed:
-            data = await compress_member(data)
+        if self._compressor is not None:
+            data = await compress_and_flush(self._compressor, data)
         if len(data) <= 2 * PIECE:
             await self._write_pieces((data,))
         else:
@@ -78,6 +84,8 @@ class Chunks:
                 await connection.drain()
 
     async def end(self) -> None:
+        if self._compressor is not None:
+            await self._write_pieces((self._compressor.flush(),))
         await self.response.write_eof()
         self.has_ended = True
 

@@ -4,7 +4,6 @@ This is the only module with status codes of errors.
 """
 
 import asyncio
-import gzip
 import html
 import logging
 import re
@@ -195,7 +194,7 @@ async def compress(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
 
     That takes some milliseconds a megabyte, so each piece is compressed in a thread; zlib releases the interpreter's lock.
     """
-    compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    compressor = stream_compressor()
     for piece in pieces:
         chunk = await asyncio.to_thread(compressor.compress, piece)
         if chunk:
@@ -203,8 +202,14 @@ async def compress(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     yield compressor.flush()
 
 
-async def compress_member(data: bytes) -> bytes:
-    """Compress with gzip at the fastest level, in a thread if the data are large."""
+def stream_compressor() -> "zlib._Compress":
+    """Return a compressor of one gzip stream at the fastest level."""
+    return zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+
+
+async def compress_and_flush(compressor: "zlib._Compress", data: bytes) -> bytes:
+    """Compress data so that the client can read all of it now, in a thread if the data are large."""
     if len(data) < _LARGE:
-        return gzip.compress(data, zlib.Z_BEST_SPEED, mtime=0)
-    return await asyncio.to_thread(gzip.compress, data, zlib.Z_BEST_SPEED, mtime=0)
+        return compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    compressed = await asyncio.to_thread(compressor.compress, data)
+    return compressed + compressor.flush(zlib.Z_SYNC_FLUSH)
