@@ -6,9 +6,10 @@ upstream enforces; rules that it only compares (`+k8s:alpha`) are not listed.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
@@ -164,12 +165,24 @@ NO_RULES: Final = DeclaredRules()
 
 def distinct(field_errors: Iterable[FieldError]) -> Iterator[FieldError]:
     """Return each error once."""
-    seen: dict[tuple[str, ErrorType, str], list[Any]] = {}
+    seen: dict[tuple[str, ErrorType, str], set[Hashable]] = {}
+    texts: dict[int, bytes] = {}
     for error in field_errors:
-        values = seen.setdefault((error.field, error.type, error.detail), [])
-        if not any(error.value is value or error.value == value for value in values):
-            values.append(error.value)
+        values = seen.setdefault((error.field, error.type, error.detail), set())
+        value = _comparable(error.value, texts)
+        if value not in values:
+            values.add(value)
             yield error
+
+
+def _comparable(value: Any, texts: dict[int, bytes]) -> Hashable:
+    """Return what is equal for equal values, and can be in a set; `texts` has those of values that many errors share."""
+    if not isinstance(value, dict | list | tuple):
+        immutable_value: Hashable = value
+        return immutable_value
+    if id(value) not in texts:
+        texts[id(value)] = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return texts[id(value)]
 
 
 def _parents(field: str, *, itself: bool) -> Iterator[str]:

@@ -6,6 +6,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.declared import (
     NO_RULES,
     DeclaredRules,
+    distinct,
     forbidden,
     immutable,
     required,
@@ -99,3 +100,9 @@ def test_additional_errors_are_declared_ones():
         additional=lambda _new, _old: [errors.forbidden(NAME, "")],
     )
     assert merged(rules=rules) == ["name: Forbidden"]
+
+
+def test_equal_errors_are_returned_once_whatever_their_values_are():
+    values = ["a", 1, {"a": [1], "b": {}}, {"b": {}, "a": [1]}, ["a"], ("a",), "a", None, {"a": [2], "b": {}}]
+    found = [error.value for error in distinct(errors.invalid(NAME, value, "wrong") for value in values)]
+    assert found == ["a", 1, {"a": [1], "b": {}}, ["a"], None, {"a": [2], "b": {}}]
