@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from tools import protobuf_table, schema_data
+from tools.minors import protobuf_table, schema_data
 from tools.minors.gates import read_gates
 from tools.minors.gomodules import (
     Release,

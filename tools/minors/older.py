@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from tools import schema_data
+from tools.minors import schema_data
 from tools.minors.derive import OPENAPI, POD_TEMPLATE, ROLES, TYPES
 from tools.minors.gates import read_gates
 from tools.minors.gomodules import Release, additions, go_types, pod_template_types

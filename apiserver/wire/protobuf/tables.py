@@ -1,6 +1,6 @@
 """The fields of each message: the rows of `messages.json`, read on demand.
 
-`tools/protobuf_table.py` derives that file. A row has a field's name in JSON, its number, its type in Go, and the option
+`tools/minors/protobuf_table.py` derives that file. A row has a field's name in JSON, its number, its type in Go, and the option
 of its JSON tag in Go.
 """
 
