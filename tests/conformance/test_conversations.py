@@ -22,7 +22,7 @@ from mockube.apiserver.serving_credentials import load_credentials
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.serving import server_config
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls
-from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
+from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, jobs_of, reasons
 
 OLDER = tuple(minor for minor in minors.OLDER if (FOLDER / minor).is_dir())
 """Other minor versions that were recorded."""
@@ -34,16 +34,6 @@ FILES = sorted(
 )
 TIMING = "timing: "
 """Prefix of a reason if the conversation may also be equal."""
-JOBS = {
-    "api": 1,
-    "answers": 1,
-    "rights": 6,
-    "controllers": 4,
-    "controllers/mirroring": 8,
-    "controllers/rules": 7,
-    "controllers/steps": 14,
-}
-"""Number of concurrent conversations: those with controllers mostly wait."""
 
 
 def minor_and_part(recording):
@@ -163,8 +153,7 @@ def test_replayed_conversations_match_recordings(recording, url, tmp_path):
 
 def replay(recording, url, report):
     """Replay one file; return the first differences of each conversation that differs."""
-    part = minor_and_part(recording)[1]
-    jobs = JOBS.get(part) or JOBS.get(part.partition("/")[0], 1)
+    jobs = jobs_of(minor_and_part(recording)[1])
     done = subprocess.run(
         [
             *(sys.executable, str(RUNNER), "run", str(FOLDER / f"{recording}.jsonl"), "--jobs", str(jobs)),

@@ -18,17 +18,9 @@ import orjson
 from tests.recorder.__main__ import run_scenario, write_cases
 from tests.recorder.scenario import Scenario
 from tests.support.processes.real_kubernetes import require_folder
-from tests.support.recorded.recordings import FOLDER
+from tests.support.recorded.recordings import FOLDER, jobs_of
 
 FOLDERS = ("api", "answers", "rights", "controllers")
-JOBS = {
-    "rights": 6,
-    "controllers": 4,
-    "controllers/mirroring": 8,
-    "controllers/rules": 7,
-    "controllers/steps": 14,
-}
-"""How many conversations are held at a time: those with controllers mostly wait."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ def _scenario(name: str, cases: Sequence[Any]) -> Scenario:
         cases=requests,
         with_controllers=folder in ("rights", "controllers"),
         with_scheduler=False,
-        jobs=JOBS.get(name, JOBS.get(folder, 1)),
+        jobs=jobs_of(name),
     )
 
 

@@ -20,6 +20,15 @@ COUNTS: dict[str, int] = orjson.loads((EXPECTED / "counts.json").read_bytes())
 DIFFERENCES: dict[str, dict[str, list[str]]] = orjson.loads((EXPECTED / "differences.json").read_bytes())
 """The recordings that may differ: by file, by the reason, their ids."""
 
+JOBS = {
+    "rights": 6,
+    "controllers": 4,
+    "controllers/mirroring": 8,
+    "controllers/rules": 7,
+    "controllers/steps": 14,
+}
+"""How many conversations run at a time, by file or folder: those with controllers mostly wait."""
+
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 _IN_MICROSECONDS = {"eventTime", "renewTime", "acquireTime"}
@@ -32,6 +41,11 @@ def cases(pattern: str = "api/*.jsonl") -> list[Any]:
         orjson.loads(line) for path in sorted(FOLDER.glob(pattern)) for line in path.read_bytes().splitlines()
     ]
     return [pytest.param(case, id=case["id"]) for case in found]
+
+
+def jobs_of(name: str) -> int:
+    """Return how many conversations of a file run at a time."""
+    return JOBS.get(name, JOBS.get(name.partition("/")[0], 1))
 
 
 def reasons(name: str) -> dict[str, str]:
