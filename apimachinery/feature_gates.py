@@ -7,11 +7,12 @@ from argparse import ArgumentTypeError
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pkgutil import get_data
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
+from msgspec import Struct
 from msgspec.json import decode
 
-from mockube.apimachinery.flags import feature_gate
+from mockube.apimachinery.flags import VERSION, Flag, feature_gate
 from mockube.apimachinery.gotext import format_v
 from mockube.apimachinery.schema import minors
 
@@ -74,6 +75,28 @@ def _setting(text: str) -> Setting:
     if not any(name in gates_of(minor) for minor in minors.MINORS):
         raise ArgumentTypeError(f"unrecognized feature gate: {name}")
     return name, enabled
+
+
+class ReleaseOptions(Struct, frozen=True, kw_only=True):
+    """The flags that select a release and its gates, which every component has."""
+
+    kubernetes_version: Annotated[
+        str,
+        Flag(
+            f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
+            minors.read_minor,
+            metavar="MINOR",
+        ),
+    ] = minors.NEWEST
+    version: Annotated[str, VERSION] = "false"
+    feature_gates: Annotated[
+        tuple[Setting, ...],
+        Flag("feature gates, as A=true,B=false", read_gates, repeats=True),
+    ] = ()
+
+    @property
+    def gates(self) -> FeatureGates:
+        return FeatureGates(self.kubernetes_version, self.feature_gates)
 
 
 def gates_problem(settings: Iterable[Setting], minor: str) -> str:

@@ -2,11 +2,8 @@
 
 from typing import Annotated, Final
 
-from msgspec import Struct
-
-from mockube.apimachinery.feature_gates import FeatureGates, read_gates
-from mockube.apimachinery.flags import VERSION, Flag, boolean, comma_separated
-from mockube.apimachinery.schema import minors
+from mockube.apimachinery.feature_gates import ReleaseOptions
+from mockube.apimachinery.flags import Flag, boolean, comma_separated
 from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
 
@@ -17,22 +14,9 @@ IMPLEMENTED_GATES: Final = FIELD_GATES.union(RULE_GATES, _GATES)
 """Gates that this server implements both ways. All others have their default."""
 
 
-class Features(Struct, frozen=True, kw_only=True):
+class Features(ReleaseOptions, frozen=True, kw_only=True):
     """Features"""
 
-    kubernetes_version: Annotated[
-        str,
-        Flag(
-            f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
-            minors.read_minor,
-            metavar="MINOR",
-        ),
-    ] = minors.NEWEST
-    version: Annotated[str, VERSION] = "false"
-    feature_gates: Annotated[
-        tuple[tuple[str, bool], ...],
-        Flag("feature gates, as A=true,B=false", read_gates, repeats=True),
-    ] = ()
     runtime_config: Annotated[
         tuple[Pair, ...],
         Flag(
@@ -63,10 +47,6 @@ class Features(Struct, frozen=True, kw_only=True):
             boolean,
         ),
     ] = False
-
-    @property
-    def gates(self) -> FeatureGates:
-        return FeatureGates(self.kubernetes_version, self.feature_gates)
 
     @property
     def git_version(self) -> str:
