@@ -75,7 +75,7 @@ suites: environment ## Run public test suites (needs Go, Maven, cargo); SUITES=D
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
 	@"$(BIN)/python" -m tools.definitions
 
-minor: environment ## Compare a new release of Kubernetes with the current one (needs Go); RELEASE=1.37.2 ARGS="--only apiserver/kinds --diff"
+minor: environment ## Follow a new release of Kubernetes (needs Go); RELEASE=1.38.0, or to compare only ARGS="--only apiserver/kinds --diff"
 	@"$(BIN)/python" -m tools.minors new "$(RELEASE)" $(ARGS)
 
 bench: environment ## Measure the speed of the store

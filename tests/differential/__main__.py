@@ -3,7 +3,7 @@
     python -m tests.differential --requests 20000 --seed 7 --jobs 4
 
 Both servers are started, unless their addresses are given; MOCKUBE_REAL_KUBERNETES is then the folder with a
-kube-apiserver, as `tools/kubernetes` builds it. Exits with 1 if fewer responses are the same than `--minimum` per cent.
+kube-apiserver, as `tools.minors build` builds it. Exits with 1 if fewer responses are the same than `--minimum` per cent.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     python -m tests.recorder tests/recorder/scenarios/refusals.yaml
 
-The control plane is started from the folder that MOCKUBE_REAL_KUBERNETES names, as `tools/kubernetes` builds it: twice,
+The control plane is started from the folder that MOCKUBE_REAL_KUBERNETES names, as `tools.minors build` builds it: twice,
 each time with an empty store. What is equal both times is written to the file that the scenario names; a case that
 differs is named and left out, and the exit code is 1. Of trails the minimum and maximum of writes is written.
 """

@@ -1,5 +1,5 @@
 // Kubernetes is the real API server, controller manager and scheduler in one program, which is the one that it is
-// called by the name of: docs/fidelity.md says how it is made, and what it is for.
+// called by the name of. `python -m tools.minors build` builds it.
 package main
 
 import (

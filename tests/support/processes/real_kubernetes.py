@@ -1,7 +1,7 @@
 """Kubernetes' own components as processes, where the machine has them.
 
 MOCKUBE_REAL_KUBERNETES is a folder with kube-apiserver, kube-controller-manager and kube-scheduler, as
-`tools/kubernetes` makes them; without it what needs them is skipped by name.
+`python -m tools.minors build` makes them; without it what needs them is skipped by name.
 """
 
 import os
