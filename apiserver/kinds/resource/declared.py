@@ -4,6 +4,7 @@ Errors of declared rules follow those of the other ones. An error knows those th
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
@@ -74,23 +75,24 @@ def describe_item(item: Any, required: Collection[str] = ()) -> Any:
 
 def _newest(field_errors: Iterable[FieldError]) -> Iterable[FieldError]:
     """Return declared errors after the others, and duplicates before the errors of a list's items."""
-    others, later = list[FieldError](), list[FieldError]()
+    others: list[FieldError] = []
+    later: list[list[FieldError]] = []
+    first_of_items: dict[str, list[FieldError]] = {}
+    """By list, the first error of its items, behind the duplicates of the list."""
     for error in field_errors:
         if not isinstance(error, Declared):
             others.append(error)
-        elif error.type is ErrorType.DUPLICATE:
-            later.insert(_place(later, error), error)
-        else:
-            later.append(error)
-    return [*others, *later]
-
-
-def _place(later: list[FieldError], duplicate: FieldError) -> int:
-    items = f"{duplicate.field.rpartition('[')[0]}["
-    for index, error in enumerate(later):
-        if error.field.startswith(items) and error.type is not ErrorType.DUPLICATE:
-            return index
-    return len(later)
+            continue
+        place = first_of_items.get(f"{error.field.rpartition('[')[0]}[")
+        if error.type is ErrorType.DUPLICATE and place is not None:
+            place.insert(-1, error)
+            continue
+        later.append([error])
+        if error.type is not ErrorType.DUPLICATE:
+            for position, character in enumerate(error.field):
+                if character == "[":
+                    first_of_items.setdefault(error.field[: position + 1], later[-1])
+    return [*others, *chain.from_iterable(later)]
 
 
 def _older(field_errors: Iterable[FieldError]) -> Iterator[FieldError]:
