@@ -35,13 +35,13 @@ POD_TEMPLATE: Final = ROOT / "controller_manager/workloads/data/pod_template.jso
 
 def derive_newest() -> str:
     """Write all files of the newest minor, and return what they are."""
-    _pack(TYPES, newest_types())
-    _pack(OPENAPI, additions(CURRENT))
+    pack(TYPES, types_of(CURRENT))
+    pack(OPENAPI, additions(CURRENT))
     newest = internal_types(CURRENT)
-    _pack(INTERNAL, newest)
+    pack(INTERNAL, newest)
     # Those of the first older minor stand for all of them: for each, most of Kubernetes would be compiled.
     older = internal_types(OLDER[0])
-    _pack(OLDER_INTERNAL, {name: fields for name, fields in older.items() if newest.get(name) != fields})
+    pack(OLDER_INTERNAL, {name: fields for name, fields in older.items() if newest.get(name) != fields})
     GATES.write_text(_lines(read_gates(CURRENT)))
     ROLES.write_text(_role_lines(read_roles(CURRENT)))
     WIRE.write_text(protobuf_table.render(wire_table((CURRENT, *OLDER))))
@@ -51,9 +51,10 @@ def derive_newest() -> str:
     return ", ".join(str(path.relative_to(ROOT)) for path in paths)
 
 
-def newest_types() -> dict[str, Any]:
-    types = go_types(CURRENT)
-    definitions = schema_data.definitions_of(CURRENT.minor)
+def types_of(release: Release) -> dict[str, Any]:
+    """The Go types of a release, with how their lists and maps merge."""
+    types = go_types(release)
+    definitions = schema_data.definitions_of(release.minor)
     types["structs"] = {
         name: schema_data.merge_struct(name, fields, definitions) for name, fields in types["structs"].items()
     }
@@ -88,7 +89,8 @@ def _add_hashes(release: Release) -> None:
     HASHES.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
 
 
-def _pack(path: Path, facts: Mapping[str, Any]) -> None:
+def pack(path: Path, facts: Mapping[str, Any]) -> None:
+    """Write compressed JSON."""
     # Without a time in it, the same facts make the same file.
     path.write_bytes(gzip.compress(orjson.dumps(facts), mtime=0))
 

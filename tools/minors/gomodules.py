@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -58,30 +59,33 @@ def go(*arguments: str, folder: Path, text: bytes = b"") -> bytes:
 
 def go_types(release: Release) -> dict[str, Any]:
     """The output of `tools/gotypes` for a release."""
-    types: dict[str, Any] = json.loads(_run_own("gotypes", [release.module(name) for name in TYPES]))
-    return types
+    with _module_of("gotypes", [release.module(name) for name in TYPES]) as folder:
+        types: dict[str, Any] = json.loads(go("run", ".", folder=folder))
+        return types
 
 
 def pod_template_types(release: Release) -> dict[str, Any]:
     """The output of `tools/podtemplate` for a release."""
-    needed = [*(release.module(name) for name in ("api", "apimachinery")), required_version(release, "utils")]
-    types: dict[str, Any] = json.loads(_run_own("podtemplate", needed, arguments=("types",)))
+    types: dict[str, Any] = json.loads(_run_podtemplate(release, "types"))
     return types
 
 
 def template_hashes(release: Release, templates: bytes) -> bytes:
     """The hashes of pod templates, one a line, as the release computes them."""
-    needed = [*(release.module(name) for name in ("api", "apimachinery")), required_version(release, "utils")]
-    return _run_own("podtemplate", needed, text=templates)
+    return _run_podtemplate(release, text=templates)
+
+
+def _run_podtemplate(release: Release, *arguments: str, text: bytes = b"") -> bytes:
+    needed = [release.module("api"), release.module("apimachinery"), required_version(release, "utils")]
+    with _module_of("podtemplate", needed) as folder:
+        return go("run", ".", *arguments, folder=folder, text=text)
 
 
 def internal_types(release: Release) -> dict[str, Any]:
     """The output of `tools/internaltypes` for a release. The first run compiles most of Kubernetes."""
-    needed = [f"k8s.io/kubernetes v{release.version}"]
-    types: dict[str, Any] = json.loads(
-        gzip.decompress(_run_own("internaltypes", needed, replaced=staging(release)))
-    )
-    return types
+    with _module_of("internaltypes", [], release) as folder:
+        types: dict[str, Any] = json.loads(gzip.decompress(go("run", ".", folder=folder)))
+        return types
 
 
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -92,32 +96,11 @@ def build_components(release: Release, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     program, *names = (target.resolve() / name for name in COMPONENTS)
     version = f"-X k8s.io/component-base/version.gitVersion=v{release.version}"
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
-        shutil.copy(TOOLS / "kubernetes/main.go", folder)
-        needed = [release.module("component-base"), f"k8s.io/kubernetes v{release.version}"]
-        write_module(folder, needed, staging(release))
+    with _module_of("kubernetes", [release.module("component-base")], release) as folder:
         go("build", "-ldflags", version, "-o", str(program), ".", folder=folder)
     for name in names:
         name.unlink(missing_ok=True)
         name.hardlink_to(program)
-
-
-def _run_own(
-    name: str,
-    needed: list[str],
-    *,
-    replaced: list[str] | None = None,
-    arguments: Sequence[str] = (),
-    text: bytes = b"",
-) -> bytes:
-    """Run a program of `tools` with modules of a release."""
-    with tempfile.TemporaryDirectory() as folder_name:
-        folder = Path(folder_name)
-        for path in (TOOLS / name).glob("*.go"):
-            shutil.copy(path, folder)
-        write_module(folder, needed, replaced)
-        return go("run", ".", *arguments, folder=folder, text=text)
 
 
 def additions(release: Release) -> dict[str, Any]:
@@ -125,17 +108,27 @@ def additions(release: Release) -> dict[str, Any]:
 
     All but the file of definitions is left behind: most of what k8s.io/kubernetes needs is not needed for it.
     """
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
+    with _module_of("openapi", [required_version(release, "kube-openapi")], release) as folder:
         (folder / "openapi").mkdir()
-        own = (TOOLS / "openapi/main.go").read_text()
+        own = (folder / "main.go").read_text()
         (folder / "main.go").write_text(own.replace("k8s.io/kubernetes/pkg/generated/openapi", "own/openapi"))
         source = (release.source / GENERATED).read_text()
         (folder / "openapi" / "definitions.go").write_text(re.sub(r"(?m)^//go:build.*$", "", source))
-        needed = [required_version(release, "kube-openapi"), f"k8s.io/kubernetes v{release.version}"]
-        write_module(folder, needed, staging(release))
         definitions: dict[str, Any] = json.loads(gzip.decompress(go("run", ".", folder=folder)))
         return definitions
+
+
+@contextmanager
+def _module_of(name: str, needed: list[str], release: Release | None = None) -> Iterator[Path]:
+    """Yield a folder with a program of `tools` and a go.mod with the needed modules, and with all of a release's Kubernetes."""
+    if release is not None:
+        needed = [*needed, f"k8s.io/kubernetes v{release.version}"]
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        for path in (TOOLS / name).glob("*.go"):
+            shutil.copy(path, folder)
+        write_module(folder, needed, staging(release) if release else [])
+        yield folder
 
 
 def required_version(release: Release, name: str) -> str:
@@ -151,6 +144,6 @@ def staging(release: Release) -> list[str]:
     return [f"replace k8s.io/{name} => {release.module(name)}" for name in sorted(set(names))]
 
 
-def write_module(folder: Path, needed: list[str], replaced: list[str] | None = None) -> None:
-    lines = ["module own", "", "go 1.24.0", "", *(f"require {one}" for one in needed), *(replaced or ())]
+def write_module(folder: Path, needed: list[str], replaced: list[str]) -> None:
+    lines = ["module own", "", "go 1.24.0", "", *(f"require {one}" for one in needed), *replaced]
     (folder / "go.mod").write_text("\n".join(lines) + "\n")

@@ -10,22 +10,19 @@ module cache; `releases.py` has the patch releases. Needs a Go toolchain, and ta
 
 import gzip
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import orjson
 
-from tools.minors import schema_data
-from tools.minors.derive import OPENAPI, POD_TEMPLATE, ROLES, TYPES
+from tools.minors.derive import OPENAPI, POD_TEMPLATE, ROLES, ROOT, TYPES, pack, types_of
 from tools.minors.gates import read_gates
-from tools.minors.gomodules import Release, additions, go_types, pod_template_types
+from tools.minors.gomodules import Release, additions, pod_template_types
 from tools.minors.releases import CURRENT, OLDER
 from tools.minors.roles import read_roles
 from tools.minors.served import read_resources
 
 Table: TypeAlias = Mapping[str, Any]
 
-ROOT = Path(__file__).parents[2]
 MINORS = ROOT / "apimachinery/schema/data/minors.json.gz"
 
 
@@ -38,10 +35,8 @@ def derive_older_minors() -> str:
             name: changed for name, table in tables.items() if (changed := changes(table, newer[name]))
         }
         newer = tables
-    text = orjson.dumps(minors)
-    # Without a time in it, the same facts make the same file.
-    MINORS.write_bytes(gzip.compress(text, mtime=0))
-    return f"{len(text)} bytes, {MINORS.stat().st_size} packed"
+    pack(MINORS, minors)
+    return f"{MINORS.relative_to(ROOT)}: {MINORS.stat().st_size} bytes"
 
 
 def changes(table: Table, newer: Table) -> Table:
@@ -68,12 +63,9 @@ def with_defaults(fields: list[dict[str, Any]], newest: list[dict[str, Any]]) ->
 
 
 def read(release: Release, newest: Mapping[str, Table]) -> Mapping[str, Table]:
-    types = go_types(release)
-    definitions = schema_data.definitions_of(release.minor)
+    types = types_of(release)
     types["structs"] = {
-        name: with_defaults(
-            schema_data.merge_struct(name, fields, definitions), newest["structs"].get(name, ())
-        )
+        name: with_defaults(fields, newest["structs"].get(name, ()))
         for name, fields in types["structs"].items()
     }
     return tables_of(release, types, additions(release), read_roles(release), pod_template_types(release))
