@@ -100,9 +100,9 @@ class Routes(Struct, frozen=True, kw_only=True):
     websockets_need_create: bool = True
     """Whether a WebSocket of exec, attach or portforward needs the verb create; minors before 1.35 do not require it."""
     kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
+    """The types of node addresses, the preferred one first."""
     service_family: str = "IPv4"
     """The IP family of Services that do not choose one."""
-    """The types of node addresses, the preferred one first."""
 
 
 class Endpoints:
