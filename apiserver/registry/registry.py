@@ -79,6 +79,10 @@ class Backend(Struct, frozen=True, kw_only=True):
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
     """By built-in resource; added at the first read."""
 
+    def is_before(self, minor: str) -> bool:
+        """Return whether the server's minor release is older than another."""
+        return self.gates.is_before(minor)
+
     def stored_row(self, resource: Resource) -> Resource:
         """Return the row of the version in which objects of a resource are stored."""
         group, version = resource.storage_version or resource.group_version
@@ -294,10 +298,6 @@ class Registry(Backend, frozen=True, kw_only=True):
     """Whether watches may send initial events if their clients request them."""
     memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, minimum=LARGE))
     """The memory for bodies, and for the objects that they change, while they are decoded."""
-
-    def is_before(self, minor: str) -> bool:
-        """Return whether the server's minor release is older than another."""
-        return self.gates.is_before(minor)
 
     def in_words_of_minor(self, kind: GroupKind, field_errors: Sequence[FieldError]) -> Sequence[FieldError]:
         """Return errors with the fields and messages of the server's minor release."""

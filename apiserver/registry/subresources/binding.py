@@ -42,7 +42,7 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     binding = attributes.object
     if meta.name(binding) != name:
         raise status.BadRequest("name in URL does not match name in Binding object")
-    field_errors = _check(binding, is_older=registry.gates.is_before("1.37"))
+    field_errors = _check(binding, is_older=registry.is_before("1.37"))
     if field_errors:
         raise ApiError(errors.aggregate(field_errors))
     await registry.admission.validate(registry, attributes)

@@ -178,7 +178,7 @@ async def _use_disruption(
 
 
 def _with_used_disruption(registry: Registry, budget: Tree, pod_name: str) -> Tree:
-    _check(budget, has_causes=not registry.gates.is_before("1.37"))
+    _check(budget, has_causes=not registry.is_before("1.37"))
     now, before = registry.clock.now(), budget["status"]
     disruptions_left = _count(budget, "disruptionsAllowed") - 1
     disrupted = before.get("disruptedPods", {}) | {pod_name: format_time(now)}

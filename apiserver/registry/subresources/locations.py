@@ -145,12 +145,12 @@ class Locator:
             if pod is not None:
                 gateway = await self._gateway_of_pod(pod)
                 return Location(scheme=scheme, host=address.ip, port=str(address.port), gateway=gateway)
-        subject = context.name if self._backend.gates.is_before("1.37") else name
+        subject = context.name if self._backend.is_before("1.37") else name
         raise _unavailable(f'no endpoints available for service "{subject}"')
 
     async def _addresses(self, context: RequestContext, name: str, port: str) -> Iterator[EndpointAddress]:
         """Return the addresses of a service's port; raise an error if the service has none at all."""
-        if self._backend.gates.is_before("1.37"):
+        if self._backend.is_before("1.37"):
             endpoints = await self._read(context, _ENDPOINTS, context.namespace, name)
             if subsets := endpoints.get("subsets") or ():
                 return addresses_of_subsets(subsets, port, self._rotate)
