@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.clock import Clock, Timer
-from mockube.apimachinery.groups import SERVICES, GroupResource
+from mockube.apimachinery.groups import SERVICES
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments, Remotes, remote_of
@@ -16,6 +16,7 @@ from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
 from mockube.apiserver.registry.resource_watchers import watched_keys
+from mockube.apiserver.registry.subresources.service_endpoints import slices_of_service
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
@@ -24,14 +25,12 @@ from mockube.etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 SYSTEM = User(name="system:apiserver", groups=("system:masters",))
-SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 RECHECK_SECONDS: Final = 30.0
 """The interval of checking an available server."""
 RETRY_SECONDS: Final = (0.1, 30.0)
 """The backoff of checking an unavailable server: initial and maximum."""
 PAUSE_SECONDS: Final = 0.05
 """The minimum interval between two checks."""
-_SERVICE_NAME: Final = "kubernetes.io/service-name"
 
 
 class ServerUnreachable(Exception):
@@ -181,11 +180,7 @@ class Availability:
         port = next((candidate for candidate in spec.get("ports") or () if candidate["port"] == number), None)
         if port is None:
             return "ServicePortError", f"{subject} is not listening on port {number}"
-        slices = [
-            stored.tree()
-            for stored in self._registry.list_cached(SLICES, namespace)
-            if stored.labels.get(_SERVICE_NAME) == name
-        ]
+        slices = [*slices_of_service(self._registry, namespace, name)]
         if not slices:
             return "EndpointsNotFound", f"cannot find endpointslices for {subject}"
         port_name = port.get("name") or ""

@@ -14,14 +14,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from mockube.apimachinery.groups import NODES, SERVICES, GroupResource
+from mockube.apimachinery.groups import NODES, SERVICES
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.subresources.locations import SIMULATED, Location, gateway_of
+from mockube.apiserver.registry.subresources.service_endpoints import slices_of_service
 
-SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
-_SERVICE_NAME: Final = "kubernetes.io/service-name"
 _POD: Final = ("v1", "Pod")
 _HTTPS: Final = 443
 
@@ -145,10 +144,7 @@ def _addresses(
     backend: Backend, namespace: str, name: str, port: str
 ) -> Iterator[tuple[str, int, ReadOnlyTree | None]]:
     """Yield host, port and node of ready endpoints; the node is None unless simulated, and empty if unknown."""
-    for stored in backend.list_cached(SLICES, namespace):
-        if stored.labels.get(_SERVICE_NAME) != name:
-            continue
-        tree = stored.tree()
+    for tree in slices_of_service(backend, namespace, name):
         ports = [
             slice_port.get("port")
             for slice_port in tree.get("ports") or ()

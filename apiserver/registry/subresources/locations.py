@@ -23,7 +23,7 @@ from mockube.apiserver.registry.subresources.service_endpoints import (
     EndpointAddress,
     addresses_of_slices,
     addresses_of_subsets,
-    slices_of,
+    slices_of_service,
 )
 
 PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
@@ -35,7 +35,6 @@ _SYSTEM: Final = "kube-system"
 _KUBELETS: Final = "mockube-kubelets"
 """The ConfigMap in which the controller manager publishes the addresses of simulated kubelets."""
 _ENDPOINTS = GroupResource("", "endpoints")
-_SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 _CONFIG_MAPS: Final = GroupResource("", "configmaps")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
@@ -156,8 +155,7 @@ class Locator:
                 return addresses_of_subsets(subsets, port, self._rotate)
         else:
             await self._backend.watch_cache.fresh()
-            stored = self._backend.list_cached(_SLICES, context.namespace)
-            if slices := slices_of((each.tree() for each in stored), name):
+            if slices := [*slices_of_service(self._backend, context.namespace, name)]:
                 return addresses_of_slices(slices, port, self._family, self._rotate)
         raise _unavailable(f'no endpoints available for service "{name}"')
 

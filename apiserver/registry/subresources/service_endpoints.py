@@ -1,12 +1,14 @@
-"""The addresses behind a port of a Service: those of its EndpointSlices, before 1.37 those of its Endpoints."""
+"""The EndpointSlices of a Service, and the addresses behind a port of it; before 1.37 the addresses are those of its Endpoints."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_SERVICE_NAME
+from mockube.apiserver.registry.registry import Backend
 
-SERVICE_LABEL: Final = "kubernetes.io/service-name"
+_ENDPOINT_SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 
 Rotate: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
 """Returns a sequence that begins with a random item."""
@@ -19,8 +21,11 @@ class EndpointAddress(NamedTuple):
     """The reference to the pod that has the address."""
 
 
-def slices_of(slices: Iterable[ReadOnlyTree], service: str) -> list[ReadOnlyTree]:
-    return [each for each in slices if meta.labels(each).get(SERVICE_LABEL) == service]
+def slices_of_service(backend: Backend, namespace: str, name: str) -> Iterator[ReadOnlyTree]:
+    """Yield the EndpointSlices of a Service from the watch cache. No others are decoded: labels are cached."""
+    for stored in backend.list_cached(_ENDPOINT_SLICES, namespace):
+        if stored.labels.get(LABEL_SERVICE_NAME) == name:
+            yield stored.tree()
 
 
 def addresses_of_slices(
