@@ -18,7 +18,6 @@ from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import (
 from mockube.apiserver.kinds.batch.job import job
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.networking import network_policy
 from mockube.apiserver.kinds.resource import device_class, resource_claims, resource_slice
 
 _OLDER_VALIDATIONS: Final[Mapping[GroupKind, tuple[str, Validation]]] = {
@@ -28,7 +27,6 @@ _OLDER_VALIDATIONS: Final[Mapping[GroupKind, tuple[str, Validation]]] = {
         horizontal_pod_autoscalers.OLDER_VALIDATION,
     ),
     GroupKind("batch", "Job"): ("1.36", job.OLDER_VALIDATION),
-    GroupKind("networking.k8s.io", "NetworkPolicy"): ("1.36", network_policy.OLDER_VALIDATION),
     GroupKind("resource.k8s.io", "DeviceClass"): ("1.36", device_class.OLDER_VALIDATION),
     GroupKind("resource.k8s.io", "ResourceClaim"): ("1.36", resource_claims.OLDER_CLAIM_VALIDATION),
     GroupKind("resource.k8s.io", "ResourceClaimTemplate"): (

@@ -28,6 +28,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
@@ -38,7 +39,7 @@ _TYPES: Final = ("Ingress", "Egress")
 _PEERS: Final = ("podSelector", "namespaceSelector", "ipBlock")
 
 
-def _check_end_port(port: ReadOnlyTree, path: Path, *, shows_port: bool) -> Iterator[FieldError]:
+def _check_end_port(port: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     first, last, path = port.get("port"), port.get("endPort"), path.child("endPort")
     if last is None:
         return
@@ -48,16 +49,16 @@ def _check_end_port(port: ReadOnlyTree, path: Path, *, shows_port: bool) -> Iter
         yield errors.invalid(path, last, "may not be specified when `port` is non-numeric")
     else:
         if last < first:
-            yield errors.invalid(
-                path, first if shows_port else last, "must be greater than or equal to `port`"
-            )
+            # Before 1.37, the error has the value of the other field.
+            value = first if is_before("1.37") else last
+            yield errors.invalid(path, value, "must be greater than or equal to `port`")
         yield from port_number(last, path)
 
 
-def _check_port(port: ReadOnlyTree, path: Path, *, shows_port: bool) -> Iterator[FieldError]:
+def _check_port(port: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check a named port after `endPort`: upstream returns the errors in this order."""
     yield from pointer("protocol", one_of("TCP", "UDP", "SCTP"))(port, path)
-    parts: list[Check] = [pointer("port", check_port), partial(_check_end_port, shows_port=shows_port)]
+    parts = [pointer("port", check_port), _check_end_port]
     for check in reversed(parts) if isinstance(port.get("port"), str) else parts:
         yield from check(port, path)
 
@@ -118,15 +119,14 @@ def _check_types(types: Sequence[str] | None, path: Path) -> Iterable[FieldError
     return each_item(one_of(*_TYPES))(types, path)
 
 
-def _spec(selector: Check, valid_old_cidrs: AbstractSet[str], *, shows_port: bool = False) -> Check:
-    """Return the check of a spec; `shows_port`: whether errors of `endPort` have the value of `port`."""
+def _spec(selector: Check, valid_old_cidrs: AbstractSet[str]) -> Check:
     peer = all_of(
         pointer("podSelector", selector),
         pointer("namespaceSelector", selector),
         pointer("ipBlock", partial(_check_block, valid_old_cidrs=valid_old_cidrs)),
         _check_one_peer,
     )
-    ports = field("ports", each_item(partial(_check_port, shows_port=shows_port)))
+    ports = field("ports", each_item(_check_port))
     return all_of(
         field("podSelector", selector, absent={}),
         field("ingress", each_item(ports, field("from", each_item(peer)))),
@@ -143,10 +143,6 @@ def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
     return _STRICT(get_struct(tree, "spec"), _SPEC)
 
 
-def _create_older(tree: ReadOnlyTree) -> Iterable[FieldError]:
-    return _spec(check_selector, frozenset(), shows_port=True)(get_struct(tree, "spec"), _SPEC)
-
-
 def _networks(spec: ReadOnlyTree) -> Iterator[str]:
     rules = [(rule, "from") for rule in (spec.get("ingress") or ())] + [
         (rule, "to") for rule in (spec.get("egress") or ())
@@ -157,17 +153,12 @@ def _networks(spec: ReadOnlyTree) -> Iterator[str]:
             yield from block.get("except") or ()
 
 
-def _update(new: ReadOnlyTree, old: ReadOnlyTree, *, shows_port: bool = False) -> Iterable[FieldError]:
+def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Check an update. CIDRs that the old policy has anywhere are valid in any form."""
     old_spec = get_struct(old, "spec")
     old_is_invalid = any(check_selector(get_struct(old_spec, "podSelector"), _SPEC))
     selector = check_selector_leniently if old_is_invalid else check_selector
-    return _spec(selector, frozenset(_networks(old_spec)), shows_port=shows_port)(
-        get_struct(new, "spec"), _SPEC
-    )
-
-
-OLDER_VALIDATION: Final = Validation(create=_create_older, update=partial(_update, shows_port=True))
+    return _spec(selector, frozenset(_networks(old_spec)))(get_struct(new, "spec"), _SPEC)
 
 
 # --- defaults, warnings and columns
