@@ -58,8 +58,6 @@ class PodContext(Struct, frozen=True, kw_only=True, dict=True):
     claims: frozenset[str]
     """The names of the resource claims."""
     options: PodValidationOptions
-    is_older: bool = False
-    """Whether the rules are those of a minor before 1.37."""
 
     @cached_property
     def undeclared_claim(self) -> str:

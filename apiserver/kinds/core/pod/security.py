@@ -19,6 +19,7 @@ from mockube.apiserver.kinds.common.checks import (
     pointer,
 )
 from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext, containers_of, os_of
 from mockube.apiserver.kinds.core.pod.windows import check_windows_options
 from mockube.apiserver.kinds.core.volumes.projected import check_descending
@@ -253,7 +254,7 @@ def _check_escalation(context: ReadOnlyTree, path: Path, pod_context: PodContext
         yield errors.invalid(
             path, internal("core.SecurityContext", context), f"{forbidding} `privileged` to true"
         )
-    if pod_context.options.privileged_capability and not pod_context.is_older:
+    if pod_context.options.privileged_capability and not is_before("1.37"):
         return
     for capability in (context.get("capabilities") or {}).get("add", ()):
         if capability == SYS_ADMIN:
@@ -306,12 +307,13 @@ def check_pod_security_context(pod_context: PodContext, path: Path) -> Iterator[
     path_of_spec, path = path, path.child("securityContext")
     context = spec.get("securityContext") or {}
     yield from _GROUPS(context, path)
-    if pod_context.is_older:
+    is_older = is_before("1.37")
+    if is_older:
         yield from _check_shared_processes(spec, path)
     sysctls = context.get("sysctls", ())
     yield from check_sysctls(spec, sysctls, path.child("sysctls"), allow_host=options.host_sysctls)
     yield from _POLICIES(context, path)
-    only_recursive = pod_context.is_older and not options.selinux_policy
+    only_recursive = is_older and not options.selinux_policy
     yield from (_RECURSIVE if only_recursive else _ANY_SELINUX)(context, path)
-    if not pod_context.is_older:
+    if not is_older:
         yield from _check_shared_processes(spec, path_of_spec)

@@ -264,12 +264,7 @@ def _check_all(
     yield from volume_errors
     yield from check_resource_claims(spec, metadata, path)
     pod_context = PodContext(
-        spec=spec,
-        metadata=metadata,
-        volumes=volumes,
-        claims=claim_names(spec),
-        options=options,
-        is_older=is_before("1.37"),
+        spec=spec, metadata=metadata, volumes=volumes, claims=claim_names(spec), options=options
     )
     for part in _PARTS:
         yield from part(pod_context, path)
