@@ -16,10 +16,7 @@ _ACCOUNTS: Final = GroupResource("", "serviceaccounts")
 
 
 def existing_pod(registry: Registry, namespace: str, name: str) -> ReadOnlyTree:
-    stored = registry.find_cached(PODS, namespace, name)
-    if stored is None:
-        raise status.not_found(GroupResource("", "pod"), name)
-    return stored.tree()
+    return existing_object(registry, PODS, namespace, name)
 
 
 def existing_object(registry: Registry, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:

@@ -13,6 +13,7 @@ import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
+from mockube.apimachinery.meta import value_at
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 
@@ -198,12 +199,6 @@ def _is_unchanged(rule: DeclaredRule, new: ReadOnlyTree, old: ReadOnlyTree) -> b
     """Return whether an update does not change the field. Items of lists are all checked if one changes."""
     for field in (rule.field, rule.discriminator or rule.field):
         names = field.partition(_ITEM)[0].split(".")
-        if get_field(new, names) != get_field(old, names):
+        if value_at(new, names) != value_at(old, names):
             return False
     return True
-
-
-def get_field(tree: Any, names: Iterable[str]) -> Any:
-    for name in names:
-        tree = (tree or {}).get(name)
-    return tree

@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.declared import DeclaredRules, forbidden, get_field, required
+from mockube.apiserver.kinds.common.declared import DeclaredRules, forbidden, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import (
     NO_CHECKS,
@@ -177,13 +177,13 @@ _UNIONS: Final = (
 def _check_members(new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
     """Check members of an unknown type, which the rules by hand accept."""
     for struct_path, members in _UNIONS:
-        struct = get_field(new, struct_path.split(".")) or {}
-        old_struct = get_field(old, struct_path.split(".")) or {}
+        struct = meta.value_at(new, struct_path.split(".")) or {}
+        old_struct = meta.value_at(old, struct_path.split(".")) or {}
         for name, type_ in members.items():
             is_unchanged = all(struct.get(each) == old_struct.get(each) for each in (name, "type"))
             if struct.get(name) is not None and struct.get("type") != type_ and not is_unchanged:
                 yield errors.forbidden(ROOT.child(*struct_path.split("."), name), "")
-                if name == "limited" and not get_field(struct, ("limited", "limitResponse", "type")):
+                if name == "limited" and not meta.value_at(struct, ("limited", "limitResponse", "type")):
                     yield errors.required(ROOT.child(*_RESPONSE_TYPE.split(".")), "")
 
 

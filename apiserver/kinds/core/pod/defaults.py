@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, Final
 
 from mockube.apimachinery.images import InvalidImage, parse_image
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, Table, defaults_table
 from mockube.apiserver.kinds.core.pod.pod_level import fill_older_pod_level
@@ -83,7 +84,7 @@ def _pod_with_protocol(pod: Tree) -> None:
     """Set the defaults of pods, and the protocol of HTTP requests to their containers."""
     _pod(pod)
     spec = pod["spec"]
-    for container in chain(containers(spec), spec.get("ephemeralContainers") or ()):
+    for container in every_container(spec):
         lifecycle = container.get("lifecycle") or {}
         actions = [container.get(name) for name in _ACTIONS] + [lifecycle.get(name) for name in _HOOKS]
         for action in actions:

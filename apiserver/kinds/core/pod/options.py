@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from mockube.apimachinery import gotext, quantity
 from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import pointer
 from mockube.apiserver.kinds.common.resource_names import is_divisible, is_huge_page
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_selector
-from mockube.apiserver.kinds.core.pod.context import PodValidationOptions, containers_of
+from mockube.apiserver.kinds.core.pod.context import PodValidationOptions
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
 from mockube.apiserver.kinds.core.pod.scheduling import (
     COMPARISONS,
@@ -50,12 +51,12 @@ def options_from_old_pod(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValid
         comparisons=_compares_taints(spec),
         host_network_users=own_users and bool(spec.get("hostNetwork")),
         volume_devices=own_users
-        and any(container.get("volumeDevices") for container, _ in containers_of(spec, ROOT)),
+        and any(container.get("volumeDevices") for container in every_container(spec)),
         restarting_resizes=any(map(_restarts_when_resized, spec.get("initContainers", ()))),
         images_without_reference=any(map(_lacks_reference, spec.get("volumes") or ())),
         privileged_capability=any(
             _has_privileged_capability(container.get("securityContext") or {})
-            for container, _ in containers_of(spec, ROOT)
+            for container in every_container(spec)
         ),
     )
 
@@ -84,7 +85,7 @@ def _compares_taints(spec: ReadOnlyTree) -> bool:
 
 
 def _has_parts_of_pages(spec: ReadOnlyTree) -> bool:
-    requirements = [container.get("resources") or {} for container, _ in containers_of(spec, ROOT)]
+    requirements = [container.get("resources") or {} for container in every_container(spec)]
     amounts: Iterable[dict[str, Any]] = chain(
         (of.get(field) or {} for of in requirements for field in ("limits", "requests")),
         (spec.get("overhead") or {},),

@@ -4,12 +4,12 @@ They are set when a pod is created or resized, after admission has added its con
 other defaults, whenever a pod is decoded, and set no limits of CPU and memory.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import quantity
-from mockube.apimachinery.pods import container_total, is_pod_level
+from mockube.apimachinery.pods import container_total, every_container, is_pod_level
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.resource_names import HUGE_PAGES
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -66,14 +66,10 @@ def _default_requests(spec: ReadOnlyTree, limits: _Texts) -> dict[str, str]:
 def _default_limits(spec: ReadOnlyTree, requests: _Texts, limits: _Texts) -> dict[str, str]:
     """Return the sum over the containers where all have limits, or the request if that is more."""
     names = {name for name in requests if is_pod_level(name) and name not in limits}
-    for container in _containers(spec, "containers", "initContainers", "ephemeralContainers"):
+    for container in every_container(spec):
         names &= ((container.get("resources") or {}).get("limits") or {}).keys()
     summed = aggregate(spec, "limits") if names else {}
     return {name: max(summed[name], requests[name], key=quantity.parse) for name in names & summed.keys()}
-
-
-def _containers(spec: ReadOnlyTree, *lists: str) -> Iterable[ReadOnlyTree]:
-    return chain.from_iterable(spec.get(name) or () for name in lists)
 
 
 def _set(spec: Tree, requests: _Texts, limits: _Texts) -> None:
