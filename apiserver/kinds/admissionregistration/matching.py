@@ -46,13 +46,15 @@ _ALL: Final = "*"
 
 # --- resources that no webhook and no policy reviews
 
-VIRTUAL_RESOURCES: Final = (
-    GroupResource("authentication.k8s.io", "selfsubjectreviews"),
-    GroupResource("authentication.k8s.io", "tokenreviews"),
-    GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
-    GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
-    GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
-    GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+VIRTUAL_RESOURCES: Final = frozenset(
+    {
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+    }
 )
 VIRTUAL_EXCLUDED_SINCE: Final = "1.37"
 """The first minor in which webhooks do not review them. Policies never did."""
