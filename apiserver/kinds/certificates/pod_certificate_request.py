@@ -15,17 +15,17 @@ from mockube.apiserver.kinds.common.cells import labels_text, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, is_same
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.signer_names import check_signer_name, is_of_kubernetes
+from mockube.apiserver.kinds.common.signer_names import (
+    MIN_EXPIRATION_SECONDS,
+    check_signer_name,
+    max_expiration_seconds,
+)
 from mockube.apiserver.kinds.common.user_annotations import check_user_annotations
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
 
-MIN_SECONDS: Final = 3600
-MAX_SECONDS: Final = 91 * 24 * 3600
-MAX_KUBERNETES_SECONDS: Final = 24 * 3600
-"""The limit for signers of the Kubernetes project."""
 _MAX_UID_BYTES: Final = 128
 _SPEC, _STATUS = ROOT.child("spec"), ROOT.child("status")
 _CONDITIONS: Final = _STATUS.child("conditions")
@@ -61,9 +61,9 @@ def _create(request: ReadOnlyTree) -> Iterator[FieldError]:
     if seconds is None:
         yield errors.required(_SPEC.child("maxExpirationSeconds"), "must be set")
         return
-    maximum = MAX_KUBERNETES_SECONDS if is_of_kubernetes(signer) else MAX_SECONDS
-    if not MIN_SECONDS <= seconds <= maximum:
-        problem = f"must be in the range [{MIN_SECONDS}, {maximum}]"
+    minimum, maximum = MIN_EXPIRATION_SECONDS, max_expiration_seconds(signer)
+    if not minimum <= seconds <= maximum:
+        problem = f"must be in the range [{minimum}, {maximum}]"
         yield errors.invalid(_SPEC.child("maxExpirationSeconds"), seconds, problem)
     if spec.get("stubPKCS10Request"):
         yield from check_stub_request(spec["stubPKCS10Request"])

@@ -1,4 +1,4 @@
-"""Names of signers, and the names of the ClusterTrustBundles that belong to one."""
+"""Names of signers, the names of the ClusterTrustBundles that belong to one, and how long its certificates of pods are valid."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,12 +10,16 @@ from mockube.apimachinery.paths import Path
 _MAX_DOMAIN_LENGTH: Final = names.SUBDOMAIN_MAX_LENGTH
 _MAX_LENGTH: Final = 2 * _MAX_DOMAIN_LENGTH + names.LABEL_MAX_LENGTH + 2
 _KUBERNETES: Final = "kubernetes.io"
+MIN_EXPIRATION_SECONDS: Final = 3600
+_MAX_EXPIRATION_SECONDS: Final = 91 * 24 * 3600
+_MAX_KUBERNETES_EXPIRATION_SECONDS: Final = 24 * 3600
 
 
-def is_of_kubernetes(signer: str) -> bool:
-    """Return whether a name is reserved for signers of the Kubernetes project."""
+def max_expiration_seconds(signer: str) -> int:
+    """Return the limit for a signer; that for signers of the Kubernetes project is lower."""
     domain = signer.partition("/")[0]
-    return domain == _KUBERNETES or domain.endswith(f".{_KUBERNETES}")
+    is_of_kubernetes = domain == _KUBERNETES or domain.endswith(f".{_KUBERNETES}")
+    return _MAX_KUBERNETES_EXPIRATION_SECONDS if is_of_kubernetes else _MAX_EXPIRATION_SECONDS
 
 
 def check_signer_name(signer: str, path: Path) -> Iterator[FieldError]:
@@ -61,5 +65,5 @@ def check_bundle_name(name: str, signer: str) -> list[str]:
 
 
 def signer_of_bundle(name: str) -> str:
-    """Return the signer that a ClusterTrustBundle's name tells; "" if it has none."""
+    """Return the signer with which a ClusterTrustBundle's name begins; "" if it has none."""
     return name.rpartition(":")[0].replace(":", "/")

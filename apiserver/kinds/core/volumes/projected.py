@@ -21,9 +21,10 @@ from mockube.apiserver.kinds.common.field_references import check_field_of_volum
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.signer_names import (
+    MIN_EXPIRATION_SECONDS,
     check_bundle_name,
     check_signer_name,
-    is_of_kubernetes,
+    max_expiration_seconds,
     signer_of_bundle,
 )
 from mockube.apiserver.kinds.common.user_annotations import check_user_annotations
@@ -138,9 +139,6 @@ def _check_bundle_name(name: str, path: Path) -> Iterator[FieldError]:
 
 
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
-_MIN_CERTIFICATE_SECONDS: Final = 3600
-_MAX_CERTIFICATE_SECONDS: Final = 91 * 24 * 3600
-_MAX_KUBERNETES_SECONDS: Final = 24 * 3600
 
 
 def _check_certificate(certificate: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -153,9 +151,9 @@ def _check_certificate(certificate: ReadOnlyTree, path: Path) -> Iterator[FieldE
     seconds, seconds_path = certificate.get("maxExpirationSeconds"), path.child("maxExpirationSeconds")
     if seconds is None:
         return
-    maximum = _MAX_KUBERNETES_SECONDS if is_of_kubernetes(signer) else _MAX_CERTIFICATE_SECONDS
-    if seconds < _MIN_CERTIFICATE_SECONDS:
-        problem = f"if provided, maxExpirationSeconds must be >= {_MIN_CERTIFICATE_SECONDS}"
+    minimum, maximum = MIN_EXPIRATION_SECONDS, max_expiration_seconds(signer)
+    if seconds < minimum:
+        problem = f"if provided, maxExpirationSeconds must be >= {minimum}"
         yield errors.invalid(seconds_path, seconds, problem)
     if seconds > maximum:
         problem = f"if provided, maxExpirationSeconds must be <= {maximum}"
