@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
-from mockube.apiserver.registry.create import create_tree
+from mockube.apiserver.registry.create import create_on_update
 from mockube.apiserver.registry.metadata import field_manager
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import (
@@ -27,7 +27,7 @@ from mockube.apiserver.registry.request_context import (
     WriteOptions,
     patch_options,
 )
-from mockube.apiserver.registry.update import CLEARED_SINCE, guaranteed_update
+from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import CONVERTING, UnreadableBody, duplicate_keys, parse_applied
 
@@ -171,15 +171,14 @@ async def apply(registry: Registry, context: RequestContext) -> ObjectResult:
     async def transform(old: Tree) -> Tree:
         return await run(context.size, application.merge_into, old)
 
-    async def create_missing() -> ObjectResult:
+    async def create() -> ObjectResult:
         tree = await run(context.size, application.merge_into, dict(manager.empty))
-        metadata.check_new(tree, context, dry_run=application.options.dry_run)
-        if not registry.is_before(CLEARED_SINCE):
-            metadata.clear_system_fields(tree)
-        return await create_tree(registry, context, tree, application.options, manage=False)
+        return await create_on_update(registry, context, tree, application.options, manage=False)
 
-    create = create_missing if _may_create(registry, context) else None
-    return await guaranteed_update(registry, context, application.options, transform, create=create)
+    may_create = _may_create(registry, context)
+    return await guaranteed_update(
+        registry, context, application.options, transform, create=create if may_create else None
+    )
 
 
 def _may_create(registry: Registry, context: RequestContext) -> bool:

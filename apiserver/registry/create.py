@@ -63,10 +63,20 @@ def _is_set_resource_version(text: str) -> bool:
         return False
 
 
+async def create_on_update(
+    registry: Registry, context: RequestContext, tree: Tree, options: WriteOptions, *, manage: bool = True
+) -> ObjectResult:
+    """Create the object that an update or apply has not found. Since 1.37 it gets the system fields of a new one."""
+    metadata.check_new(tree, context, dry_run=options.dry_run)
+    if not registry.is_before("1.37"):
+        metadata.clear_system_fields(tree)
+    return await create_tree(registry, context, tree, options, manage=manage)
+
+
 async def create_tree(
     registry: Registry, context: RequestContext, tree: Tree, options: WriteOptions, *, manage: bool = True
 ) -> ObjectResult:
-    """Create an object from a tree in stored form: for a create, and for an update or apply of a missing object."""
+    """Create an object from a tree in stored form."""
     metadata.set_system_fields(tree, context, now=registry.clock.now(), random=registry.random)
     tree = await registry.worker.run(
         context.size, _to_stored, registry, context, tree, options if manage else None

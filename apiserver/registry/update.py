@@ -30,7 +30,7 @@ from mockube.apiserver.registry.convert import (
     with_conversions,
     without_empty_lists,
 )
-from mockube.apiserver.registry.create import create_tree
+from mockube.apiserver.registry.create import create_on_update
 from mockube.apiserver.registry.registry import Allocations, Registry
 from mockube.apiserver.registry.request_context import (
     AdmissionAttributes,
@@ -53,9 +53,6 @@ from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
-
-CLEARED_SINCE = "1.37"
-"""The first minor in which an object that an update or an apply creates gets the metadata of a new one."""
 
 Transform: TypeAlias = Callable[[Tree], Awaitable[Tree]]
 """Returns the new object for the old one, which it must not change."""
@@ -81,18 +78,16 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
     async def replace(old: Tree) -> Tree:
         return await registry.worker.run(context.size, new_tree, old)
 
-    async def create_missing() -> ObjectResult:
+    async def create() -> ObjectResult:
         tree = await registry.worker.run(context.size, sent_tree)
         key = registry.layout.object(context.resource, context.namespace, context.name)
         _check_uid(context, uid, "", _named_key(registry, key, options))
-        metadata.check_new(tree, context, dry_run=options.dry_run)
-        if not registry.is_before(CLEARED_SINCE):
-            metadata.clear_system_fields(tree)
-        return await create_tree(registry, context, tree, options)
+        return await create_on_update(registry, context, tree, options)
 
     may_create = registry.scheme.strategy(context.resource).create_on_update
-    create = create_missing if may_create else None
-    return await guaranteed_update(registry, context, options, replace, uid=uid, create=create)
+    return await guaranteed_update(
+        registry, context, options, replace, uid=uid, create=create if may_create else None
+    )
 
 
 async def guaranteed_update(
