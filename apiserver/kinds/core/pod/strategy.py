@@ -65,7 +65,7 @@ _SPEC_GATES: Final = (
 _STATUS_GATES: Final = (
     Gate(tuple(f"{name}.*.volumeMounts.*.volumeStatus" for name in _STATUS_LISTS)),
     Gate(("nodeAllocatableResourceClaimStatuses",)),
-    Gate(("volumeHealth",), name="CSIVolumeHealth"),
+    Gate(("volumeHealth",)),
 )
 
 DISABLED_IN_PODS: Final = DisabledFields(

@@ -7,7 +7,8 @@ from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
-from mockube.apiserver.kinds.field_gates import FIELD_GATES
+from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
+from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.served_kinds import kinds_of
 
 CONTAINER = {
@@ -64,6 +65,13 @@ def test_field_is_kept_only_with_its_gate(gate):
     on = FeatureGates("1.37", [(gate, True)])
     assert dropped(spec_with(FIELDS[gate]), on) == spec_with(FIELDS[gate])
     assert dropped(spec_with(FIELDS[gate]), FeatureGates("1.37")) != spec_with(FIELDS[gate])
+
+
+def test_gates_that_kinds_name_are_those_that_a_server_implements():
+    strategies = [kind.strategy for kind in NEWEST.all if kind.strategy]
+    of_fields = {gate.name for strategy in strategies for gate in strategy.disabled.gates if gate.name}
+    of_parts = {name for kind in NEWEST.all for name in kind.by_gate}
+    assert (of_fields, of_parts - FIELD_GATES) == (FIELD_GATES, RULE_GATES)
 
 
 def test_kinds_without_enabled_gates_are_the_same():
