@@ -1,7 +1,7 @@
 """CertificateApproval, CertificateSigning, CertificateSubjectRestriction and ClusterTrustBundleAttest.
 
-A user who approves or signs certificates of a signer, or says what certificates are its authorities, needs a permission for this signer, or for all of its domain,
-besides the permission to write the object.
+A user who approves or signs certificates of a signer, or attests its trust anchors, needs a permission for this signer,
+or for all of its domain, besides the permission to write the object.
 """
 
 from cryptography import x509

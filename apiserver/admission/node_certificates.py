@@ -66,7 +66,7 @@ def certificate_request_problem(registry: Registry, attributes: AdmissionAttribu
 def _subject(
     registry: Registry, resource: GroupResource, namespace: str, name: str, kind: str
 ) -> ReadOnlyTree:
-    """Return an object that a PodCertificateRequest names. Upstream's cache may be late, so it asks to try again."""
+    """Return an object that a PodCertificateRequest names. Upstream's cache may be behind, so clients can retry."""
     try:
         return existing_object(registry, resource, namespace, name)
     except status.NotFound as error:

@@ -1,4 +1,4 @@
-"""A change of a PodCertificateRequest's status needs the permission to sign for its signer, and a certificate of now.
+"""A change of a PodCertificateRequest's status needs the permission to sign for its signer, and a new certificate.
 
 Upstream checks this in the storage of the kind, after its validation. So it cannot be disabled.
 """

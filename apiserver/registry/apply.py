@@ -50,8 +50,8 @@ class Application(Struct, frozen=True, kw_only=True):
     """Whether the live object is in the form in which the result is decoded, so that the result shares unchanged parts."""
 
     @property
-    def sort(self) -> str:
-        """What errors of decoding call the configuration."""
+    def name_in_errors(self) -> str:
+        """The name of the configuration in errors of decoding."""
         return "YAML" if self.registry.is_before(CHECKED_SINCE) else "patch"
 
     def check_type(self) -> None:
@@ -67,7 +67,7 @@ class Application(Struct, frozen=True, kw_only=True):
             go_type = "map[string]interface {}"
             problem = f"json: cannot unmarshal {type_name(self.config)} into Go value of type {go_type}"
             raise status.BadRequest(
-                f"error decoding {self.sort}: error unmarshaling JSON: while decoding JSON: {problem}"
+                f"error decoding {self.name_in_errors}: error unmarshaling JSON: while decoding JSON: {problem}"
             )
 
     def merge_into(self, live: Tree) -> Tree:
@@ -114,7 +114,7 @@ class Application(Struct, frozen=True, kw_only=True):
     def _judge_duplicates(self) -> None:
         if self.duplicates and self.options.field_validation == "Strict":
             problem = f"{CONVERTING}{self.duplicates[0]}"
-            raise status.BadRequest(f"error strict decoding {self.sort}: {problem}")
+            raise status.BadRequest(f"error strict decoding {self.name_in_errors}: {problem}")
         self.context.warnings += as_warnings(self.duplicates)
 
     def _decode(self, merged: Tree, before: Tree | None) -> Tree:

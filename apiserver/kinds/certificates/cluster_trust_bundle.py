@@ -1,4 +1,4 @@
-"""ClusterTrustBundle: trust anchors in PEM, of a signer or of nobody in particular."""
+"""ClusterTrustBundle: trust anchors in PEM, with or without a signer."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

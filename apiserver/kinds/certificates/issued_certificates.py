@@ -39,7 +39,7 @@ _NOT_A_REQUEST: Final = errors.invalid(_REQUEST, errors.OMITTED, "must be a vali
 
 
 def check_stub_request(encoded: str) -> Iterator[FieldError]:
-    """Check a certificate request in base64, which says no more than the key, and that its sender has it."""
+    """Check a certificate request in base64: its key, and the signature that proves possession of the key."""
     data = base64.b64decode(encoded)
     if len(data) > _MAX_REQUEST_BYTES:
         yield errors.too_long(_REQUEST, _MAX_REQUEST_BYTES)
@@ -101,7 +101,7 @@ class _Issue(NamedTuple):
 
 
 def check_issued(spec: ReadOnlyTree, status: ReadOnlyTree, now: datetime | None) -> Iterator[FieldError]:
-    """Check the status of an issued request. Without a time, that of the certificate is not compared with it."""
+    """Check the status of an issued request. `now` is compared with the times of the certificate, if it is given."""
     chain: str = status.get("certificateChain") or ""
     if len(chain.encode()) > _MAX_CHAIN_BYTES:
         yield errors.too_long(_CHAIN, _MAX_CHAIN_BYTES)
@@ -210,7 +210,7 @@ def _other_blocks_error(blocks: list[pem.Block], chain: str) -> FieldError | Non
     """Return the error of the first block after the certificate that is no certificate either."""
     for block in blocks:
         if block.type != _CERTIFICATE:
-            # The word is upstream's.
+            # Upstream misspells the word here.
             problem = "issued certificate chain must consist entirely of CERTFICATE PEM blocks"
             return errors.invalid(_CHAIN, chain, problem)
         try:

@@ -83,7 +83,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def status_errors(new: ReadOnlyTree, old: ReadOnlyTree, now: datetime | None = None) -> list[FieldError]:
-    """Return the errors of a change of the status; without a time, that of a certificate is not compared with it."""
+    """Return the errors of a change of the status. `now` is compared with the times of a certificate, if it is given."""
     status, before = get_struct(new, "status"), get_struct(old, "status")
     field_errors = [*_decision_errors(status.get("conditions") or ())]
     field_errors += check_conditions(status.get("conditions"), _CONDITIONS)

@@ -1,4 +1,4 @@
-"""Rules that upstream declares in the tags of its types, beside those that it writes by hand.
+"""Rules that upstream declares in the tags of its types (declarative validation), beside those that it writes by hand.
 
 Upstream runs both. An error of a declared rule replaces the equal one of the rule by hand, and comes after all of
 those. The declared rules of a kind are in the order of the fields of its type. A module of a kind lists those that

@@ -51,9 +51,8 @@ def _kind(name: str, kind: str, version: str, cells: Callable[[Tree, datetime], 
 
 
 def _kinds(version: str) -> tuple[Kind, Kind]:
-    return _kind("nodes", "NodeMetrics", version, _node_cells), _kind(
-        "pods", "PodMetrics", version, _pod_cells
-    )
+    nodes = _kind("nodes", "NodeMetrics", version, _node_cells)
+    return nodes, _kind("pods", "PodMetrics", version, _pod_cells)
 
 
 GROUP: Final = Group(name=GROUP_NAME, versions=("v1", "v1beta1"), kinds=(*_kinds("v1beta1"), *_kinds("v1")))
@@ -61,7 +60,7 @@ _BETA: Final = Group(name=GROUP_NAME, versions=("v1beta1",), kinds=_kinds("v1bet
 
 
 def group_of(minor: str) -> Group:
-    """Return the group with the versions that clients of a minor release know."""
+    """Return the group with the versions that clients of a minor release request."""
     return _BETA if minors.is_before(minor, "1.37") else GROUP
 
 

@@ -1,6 +1,6 @@
 """Rules that upstream declares beside the types since 1.37, and had as code before: with other messages, in another order.
 
-Errors of declared rules follow those of the other ones. An error knows those that its rule had before 1.37.
+Errors of declared rules follow those of the other ones. An error has those with it that its rule had before 1.37.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ class Declared(FieldError, frozen=True, kw_only=True):
 
 
 def declared_errors(newer: Iterable[FieldError], older: Iterable[FieldError]) -> Iterator[Declared]:
-    """Yield the errors of a rule. The first one knows those that the rule had before."""
+    """Yield the errors of a rule. The first one has those with it that the rule had before."""
     replaced = (*older,)
     for error in newer:
         fields = {"type": error.type, "field": error.field, "value": error.value, "detail": error.detail}
