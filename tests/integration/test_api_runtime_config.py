@@ -33,8 +33,6 @@ async def test_beta_versions_respond_as_real_server():
             kind = {"Content_Type": step.get("type", "application/json")}
             answer = await client.send(step["method"], step["path"], step.get("body"), **kind)
             got = answer.status, orjson.dumps(comparable(answer.body))
-            # The types in messages are those of the newest minor, with one more field.
-            got = got[0], got[1].replace(b',\\"DerivedAttributes\\":null', b"")
             assert got == (step["status"], orjson.dumps(step["answer"])), step["path"]
 
 

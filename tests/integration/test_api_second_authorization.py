@@ -96,6 +96,17 @@ async def test_apply_of_missing_custom_object_needs_create(admin, alice):
     assert (await apply(alice, f"{definitions.WIDGETS}/new", body)).status == 201
 
 
+async def test_deletion_of_unreadable_object_needs_a_verb_of_its_own(admin, alice):
+    option = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
+    await admin.put(LEASE, lease())
+    await grant(admin, ["delete"], "leases")
+    refused = await alice.send("DELETE", LEASE, option)
+    assert refused.status == 403
+    assert 'not permitted to do "unsafe-delete-ignore-read-errors", reason: ' in refused.body["message"]
+    await grant(admin, ["unsafe-delete-ignore-read-errors"], "leases")
+    assert (await alice.send("DELETE", LEASE, option)).status == 409  # it can be read
+
+
 @pytest.mark.parametrize(("minor", "groups"), [("1.36", ["system:nodes"]), ("1.35", [])])
 async def test_impersonated_node_has_group_in_constrained_mode_only(minor, groups):
     async with apiserver.running_with_roles(minor=minor) as admin:

@@ -37,6 +37,7 @@ OWNERS = {
     "apiserver/pkg/endpoints/filters/impersonation/impersonation.go": f"{_IMPERSONATION}:_Check.run",
     "apiserver/pkg/endpoints/filters/impersonation/constrained_impersonation.go": f"{_IMPERSONATION}:_TimedAuthorizer._decide",
     "apiserver/pkg/endpoints/filters/impersonation/mode.go": f"{_IMPERSONATION}:_Check.run",
+    "apiserver/pkg/endpoints/handlers/delete.go": "apiserver.registry.delete:_authorize_unsafe_deletion",
     "apiserver/pkg/endpoints/handlers/update.go": "apiserver.registry.create:_authorize",
     "apiserver/pkg/cel/library/authz.go": f"{_ADMISSION}.policies.activation:_answers",
     "kubernetes/pkg/certauthorization/certauthorization.go": f"{_ADMISSION}.certificates:may_use_signer",
@@ -73,7 +74,6 @@ OWNERS = {
 """By file of upstream, the function of ours that asks the same."""
 ABSENT = {
     "kubernetes/pkg/registry/core/serviceaccount/storage/token.go": "APIServerWebhookAuthenticationToken",
-    "apiserver/pkg/endpoints/handlers/delete.go": "`ignoreStoreReadErrorWithClusterBreakingPotential`",
 }
 """By file of upstream that asks for what mockube does not serve, the name of this in docs/fidelity.md."""
 AUTHORIZERS = {
