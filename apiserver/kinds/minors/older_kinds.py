@@ -12,17 +12,13 @@ from mockube.apimachinery.groups import PODS, GroupKind, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.apps import stateful_set
-from mockube.apiserver.kinds.common.defaults import Table
-from mockube.apiserver.kinds.core.pod import defaults as pod_defaults
-from mockube.apiserver.kinds.core.pod.strategy import prepare_older_create, prepare_older_status
 from mockube.apiserver.kinds.kind import Group, Kind
 from mockube.apiserver.kinds.minors.fields import disabled_fields
 from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
+from mockube.apiserver.kinds.minors.older_parts import with_older_parts
 from mockube.apiserver.kinds.minors.rules import older_validation, older_warnings
 from mockube.apiserver.kinds.networking import ip_address, service_cidr
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
-from mockube.apiserver.kinds.storage import csi_driver, storage_class
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
 from mockube.apiserver.wire.table import Column, Printer
 
@@ -85,6 +81,7 @@ def _kind(kind: Kind, minor: str) -> Kind:
 
 def older_kind(kind: Kind, minor: str) -> Kind:
     """Return a kind with the rules, columns and warnings of an older minor release."""
+    kind = with_older_parts(kind, minor)
     return replace(
         kind,
         resource=replace(
@@ -93,7 +90,6 @@ def older_kind(kind: Kind, minor: str) -> Kind:
             hashed_version=_hashed_version(kind.resource, minor),
         ),
         strategy=_strategy(kind, minor),
-        defaults=_defaults(kind, minor),
         validation=older_validation(kind, minor),
         warnings=older_warnings(kind, minor),
         printer=_printer(kind, minor),
@@ -128,27 +124,9 @@ def _strategy(kind: Kind, minor: str) -> Strategy | None:
     own = kind.strategy or DEFAULT
     disabled = disabled_fields(row.group_resource, own.disabled, minor)
     older = replace(own, disabled=disabled)
-    if row.group_resource == PODS and minors.is_before(minor, "1.37"):
-        updates = {"status": prepare_older_status}
-        older = replace(older, prepare_create=prepare_older_create, prepare_update=updates)
     if minors.is_before(minor, _GENERATION_SINCE.get(row.group_resource, minor)):
         older = replace(older, generation=(), first_generation=0)
     return kind.strategy if older == own else older
-
-
-# --- defaults
-
-_OLDER_DEFAULTS: Final[Mapping[GroupKind, tuple[str, Table]]] = {
-    GroupKind("", "Pod"): ("1.36", pod_defaults.OLDER_DEFAULTS),
-    GroupKind("apps", "StatefulSet"): ("1.36", stateful_set.OLDER_DEFAULTS),
-    GroupKind("storage.k8s.io", "CSIDriver"): ("1.36", csi_driver.OLDER_DEFAULTS),
-}
-"""The last minor with other defaults, and those defaults."""
-
-
-def _defaults(kind: Kind, minor: str) -> Table:
-    until, older = _OLDER_DEFAULTS.get(kind.resource.group_kind, ("", {}))
-    return kind.defaults if not until or minors.is_before(until, minor) else older
 
 
 # --- columns
@@ -172,18 +150,8 @@ _ORDERS: Final[Mapping[GroupKind, _Order]] = {
 }
 
 
-_OLDER_PRINTERS: Final[Mapping[GroupKind, tuple[str, Printer | None]]] = {
-    GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): ("1.36", None),
-    GroupKind("storage.k8s.io", "StorageClass"): ("1.36", storage_class.OLDER_PRINTER),
-}
-"""The last minor with another printer, and that printer."""
-
-
 def _printer(kind: Kind, minor: str) -> Printer | None:
     """Return the printer of a kind in a minor."""
-    until, older = _OLDER_PRINTERS.get(kind.resource.group_kind, ("", None))
-    if until and not minors.is_before(until, minor):
-        return older
     own, order = kind.printer, _ORDERS.get(kind.resource.group_kind)
     if own is None or order is None or minors.is_before(order.until, minor):
         return own

@@ -15,7 +15,6 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.admissionregistration.matching import OLDER_NAME_WARNINGS
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validated_minor import validate_as
@@ -24,7 +23,7 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.minors import wording
 from mockube.apiserver.kinds.minors.fields import CONTAINERS, TEMPLATES
-from mockube.apiserver.kinds.minors.older_validations import validation_of
+from mockube.apiserver.kinds.minors.older_parts import NAMED_BY_MANIFESTS
 
 Check: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
 
@@ -219,6 +218,7 @@ _OTHERS: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
         (GroupKind(_RBAC, "RoleBinding"), GroupKind(_RBAC, "ClusterRoleBinding")),
         (MinorRule("1.36", reword=wording.of_changed_role),),
     ),
+    **dict.fromkeys(NAMED_BY_MANIFESTS, (MinorRule("1.36", reword=wording.without_reserved_name),)),
     GroupKind("storage.k8s.io", "CSINode"): (MinorRule("1.34", reword=wording.of_missing_driver),),
     GroupKind("storage.k8s.io", "VolumeAttachment"): (
         MinorRule("1.34", reword=wording.of_missing_driver),
@@ -265,18 +265,14 @@ RULES: Final[Mapping[GroupKind, tuple[MinorRule, ...]]] = {
 _DECLARED_SINCE: Final = "1.37"
 """The first minor that enforces declared rules. Older ones only compare them with those by hand."""
 
-_RESERVED_NAMES: Final = (MinorRule("1.36", reword=wording.without_reserved_name),)
-
 
 def rules_of(kind: GroupKind, minor: str) -> Sequence[MinorRule]:
-    own = (*RULES.get(kind, ()), *(_RESERVED_NAMES if kind in _NAMED_BY_MANIFESTS else ()))
-    return [rule for rule in own if not minors.is_before(rule.until, minor)]
+    return [rule for rule in RULES.get(kind, ()) if not minors.is_before(rule.until, minor)]
 
 
 def older_validation(kind: Kind, minor: str) -> Validation | None:
-    """Return the validation of a kind in a minor."""
-    rules = rules_of(kind.resource.group_kind, minor)
-    own = validation_of(kind, minor)
+    """Return the validation of a kind in a minor, derived from its own."""
+    rules, own = rules_of(kind.resource.group_kind, minor), kind.validation
     if own is None:
         return None
     if minors.is_before(minor, _DECLARED_SINCE):
@@ -349,13 +345,6 @@ def _is_below(field: str, fields: Iterable[str]) -> bool:
 
 # --- warnings
 
-_NAMED_BY_MANIFESTS: Final = frozenset(
-    GroupKind("admissionregistration.k8s.io", name)
-    for name in (
-        "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
-        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
-    )
-)  # fmt: skip
 _SINCE: Final[Sequence[tuple[str, str]]] = (
     ("x-kubernetes-list-type: set for items", "1.37"),
     ("spec.serviceAccountTokenInSecrets is unset", "1.35"),
@@ -367,8 +356,6 @@ _SINCE: Final[Sequence[tuple[str, str]]] = (
 
 def older_warnings(kind: Kind, minor: str) -> Warnings | None:
     own = kind.warnings
-    if kind.resource.group_kind in _NAMED_BY_MANIFESTS and minors.is_before(minor, "1.37"):
-        own = OLDER_NAME_WARNINGS
     later = tuple(text for text, since in _SINCE if minors.is_before(minor, since))
     if own is None or not later:
         return own

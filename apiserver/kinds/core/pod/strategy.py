@@ -7,6 +7,8 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
@@ -105,7 +107,7 @@ def _prepare_create(pod: Tree, request: StrategyContext) -> None:
     pod["status"] = _pending(pod, qos_class(pod), request)
 
 
-def prepare_older_create(pod: Tree, request: StrategyContext) -> None:
+def _prepare_older_create(pod: Tree, request: StrategyContext) -> None:
     """Prepare a new pod as minors before 1.37 do."""
     pod.setdefault("spec", {})
     pod["status"] = _pending(pod, older_qos_class(pod), request)
@@ -341,3 +343,7 @@ STRATEGY = Strategy(
     grace=_grace,
     returns_deleted=True,
 )
+OLDER_STRATEGY: Final = replace(
+    STRATEGY, prepare_create=_prepare_older_create, prepare_update={"status": prepare_older_status}
+)
+"""The strategy of minors before 1.37."""
