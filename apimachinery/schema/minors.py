@@ -46,6 +46,7 @@ def read_minor(text: str) -> str:
     return minor
 
 
+@cache
 def is_before(minor: str, other: str) -> bool:
     """Return whether a minor is older than another."""
     return number(minor) < number(other)
