@@ -96,12 +96,11 @@ class TokenRequests:
             "spec": {**spec, "audiences": audiences, "expirationSeconds": seconds},
             "status": {"token": "", "expirationTimestamp": None},
         }
-        if field_errors := _check_spec(request["spec"], is_older=registry.is_before("1.37")):
+        is_older = registry.is_before("1.37")
+        if field_errors := _check_spec(request["spec"], is_older=is_older):
             raise status.invalid(TOKEN_REQUEST, "", field_errors)
         await registry.admission.validate(registry, attributes)
-        bound = await self._bound_objects(
-            context, spec.get("boundObjectRef"), is_older=registry.is_before("1.37")
-        )
+        bound = await self._bound_objects(context, spec.get("boundObjectRef"), is_older=is_older)
         account = Account(namespace=context.namespace, account=Reference(context.name, uid), **bound)
         max_seconds = self._accounts.lifetime.max_expiration_seconds
         if 0 < max_seconds < seconds:

@@ -146,12 +146,13 @@ def _prepare_resize(new: Tree, old: Tree, _request: StrategyContext) -> None:
 
 
 _STATUS_FIELDS: Final = ("qosClass", "observedGeneration")
+"""The fields of a status that an older kubelet does not have, and would otherwise drop."""
 _CLAIM_FIELDS: Final = (
     "resourceClaimStatuses",
     "extendedResourceClaimStatus",
     "nodeAllocatableResourceClaimStatuses",
 )
-"""The fields of a status that an older kubelet does not have, and would otherwise drop; minors before 1.37 keep the first."""
+"""More such fields, which minors before 1.37 do not keep."""
 
 
 def _prepare_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
@@ -252,20 +253,20 @@ def _complete_term(term: Tree, labels: dict[str, str]) -> Tree:
 
 # --- annotations of init containers
 
-INIT_CONTAINERS: Final = tuple(
+_INIT_CONTAINERS: Final = tuple(
     f"pod.{version}.kubernetes.io/init-{subject}"
     for version in ("beta", "alpha")
     for subject in ("containers", "container-statuses")
 )
 
 
-def drop_init_containers(holder: Tree) -> None:
-    """Drop the annotations that were the init containers of a pod or template before Kubernetes 1.8."""
-    annotations = meta.annotations(holder)
-    if any(name in annotations for name in INIT_CONTAINERS):
-        others = {name: text for name, text in annotations.items() if name not in INIT_CONTAINERS}
-        metadata = {name: value for name, value in holder["metadata"].items() if name != "annotations"}
-        holder["metadata"] = metadata | ({"annotations": others} if others else {})
+def drop_init_containers(pod: Tree) -> None:
+    """Drop the annotations that were the init containers of a pod before Kubernetes 1.8."""
+    annotations = meta.annotations(pod)
+    if any(name in annotations for name in _INIT_CONTAINERS):
+        others = {name: text for name, text in annotations.items() if name not in _INIT_CONTAINERS}
+        metadata = {name: value for name, value in pod["metadata"].items() if name != "annotations"}
+        pod["metadata"] = metadata | ({"annotations": others} if others else {})
 
 
 # --- AppArmor annotations
