@@ -37,6 +37,7 @@ _FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "status": frozenset(["none", "noxfer", "progress"]),
 }
 _MAX_SIZE: Final = 1 << 25
+_TOO_MUCH: Final = "more than 16 MiB are not simulated"
 
 
 class _Copy(Struct, kw_only=True, frozen=True):
@@ -58,7 +59,10 @@ def dd(process: Process) -> Run:
     except FileError as error:
         raise ProgramUsageError(f"can't open '{copy.source}': {error}") from error
     if "sync" in copy.flags and len(data) % copy.block:
-        data = data.ljust(-(-len(data) // copy.block) * copy.block, b"\0")
+        size = -(-len(data) // copy.block) * copy.block
+        if size > MAX_TEXT:
+            raise ProgramUsageError(_TOO_MUCH)
+        data = data.ljust(size, b"\0")
     try:
         yield from _write(process, copy, data)
     except FileError as error:
@@ -105,7 +109,7 @@ def _parse(process: Process) -> _Copy:
 def _read(process: Process, copy: _Copy) -> Data:
     end = MAX_TEXT if copy.limit is None else copy.skip + copy.limit
     if end > MAX_TEXT:
-        raise ProgramUsageError("more than 16 MiB are not simulated")
+        raise ProgramUsageError(_TOO_MUCH)
     stream = open_descriptor(process, copy.source) if copy.source else None
     if copy.source and stream is None:
         return (yield from _read_file(process, copy, end))

@@ -68,16 +68,17 @@ def _number_lines(data: bytes, line: int) -> tuple[bytes, int]:
 
 
 Action = Callable[[str], Steps]
+Problem = Callable[[str, FileError], str]
 
 
-def for_each_file(process: Process, names: Sequence[str], problem: str, action: Action) -> Run:
-    """Do something with each file; report the files for which it fails, with `{name}` and `{error}` in the message."""
+def for_each_file(process: Process, names: Sequence[str], problem: Problem, action: Action) -> Run:
+    """Do something with each file; report the files for which it fails, with the message that `problem` returns."""
     code = 0
     for name in names:
         try:
             yield from action(name)
         except FileError as error:
-            yield process.error(problem.format(name=name, error=error))
+            yield process.error(problem(name, error))
             code = 1
     return code
 
@@ -96,9 +97,11 @@ def mkdir(process: Process) -> Run:
         if "v" in options and not existed:
             yield write_text(f"mkdir: created directory '{name}'\n")
 
-    return (
-        yield from for_each_file(process, options.arguments, "can't create directory '{name}': {error}", make)
-    )
+    return (yield from for_each_file(process, options.arguments, creation_problem, make))
+
+
+def creation_problem(name: str, error: FileError) -> str:
+    return f"can't create directory '{name}': {error}"
 
 
 def rmdir(process: Process) -> Run:
@@ -119,7 +122,9 @@ def rmdir(process: Process) -> Run:
         return
         yield
 
-    return (yield from for_each_file(process, options.arguments, "'{name}': {error}", remove))
+    return (
+        yield from for_each_file(process, options.arguments, lambda name, error: f"'{name}': {error}", remove)
+    )
 
 
 def touch(process: Process) -> Run:
@@ -146,7 +151,11 @@ def touch(process: Process) -> Run:
         return
         yield
 
-    return (yield from for_each_file(process, options.arguments, "{name}: {error}", change))
+    return (yield from for_each_file(process, options.arguments, plain_problem, change))
+
+
+def plain_problem(name: str, error: FileError) -> str:
+    return f"{name}: {error}"
 
 
 def confirm(process: Process, question: str) -> Generator[Effect, bytes | None, bool]:
@@ -185,7 +194,10 @@ def rm(process: Process) -> Run:
         if "v" in options:
             yield write_text(f"removed '{name}'\n")
 
-    return (yield from for_each_file(process, options.arguments, "can't remove '{name}': {error}", remove))
+    def problem(name: str, error: FileError) -> str:
+        return f"can't remove '{name}': {error}"
+
+    return (yield from for_each_file(process, options.arguments, problem, remove))
 
 
 _COPY_OPTIONS: Final = "rRadpPLHfinuvTt:"
@@ -232,7 +244,7 @@ def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
         if "v" in options:
             yield write_text(f"'{name}' -> '{last}'\n")
 
-    return (yield from for_each_file(process, names, "{error}", transfer))
+    return (yield from for_each_file(process, names, lambda _, error: str(error), transfer))
 
 
 def _target(process: Process, name: str, last: str, options: ProgramOptions, *, is_directory: bool) -> str:
@@ -332,7 +344,7 @@ def ln(process: Process) -> Run:
             label = join(last, basename(link_path)) if is_directory else last
             yield write_text(f"'{label}' -> '{target}'\n")
 
-    return (yield from for_each_file(process, names, f"{last}: {{error}}", link))
+    return (yield from for_each_file(process, names, lambda _, error: plain_problem(last, error), link))
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {

@@ -111,12 +111,7 @@ def _order(
     if options.has_any("fU"):
         return ordered
     if "v" in options:
-        ordered.sort(
-            key=lambda row: [
-                (part.isdecimal(), int(part) if part.isdecimal() else 0, part)
-                for part in _PARTS.split(row[0])
-            ]
-        )
+        ordered.sort(key=lambda row: _version_key(row[0]))
     elif "X" in options:
         ordered.sort(key=lambda row: row[0].rpartition(".")[2] if "." in row[0] else "")
     elif "S" in options:
@@ -124,6 +119,15 @@ def _order(
     elif "t" in options:
         ordered.sort(key=lambda row: -files.link_entry(row[1]).modified)
     return ordered[::-1] if "r" in options else ordered
+
+
+def _version_key(name: str) -> list[tuple[bool, int, str]]:
+    """Return the key of `ls -v`, which compares the numbers in names as numbers."""
+    # The pieces are alternately another text and a number.
+    return [
+        (True, int(part), part) if index % 2 else (False, 0, part)
+        for index, part in enumerate(_PARTS.split(name))
+    ]
 
 
 def _rows(files: FileSystem, rows: Sequence[tuple[str, str]], options: ProgramOptions) -> str:

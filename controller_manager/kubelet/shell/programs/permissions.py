@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from posixpath import basename, dirname, join
-from stat import filemode
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
@@ -15,8 +14,13 @@ from mockube.controller_manager.kubelet.shell.process import (
     Steps,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.files import for_each_file, modification_time
-from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode
+from mockube.controller_manager.kubelet.shell.programs.files import (
+    creation_problem,
+    for_each_file,
+    modification_time,
+    plain_problem,
+)
+from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode, permissions_text
 
 _LONG: Final = {
     "recursive": "R",
@@ -47,9 +51,11 @@ def chmod(process: Process) -> Run:
             process.host.changes += changed != entry.mode
             if "v" in letters or ("c" in letters and changed != entry.mode):
                 label = name + each.removeprefix(path)
-                yield write_text(f"mode of '{label}' changed to {changed:04o} ({filemode(changed)[1:]})\n")
+                yield write_text(
+                    f"mode of '{label}' changed to {changed:04o} ({permissions_text(changed)})\n"
+                )
 
-    return (yield from for_each_file(process, names, "{name}: {error}", change))
+    return (yield from for_each_file(process, names, plain_problem, change))
 
 
 def _owner(text: str, *, is_group: bool) -> dict[str, int]:
@@ -87,7 +93,7 @@ def chown(process: Process) -> Run:
                 yield write_text(f"changed ownership of '{label}' to {changed.user}:{changed.group}\n")
         process.host.changes += 1
 
-    return (yield from for_each_file(process, options.arguments[1:], "{name}: {error}", change))
+    return (yield from for_each_file(process, options.arguments[1:], plain_problem, change))
 
 
 def install(process: Process) -> Run:
@@ -111,11 +117,7 @@ def install(process: Process) -> Run:
 
     names = list(options.arguments)
     if "d" in options:
-        return (
-            yield from for_each_file(
-                process, names, "can't create directory '{name}': {error}", make_directory
-            )
-        )
+        return (yield from for_each_file(process, names, creation_problem, make_directory))
     last = process.path(options.get("t") if "t" in options else names.pop() if len(names) > 1 else "")
 
     def copy(name: str) -> Steps:
@@ -133,7 +135,10 @@ def install(process: Process) -> Run:
         return
         yield
 
-    return (yield from for_each_file(process, names, "can't open '{name}': {error}", copy))
+    def problem(name: str, error: FileError) -> str:
+        return f"can't open '{name}': {error}"
+
+    return (yield from for_each_file(process, names, problem, copy))
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {"chmod": chmod, "chown": chown, "chgrp": chown, "install": install}

@@ -107,7 +107,7 @@ class Formatter:
         seconds = self._integer(value) if (value := self._value()) else -1
         try:
             at = now if seconds < 0 else datetime.fromtimestamp(seconds, UTC)
-        except (OverflowError, ValueError):
+        except (OverflowError, OSError, ValueError):
             raise ProgramUsageError(f"{seconds}: time out of range", 1) from None
         return format_time(at, format_text or "%H:%M:%S")
 

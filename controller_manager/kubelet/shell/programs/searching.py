@@ -115,7 +115,7 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
         expression=expression,
         instructions=check(expression),
         shows_names=("H" in options or len(paths) > 1 or is_recursive) and "h" not in options,
-        before=number_of(options.get("B", context)),
+        before=min(number_of(options.get("B", context)), MAX_LINES),
         after=number_of(options.get("A", context)),
         limit=number_of(options.get("m")) if "m" in options else -1,
     )

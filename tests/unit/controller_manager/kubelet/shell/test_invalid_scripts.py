@@ -23,6 +23,8 @@ from tests.differential.shell.shells import run_simulated
         ("tar x --nosuch", "tar: unrecognized option: nosuch", 1),
         ("f() { f; }; f", "sh: 1: f: functions are nested too deeply", 2),
         ("set -Z", "sh: 1: set: Illegal option -Z", 2),
+        ("ln -s a '/no/{x}/b'", "ln: /no/{x}/b: No such file or directory", 1),
+        ("dd if=a.txt bs=9999999999G conv=sync", "dd: more than 16 MiB are not simulated", 1),
         ("nosuch", "sh: 1: nosuch: not found", 127),
         ("./a.txt", "sh: 1: ./a.txt: Permission denied", 126),
     ],
@@ -40,6 +42,12 @@ def test_empty_argument_of_set_is_a_parameter(script):
 def test_indirect_expansion_of_unset_variable_is_an_error():
     result = run_simulated('echo "${!missing}"; echo no\necho next', "bash")
     assert (result.output, result.code) == ("next\n", 0)
+
+
+@pytest.mark.parametrize("seconds", ["999999999999999999", "9223372036854775807"])
+def test_time_out_of_range_is_an_error(seconds):
+    result = run_simulated(f"printf '%(%Y)T' {seconds}", "bash")
+    assert (result.errors, result.code) == (f"printf: {seconds}: time out of range\n", 1)
 
 
 def test_interactive_shell_continues_after_error():
