@@ -24,6 +24,7 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.kubelet.shell.programs.inputs import (
     BLOCK,
     MAX_LINES,
+    MAX_TEXT,
     number_of,
     read_path,
     read_standard_input,
@@ -169,7 +170,8 @@ class _FileSearch:
         self.name = name
         self._search = search
         self._title = "(standard input)" if name == "-" else name
-        self._rest = b""
+        self._rest = bytearray()
+        """The beginning of a line whose end was not read yet."""
         self._index = 0
         self._matches = 0
         self._earlier: deque[tuple[int, str]] = deque(maxlen=search.before)
@@ -191,12 +193,19 @@ class _FileSearch:
 
     def feed(self, block: bytes) -> str:
         """Search more of the file; return the output."""
-        *lines, self._rest = (self._rest + block).split(b"\n")
+        first, *others = block.split(b"\n")
+        self._rest += first
+        if len(self._rest) > MAX_TEXT:
+            raise ProgramUsageError("the input is too long", 2)
+        if not others:
+            return ""
+        lines = [bytes(self._rest), *others[:-1]]
+        self._rest = bytearray(others[-1])
         return self._search_lines(lines)
 
     def finish(self) -> str:
         """Return the output at the end of the file."""
-        options, rest = self._search.options, self._rest
+        options, rest = self._search.options, bytes(self._rest)
         text = self._search_lines([rest] if rest else [])
         if "q" in options:
             return ""

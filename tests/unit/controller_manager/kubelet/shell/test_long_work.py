@@ -149,6 +149,13 @@ def test_input_of_too_many_lines_is_refused_without_output(command, problem):
     assert (output, errors, code) == ("", f"{command.split()[0]}: the {problem} has too many lines\n", 2)
 
 
+def test_line_that_does_not_end_is_refused():
+    begun = thread_time()
+    script = "for i in $(seq 17); do cat /dev/zero; done | grep x"
+    assert run("sh", "-c", script)[:3] == ("", "grep: the input is too long\n", 2)
+    assert thread_time() - begun < ENOUGH
+
+
 def test_last_bytes_of_long_input_are_returned_quickly():
     begun = thread_time()
     assert run("tail", "-c", "2", sent=LINES)[:3] == ("a\n", "", 0)
