@@ -288,8 +288,6 @@ def _let(shell: Shell, argv: Sequence[str]) -> Run:
         try:
             value = evaluate(expression, ExpressionVariables(shell))
         except DiscardError as error:
-            if "nounset" in shell.options:
-                raise
             raise BuiltinError(str(error), 1) from error
     return int(not value)
     yield

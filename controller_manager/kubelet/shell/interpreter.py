@@ -355,8 +355,6 @@ class Interpreter(CompoundCommands):
         try:
             return int(not (yield from evaluate_word(self, command.expression)))
         except DiscardError as error:
-            if "nounset" in self.options:  # It may be a variable that is not set, which ends the shell.
-                raise
             yield from self.report(f"((: {error}")
             return 1
 

@@ -50,5 +50,17 @@ def test_time_out_of_range_is_an_error(seconds):
     assert (result.errors, result.code) == (f"printf: {seconds}: time out of range\n", 1)
 
 
+@pytest.mark.parametrize("command", ["((1/0))", "let 1/0", "[[ 1/0 -eq 0 ]]"])
+def test_invalid_expression_does_not_end_bash_with_nounset(command):
+    result = run_simulated(f"set -u; {command}; echo $?", "bash")
+    assert (result.output, result.code) == ("1\n", 0)
+
+
+@pytest.mark.parametrize("command", ["((missing))", "let missing", "[[ missing -eq 0 ]]"])
+def test_unset_variable_in_expression_ends_bash_with_nounset(command):
+    result = run_simulated(f"set -u; {command}; echo $?", "bash")
+    assert (result.output, result.code) == ("", 127)
+
+
 def test_interactive_shell_continues_after_error():
     assert run_simulated("printf 'fi\\necho a\\n' | sh; echo $?").output == "2\n"
