@@ -124,7 +124,10 @@ def parse_options(
     numbers: str = "",
     code: int = 1,
 ) -> ProgramOptions:
-    """Parse options: letters, those with values before a colon, and long names for letters; raise `ProgramUsageError`."""
+    """Parse options: letters, those with values before a colon, and long names; raise `ProgramUsageError`.
+
+    A long name is that of a letter, or of an option without one, with `=` at its end if it has a value.
+    """
     table = _table_of(letters, tuple((long or {}).items()))
     try:
         return parse_command_line(arguments, table, stops=stops, numbers=numbers)

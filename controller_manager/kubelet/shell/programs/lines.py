@@ -77,7 +77,7 @@ def tail(process: Process) -> Run:
     if arguments and arguments[0][:1] == "+" and arguments[0][1:].isdecimal():
         arguments[0] = f"-n{arguments[0]}"
     options = parse_options(
-        arguments, "n:c:qvfFs:", long={**_LONG, "follow": "f", "retry": "F", "pid": "pid"}, numbers="n"
+        arguments, "n:c:qvfFs:", long={**_LONG, "follow": "f", "retry": "F", "pid": "pid="}, numbers="n"
     )
     follows = options.has_any("fF")
     is_bytes = "c" in options

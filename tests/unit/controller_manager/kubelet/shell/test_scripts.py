@@ -100,6 +100,7 @@ def script(text, **options):
         ("echo hello > /data/f; cksum /data/f; cksum < /data/f", "3015617425 6 /data/f\n3015617425 6\n"),
         ("seq 3 | grep -B 9999999999G 2; seq 3 | grep -A 9999999999G 2", "1\n2\n2\n3\n"),
         (f"cd /data; touch a10 a9 {'٣' * 5_000}; ls -v", f"a9\na10\n{'٣' * 5_000}\n"),
+        ("seq 3 > /data/f; tail -n 1 --pid 99 -f /data/f; tail -n 1 --pid=99 -f /data/f", "3\n3\n"),
         ("cksum < /dev/null; seq 1 20000 | cksum", "4294967295 0\n3231941463 108894\n"),
     ],
 )
