@@ -26,7 +26,7 @@ from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
 from mockube.controller_manager.kubelet.containers.projections import certificate_files, trust_anchors
-from mockube.controller_manager.kubelet.shell.devices import DEVICES
+from mockube.controller_manager.kubelet.shell.devices import DEVICES, NULL
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.programs.system import sysctl_path
@@ -189,7 +189,7 @@ def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[
     yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
     yield "/etc/hosts", FileEntry(data=hosts_file(pod).encode())
     yield "/etc/resolv.conf", FileEntry(data=resolver_file(pod).encode())
-    for device in ("/dev/null", *DEVICES):
+    for device in (NULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
     for folder in ("/tmp", "/root", "/home", "/var/log", "/var/run", "/usr/bin", "/proc"):  # noqa: S108 - of a simulated container
         yield folder, FileEntry(mode=0o755)

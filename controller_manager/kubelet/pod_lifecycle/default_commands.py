@@ -15,7 +15,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Co
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers
 
 ENDS_AT_ONCE: Final = "EndsAtOnce"
-"""The reason of the event. A kubelet has none: a real container ends without a word."""
+"""The reason of the event. A real kubelet records no such event."""
 
 
 def default_command_events(containers: PodContainers) -> list[EmitEvent]:

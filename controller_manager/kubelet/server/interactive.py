@@ -308,7 +308,7 @@ class InteractiveContainers:
         references = await self.references.load_shared(pod, container, run.state.restarts)
         files = await self.files.file_system(pod, container, restarts=run.state.restarts)
         host = host_of(pod, container, references, self._clock.now(), files=files)
-        host.now, host.is_strict, host.has_terminal = self._clock.now, False, bool(container.get("tty"))
+        host.now, host.is_strict = self._clock.now, False
         if not self._fails_unknown_programs(pod):
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))

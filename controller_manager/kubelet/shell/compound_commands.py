@@ -10,7 +10,6 @@ from mockube.controller_manager.kubelet.shell.process import (
     RepeatedIteration,
     Run,
     Sleep,
-    Steps,
 )
 from mockube.controller_manager.kubelet.shell.state import (
     LoopControl,
@@ -38,7 +37,7 @@ _TIMED_ITERATIONS: Final = 1_000
 """The number of iterations that read the time, which may end the loop, before it counts as one that nothing ends."""
 
 
-class _Moment(NamedTuple):
+class _IterationStart(NamedTuple):
     """The state at the beginning of an iteration."""
 
     changes: int
@@ -66,33 +65,35 @@ class CompoundCommands(Shell):
             return 0, control.is_continue
 
     def execute_loop(self, command: Loop, *, tested: bool) -> Run:
-        code, continues = 0, True
-        timed = 0
+        code, continues, timed = 0, True, 0
         self.loops += 1
         try:
             while continues:
-                before = self._moment()
+                before = self._iteration_start()
                 condition, continues = yield from self._iterate(command.condition, tested=True)
                 if (condition == 0) is not command.is_while or not continues:
                     break
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
-                    timed += self.process.host.time_reads != before.time_reads
-                    yield from self._pass_time(before, timed)
+                    timed = yield from self._pass_time(before, timed)
         finally:
             self.loops -= 1
         return code
 
-    def _moment(self) -> _Moment:
+    def _iteration_start(self) -> _IterationStart:
         processes = self.process.processes
-        return _Moment(self.changes, processes.time, processes.is_alone(), self.process.host.time_reads)
+        return _IterationStart(
+            self.changes, processes.time, processes.is_alone(), self.process.host.time_reads
+        )
 
-    def _pass_time(self, before: _Moment, timed: int) -> Steps:
+    def _pass_time(self, before: _IterationStart, timed: int) -> Generator[Effect, bytes | None, int]:
         """Let time pass in an iteration without sleep; skip iterations if nothing changed since the beginning of this one.
 
-        `timed` is the number of iterations that have read the time: one of the next may end the loop therefore.
+        `timed` is the number of earlier iterations that have read the time; it is returned with this one. A loop that reads
+        the time may end at one.
         """
         processes = self.process.processes
+        timed += self.process.host.time_reads != before.time_reads
         if processes.time == before.time:
             yield Sleep(ITERATION_SECONDS)
         duration = processes.time - before.time
@@ -102,6 +103,7 @@ class CompoundCommands(Shell):
             if iterations:
                 self.process.host.elapsed += duration * int(iterations)
                 processes.skip(duration * int(iterations))
+        return timed
 
     def execute_for(self, command: For, *, tested: bool) -> Run:
         self.line = command.line
@@ -128,15 +130,14 @@ class CompoundCommands(Shell):
         self.loops += 1
         try:
             while continues:
-                before = self._moment()
+                before = self._iteration_start()
                 yield CommandStart()
                 if command.condition and not (yield from evaluate_word(self, command.condition)):
                     break
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
                     yield from evaluate_word(self, command.step)
-                    timed += self.process.host.time_reads != before.time_reads
-                    yield from self._pass_time(before, timed)
+                    timed = yield from self._pass_time(before, timed)
         finally:
             self.loops -= 1
         return code

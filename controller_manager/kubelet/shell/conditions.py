@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell.devices import descriptor_number, is_device
+from mockube.controller_manager.kubelet.shell.devices import is_special
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError
 from mockube.controller_manager.kubelet.shell.process import Process, Run
 
@@ -193,7 +193,7 @@ def is_file(process: Process, operator: str, path: str) -> bool:
     files, absolute_path = process.host.files, process.path(path)
     if not path:
         return False
-    if is_device(absolute_path) or descriptor_number(absolute_path) is not None:
+    if is_special(absolute_path):
         return operator in _OF_DEVICE
     try:
         if operator in ("-L", "-h"):

@@ -27,8 +27,9 @@ def descriptor_number(path: str) -> int | None:
     return _STREAMS.get(path)
 
 
-def is_device(path: str) -> bool:
-    return path == NULL or path in DEVICES
+def is_special(path: str) -> bool:
+    """Return whether a path is that of a device or of an open descriptor."""
+    return path == NULL or path in DEVICES or descriptor_number(path) is not None
 
 
 def read_device(host: Host, path: str) -> bytes | None:

@@ -65,8 +65,6 @@ from mockube.controller_manager.kubelet.shell.words import (
 
 MAX_CALLS: Final = 40
 """The maximum depth of function calls and subshells."""
-_FIRST_PIPE: Final = 63
-"""The greatest descriptor of a `>(script)`."""
 _DRAIN_SECONDS: Final = 1.0
 _SCRIPT_PER_COMMAND: Final = 512
 """The length of a script that is parsed in the time of a command."""
@@ -128,9 +126,7 @@ class Interpreter(CompoundCommands):
             child = processes.start([part_name(script)], shell.run_to_end(script), descriptors)
         except TooManyProcesses:
             raise ExpansionError("Cannot fork") from None
-        number = _FIRST_PIPE
-        while number in self.descriptors:
-            number -= 1
+        number = self.free_descriptor()
         self.descriptors[number] = pipe.writer
         running = [pipe for pipe in self.output_pipes if pipe.child.code is None]
         self.output_pipes = [*running, OutputPipe(self.pipes_opened, number, child)]

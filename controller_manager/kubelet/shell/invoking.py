@@ -36,7 +36,7 @@ def find_program(process: Process) -> Program:
 
 
 def note_unknown(process: Process, error: CommandNotFound) -> None:
-    """Tell the host that a program does not run because it is not simulated."""
+    """Report a program that does not run, because it is not simulated, to the host."""
     if error.code == NOT_FOUND and process.argv[0]:
         process.host.on_unknown(process.argv[0])
 

@@ -110,7 +110,6 @@ def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
     values = yield from _temporary_values(shell, command.assignments)
     if "xtrace" in shell.options:
         yield from _trace(shell, argv, values)
-    shell.is_tested = tested
     if argv[0] == "exec":
         return (yield from _exec(shell, argv, values, descriptors))
     if descriptors is shell.descriptors:

@@ -18,6 +18,7 @@ from mockube.controller_manager.kubelet.shell.variables import VariableTable
 
 MAX_VALUE: Final = 1 << 20
 """The maximum number of characters of an expanded word."""
+_LAST_DESCRIPTOR: Final = 63
 OPTION_LETTERS: Final[Mapping[str, str]] = {
     "a": "allexport",
     "b": "notify",
@@ -177,6 +178,13 @@ class Shell(ABC):
                 yield
         finally:
             self.descriptors = before
+
+    def free_descriptor(self) -> int:
+        """Return the descriptor of the next `<(script)` or `>(script)`; bash uses the greatest first."""
+        number = _LAST_DESCRIPTOR
+        while number in self.descriptors:
+            number -= 1
+        return number
 
     def write(self, descriptor: int, text: str) -> Steps:
         stream = self.descriptors.get(descriptor)

@@ -32,7 +32,6 @@ _FIELDS_PER_COMMAND: Final = 500
 _EXPRESSION_PER_COMMAND: Final = 100
 """The length of an arithmetic expression that takes as long as a command."""
 _TOO_LONG: Final = "the arguments are too long"
-_FIRST_DESCRIPTOR: Final = 63
 
 Expansion = Generator[Effect, bytes | None, str]
 ExpandedPieces = Generator[Effect, bytes | None, list[Piece]]
@@ -149,9 +148,7 @@ def _directory_of(shell: Shell, user: str) -> str:
 
 def _process_substitution(shell: Shell, script: object) -> ExpandedPieces:
     text = yield from shell.capture(script, keeps_end=True)  # type: ignore[arg-type]
-    descriptor = _FIRST_DESCRIPTOR
-    while descriptor in shell.descriptors:
-        descriptor -= 1
+    descriptor = shell.free_descriptor()
     data = text.encode("utf-8", "surrogateescape")
     shell.descriptors[descriptor] = TextStream(shell.process.host, data)
     return [Piece(f"/dev/fd/{descriptor}", quoted=True)]

@@ -5,6 +5,8 @@ from collections.abc import Generator
 from math import inf
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.network_programs.network import (
     REASONS,
@@ -31,14 +33,9 @@ class ConnectionStream:
 
     def read(self, limit: int) -> Generator[Effect, bytes | None, bytes]:
         if self._sent and not self._received:
-            request = Connect(
-                address=self._request.address,
-                port=self._request.port,
-                protocol=self._request.protocol,
-                data=self._sent,
-            )
             if _HTTP.match(self._sent):
                 raise UnknownProgram("an HTTP request to /dev/tcp")
+            request = replace(self._request, data=self._sent)
             self._sent = b""
             self._received = (yield from call(self._process, request)).body
         data, self._received = self._received[:limit], self._received[limit:]

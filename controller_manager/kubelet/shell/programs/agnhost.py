@@ -29,7 +29,7 @@ _FILE_SYSTEM: Final = "2035054128"
 _STICKY: Final = 0o1000
 _SET_GID: Final = 0o2000
 _BITS: Final = "rwxrwxrwx"
-ProgramOptions = Mapping[str, str]
+Options = Mapping[str, str]
 
 
 def agnhost(process: Process) -> Run:
@@ -139,7 +139,7 @@ def _test_mounts(process: Process) -> Run:
     return failed
 
 
-def _show_in_loop(process: Process, path: str, options: ProgramOptions) -> Run:
+def _show_in_loop(process: Process, path: str, options: Options) -> Run:
     seconds = int_or_none(options.get("retry_time", "180")) or 0
     stops_on_content = gotext.BOOLEANS.get(options.get("break_on_expected_content", "true"), False)
     elapsed = 0

@@ -1,6 +1,6 @@
 """`dd` and `truncate`, which read and write files at positions."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -8,8 +8,6 @@ from msgspec import Struct
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
-    DescriptorStream,
-    Effect,
     Output,
     Process,
     Program,
@@ -50,6 +48,7 @@ class _Copy(Struct, kw_only=True, frozen=True):
     skip: int
     seek: int
     flags: frozenset[str]
+    """Such as `conv=sync`."""
 
 
 def dd(process: Process) -> Run:
@@ -58,7 +57,7 @@ def dd(process: Process) -> Run:
         data = yield from _read(process, copy)
     except FileError as error:
         raise ProgramUsageError(f"can't open '{copy.source}': {error}") from error
-    if "sync" in copy.flags and len(data) % copy.block:
+    if "conv=sync" in copy.flags and len(data) % copy.block:
         size = -(-len(data) // copy.block) * copy.block
         if size > MAX_TEXT:
             raise ProgramUsageError(_TOO_MUCH)
@@ -67,11 +66,11 @@ def dd(process: Process) -> Run:
         yield from _write(process, copy, data)
     except FileError as error:
         raise ProgramUsageError(f"can't open '{copy.target}': {error}") from error
-    if "none" not in copy.flags:
+    if "status=none" not in copy.flags:
         full, partial = divmod(len(data), copy.block)
         records = f"{full}+{int(partial > 0)}"
         yield Output(2, f"{records} records in\n{records} records out\n".encode())
-        if "noxfer" not in copy.flags:
+        if "status=noxfer" not in copy.flags:
             text = f"{len(data)} bytes ({len(data)}B) copied, 0.000000 seconds, 0B/s\n"
             yield Output(2, text.encode())
     return 0
@@ -88,20 +87,17 @@ def _parse(process: Process) -> _Copy:
         for flag in value.split(",") if name in _FLAGS else ():
             if flag not in _FLAGS[name]:
                 raise ProgramUsageError(f"invalid argument '{flag}' to '{name}'")
-            flags.add(
-                "append" if (name, flag) == ("oflag", "append") else flag if name != "oflag" else f"o{flag}"
-            )
-    size = operands.get("bs", operands.get("ibs", "512"))
-    block = number_of(size, 1)
+            flags.add(f"{name}={flag}")
+    block = number_of(operands.get("bs", operands.get("ibs", "512")), 1)
     output_block = number_of(operands.get("bs", operands.get("obs", "512")), 1)
     count = number_of(operands["count"]) if "count" in operands else None
     return _Copy(
         source=operands.get("if", ""),
         target=operands.get("of", ""),
         block=block,
-        limit=None if count is None else count * (1 if "count_bytes" in flags else block),
-        skip=number_of(operands.get("skip", "0")) * (1 if "skip_bytes" in flags else block),
-        seek=number_of(operands.get("seek", "0")) * (1 if "oseek_bytes" in flags else output_block),
+        limit=None if count is None else count * (1 if "iflag=count_bytes" in flags else block),
+        skip=number_of(operands.get("skip", "0")) * (1 if "iflag=skip_bytes" in flags else block),
+        seek=number_of(operands.get("seek", "0")) * (1 if "oflag=seek_bytes" in flags else output_block),
         flags=frozenset(flags),
     )
 
@@ -112,20 +108,12 @@ def _read(process: Process, copy: _Copy) -> Data:
         raise ProgramUsageError(_TOO_MUCH)
     stream = open_descriptor(process, copy.source) if copy.source else None
     if copy.source and stream is None:
-        return (yield from _read_file(process, copy, end))
+        return (yield from read_path(process, copy.source))[copy.skip : end]
+    read = read_input if stream is None else stream.read
     data = bytearray()
-    while len(data) < end and (block := (yield from _read_block(stream, min(copy.block, end - len(data))))):
+    while len(data) < end and (block := (yield from read(min(copy.block, end - len(data))))):
         data += block
     return bytes(data[copy.skip :])
-
-
-def _read_file(process: Process, copy: _Copy, end: int) -> Data:
-    data = yield from read_path(process, copy.source)
-    return data[copy.skip : end]
-
-
-def _read_block(stream: DescriptorStream | None, size: int) -> Generator[Effect, bytes | None, bytes]:
-    return (yield from (read_input(size) if stream is None else stream.read(size)))
 
 
 def _write(process: Process, copy: _Copy, data: bytes) -> Run:
@@ -133,14 +121,14 @@ def _write(process: Process, copy: _Copy, data: bytes) -> Run:
         yield Output(1, data)
         return 0
     path, files = process.path(copy.target), process.host.files
-    changes_part = copy.seek > 0 or not {"notrunc", "append"}.isdisjoint(copy.flags)
+    changes_part = copy.seek > 0 or not {"conv=notrunc", "oflag=append"}.isdisjoint(copy.flags)
     if not changes_part or not files.exists(path):
         stream = open_output(process, copy.target)
         yield from stream.write(bytes(min(copy.seek, _MAX_SIZE)) + data)
         return 0
     before = files.read(path)
-    start = len(before) if "append" in copy.flags else min(copy.seek, _MAX_SIZE)
-    after = before[start + len(data) :] if "notrunc" in copy.flags else b""
+    start = len(before) if "oflag=append" in copy.flags else min(copy.seek, _MAX_SIZE)
+    after = before[start + len(data) :] if "conv=notrunc" in copy.flags else b""
     files.write(path, before[:start].ljust(start, b"\0") + data + after, modified=modification_time(process))
     return 0
 

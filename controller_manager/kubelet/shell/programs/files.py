@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.devices import descriptor_number, is_device
+from mockube.controller_manager.kubelet.shell.devices import is_special
 from mockube.controller_manager.kubelet.shell.filesystem import FileError, NoSuchFile
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
@@ -232,7 +232,7 @@ def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
         if not (yield from _may_overwrite(process, name, target, options)):
             return
         try:
-            if not moves and (_is_stream(process.path(name)) or _is_stream(target)):
+            if not moves and (is_special(process.path(name)) or is_special(target)):
                 output = open_output(process, target)
                 yield from output.write((yield from read_path(process, name)))
             else:
@@ -272,10 +272,6 @@ def _may_overwrite(
     if "u" in options and files.exists(source):
         return files.entry(source).modified > files.entry(target).modified
     return "i" not in options or (yield from confirm(process, f"overwrite '{target}'"))
-
-
-def _is_stream(path: str) -> bool:
-    return is_device(path) or descriptor_number(path) is not None
 
 
 def _copy_problem(name: str, last: str, problem: str, *, moves: bool) -> str:

@@ -1,6 +1,6 @@
 """The input of programs: files by name, or the standard input."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Final, NamedTuple
 
 from mockube.controller_manager.kubelet.shell.devices import NULL, descriptor_number, read_device
@@ -39,8 +39,12 @@ class Inputs(list[InputFile]):
 
 
 def read_standard_input(process: Process) -> Data:
+    return (yield from _read_to_end(process, read_input))
+
+
+def _read_to_end(process: Process, read: Callable[[int], Data]) -> Data:
     data = bytearray()
-    while block := (yield from read_input(BLOCK)):
+    while block := (yield from read(BLOCK)):
         data += block
         if len(data) > MAX_TEXT:
             yield process.error("the input is too long")
@@ -68,13 +72,12 @@ def read_path(process: Process, name: str) -> Data:
     if stream is None:
         content = read_device(process.host, path)
         return process.host.files.read(path) if content is None else content
-    data = bytearray()
-    while block := (yield from stream.read(BLOCK)):
-        data += block
-        if len(data) > MAX_TEXT:
-            yield process.error("the input is too long")
-            break
-    return bytes(data)
+    return (yield from _read_to_end(process, stream.read))
+
+
+def read_operand(process: Process, name: str) -> Data:
+    """Return the standard input for `-`, or else what a path contains; raise `FileError`."""
+    return (yield from (read_standard_input(process) if name == "-" else read_path(process, name)))
 
 
 def read_files(

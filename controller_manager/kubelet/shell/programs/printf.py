@@ -44,10 +44,10 @@ def unescape(text: str, *, octal_needs_zero: bool = False) -> str:
 class Formatter:
     """The output of a format, which is repeated until all values are used."""
 
-    def __init__(self, format_text: str, values: Sequence[str], bash: Process | None = None) -> None:
-        """With `bash`, the process of a bash, the format may contain what only bash understands."""
+    def __init__(self, format_text: str, values: Sequence[str], process: Process | None = None) -> None:
+        """With the `process` of a bash, the format may have `%(…)T`, and `%q` quotes as bash does."""
         self._format = format_text
-        self._bash = bash if bash is not None and bash.is_bash else None
+        self._bash = process if process is not None and process.is_bash else None
         self._values = list(values)
         self._next = 0
         self._size = 0

@@ -26,8 +26,8 @@ from mockube.controller_manager.kubelet.shell.programs.inputs import (
     MAX_LINES,
     MAX_TEXT,
     number_of,
+    read_operand,
     read_path,
-    read_standard_input,
     split_lines,
 )
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
@@ -81,7 +81,7 @@ def _patterns(
     patterns = [line for text in options.all("e") for line in text.split("\n")]
     for name in options.all("f"):
         try:
-            data = yield from (read_standard_input(process) if name == "-" else read_path(process, name))
+            data = yield from read_operand(process, name)
         except FileError as error:
             raise ProgramUsageError(f"{name}: {error}", 2) from error
         patterns += split_lines(data)

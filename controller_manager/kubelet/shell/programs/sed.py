@@ -5,10 +5,10 @@ from collections.abc import Generator, Sequence
 from copy import copy
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.controller_manager.kubelet.shell.devices import descriptor_number, is_device
+from mockube.controller_manager.kubelet.shell.devices import is_special
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import Effect, Process, Run, Steps, write_text
-from mockube.controller_manager.kubelet.shell.programs.inputs import read_all, read_path
+from mockube.controller_manager.kubelet.shell.programs.inputs import read_all, read_operand
 from mockube.controller_manager.kubelet.shell.programs.sed_editor import SedEditor, SedOptions
 from mockube.controller_manager.kubelet.shell.programs.sed_script import (
     SedCommand,
@@ -79,10 +79,7 @@ def _short_options(process: Process, options: SedOptions, letters: str, remainin
             value = rest or remaining.popleft()
             if letter == "f":
                 try:
-                    content = yield from (
-                        read_all(process, []) if value == "-" else read_path(process, value)
-                    )
-                    value = content.decode("utf-8", "replace")
+                    value = (yield from read_operand(process, value)).decode("utf-8", "replace")
                 except FileError as error:
                     raise SedError(f"can't open '{value}': {error}") from error
             options.scripts.append(value)
@@ -139,7 +136,7 @@ def _edit_all(
 
 
 def _is_missing(process: Process, name: str) -> bool:
-    if is_device(process.path(name)) or descriptor_number(process.path(name)) is not None:
+    if is_special(process.path(name)):
         return False
     try:
         return name != "-" and process.host.files.entry(process.path(name)).is_directory
