@@ -7,28 +7,25 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.kubelet.processes.grpc_health import (
-    ACK,
+from mockube.controller_manager.kubelet.processes.http2 import (
     END_HEADERS,
     END_STREAM,
-    GOAWAY,
     HEADERS,
-    MAX_FRAME,
     PADDED,
-    PING,
     PREFACE,
     PRIORITY,
-    RST,
     SETTINGS,
     STREAM,
+    NotHttp2,
+    StreamEnded,
     frame,
     header,
+    next_frame,
 )
 
+_MALFORMED: Final = "malformed HTTP response"
 _INDEXED: Final = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
-"""The statuses in HPACK's static table."""
-_STATUS_NAMES: Final = frozenset(range(8, 15))
-"""The indices whose name is `:status`."""
+"""The statuses in HPACK's static table by the indices whose name is `:status`."""
 _DIGITS: Final[Mapping[str, str]] = {
     "00000": "0", "00001": "1", "00010": "2", "011001": "3", "011010": "4",
     "011011": "5", "011100": "6", "011101": "7", "011110": "8", "011111": "9",
@@ -50,24 +47,19 @@ async def get_status(
     writer.write(PREFACE + frame(SETTINGS, 0, 0, b""))
     writer.write(frame(HEADERS, END_HEADERS | END_STREAM, STREAM, block))
     await writer.drain()
+    try:
+        return await _read_status(reader, writer)
+    except NotHttp2:
+        raise ValueError(_MALFORMED) from None
+    except StreamEnded:
+        raise ValueError("the server ended the request") from None
+
+
+async def _read_status(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
     while True:
-        kind, flags, payload = await _read_frame(reader)
-        if kind == SETTINGS and not flags & ACK:
-            writer.write(frame(SETTINGS, ACK, 0, b""))
-        elif kind == PING and not flags & ACK:
-            writer.write(frame(PING, ACK, 0, payload))
-        elif kind in (RST, GOAWAY):
-            raise ValueError("the server ended the request")
-        elif kind == HEADERS:
+        kind, flags, payload = await next_frame(reader, writer)
+        if kind == HEADERS:
             return _status(_block_of(flags, payload))
-
-
-async def _read_frame(reader: asyncio.StreamReader) -> tuple[int, int, bytes]:
-    head = await reader.readexactly(9)
-    length = int.from_bytes(head[:3])
-    if length > MAX_FRAME:
-        raise ValueError("malformed HTTP response")
-    return head[3], head[4], await reader.readexactly(length)
 
 
 def _block_of(flags: int, payload: bytes) -> bytes:
@@ -83,13 +75,13 @@ def _status(block: bytes) -> int:
         return _INDEXED[first & 0x7F]
     index = first & (0x3F if first & 0x40 else 0x0F)
     value = block[start + 1 :]
-    if index not in _STATUS_NAMES or not value:
-        raise ValueError("malformed HTTP response")
+    if index not in _INDEXED or not value:
+        raise ValueError(_MALFORMED)
     length = value[0] & 0x7F
     text = value[1 : 1 + length]
     digits = _decode_digits(text) if value[0] & 0x80 else text.decode("latin-1")
     if not digits.isascii() or not digits.isdigit():
-        raise ValueError("malformed HTTP response")
+        raise ValueError(_MALFORMED)
     return int(digits[:3])
 
 

@@ -5,22 +5,20 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
-from mockube.controller_manager.kubelet.processes.grpc_health import GrpcError, check_health
+from mockube.controller_manager.kubelet.processes.grpc_health import USER_AGENT, GrpcError, check_health
 from mockube.controller_manager.kubelet.processes.http2_get import get_status
 from mockube.controller_manager.supervision import timeout
 
 MAX_HEAD: Final = 64 << 10
 MAX_REDIRECTS: Final = 10
-USER_AGENT: Final = f"kube-probe/{minors.NEWEST}"
 LOOPBACK: Final = "127.0.0.1"
 
 
@@ -170,9 +168,8 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
             **headers,
             "Connection": "close",
         }
-        path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
         lines = [
-            f"GET {path} HTTP/1.1",
+            f"GET {_target(parts)} HTTP/1.1",
             *(f"{name}: {value}" for name, value in request_headers.items()),
             "",
             "",
@@ -198,12 +195,15 @@ async def _request_http2(url: str, headers: Mapping[str, str]) -> tuple[int, str
     """Send a GET request in HTTP/2; redirects are not read."""
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
-    path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
     try:
         sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers}
-        return await get_status(reader, writer, parts.netloc, path, sent), ""
+        return await get_status(reader, writer, parts.netloc, _target(parts), sent), ""
     finally:
         await _close(writer)
+
+
+def _target(parts: SplitResult) -> str:
+    return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
