@@ -51,7 +51,7 @@ class _Issuance:
         self.refresh_at: datetime | None = None
         self.problem = ""
         """Why no certificate will ever be issued."""
-        self.request = ""
+        self.request: Key | None = None
         self.key = b""
         self.abandoned_at: datetime | None = None
 
@@ -67,22 +67,22 @@ class _Issuance:
         return self.credential is None or (self.refresh_at is not None and now >= self.refresh_at)
 
     def apply(self, request: ReadOnlyTree | None, now: datetime) -> None:
-        """Note what has become of the pending request."""
+        """Update the state from the pending request, which is None if the cache lacks it."""
         if request is None:
             if self.abandoned_at is not None and now >= self.abandoned_at:
-                self.request = ""
+                self.request = None
             return
         for condition in conditions.of(request):
             if verb := _DECIDED.get(condition["type"]):
                 reason, message = condition.get("reason", ""), condition.get("message", "")
                 about = f'reason="{reason}" message="{message}"'
                 self.problem = f"PodCertificateRequest was permanently {verb}: {about}"
-                self.request = ""
+                self.request = None
             elif condition["type"] == "Issued":
                 status = request["status"]
                 self.credential = PodCredential(self.key, clean_chain(status["certificateChain"]))
                 self.refresh_at = parse_time(status["beginRefreshAt"])
-                self.request = ""
+                self.request = None
 
 
 class PodCertificates:
@@ -98,15 +98,15 @@ class PodCertificates:
         self._new_keys = new_keys
         self._client, self._informers, self._nodes, self._clock = client, informers, nodes, clock
         self._requests: Informer[ReadOnlyTree] | None = None
-        self._issuances: dict[tuple[str, str, int], _Issuance] = {}
-        """By the pod's uid, the volume's name and the index of the source."""
+        self._issuances: dict[str, dict[tuple[str, int], _Issuance]] = {}
+        """By the pod's uid, then by the volume's name and the index of the source."""
         self._work = SharedWork[None]()
         self.on_change: Callable[[Key], None] = lambda _: None
         """Called with the key of a pod when a signer may have issued its certificate."""
 
     def find(self, uid: str, volume: str, index: int) -> PodCredential | None:
         """Return the credential of a projection, or why there is none; None if a certificate must be requested."""
-        issuance = self._issuances.get((uid, volume, index))
+        issuance = self._issuances.get(uid, {}).get((volume, index))
         if issuance is None or self._requests is None:
             return None
         self._apply(issuance)
@@ -114,18 +114,17 @@ class PodCertificates:
 
     async def ensure(self, pod: ReadOnlyTree, volume: str, index: int) -> PodCredential:
         """Request a certificate, the first or the next one, if it is time; return the credential in use."""
-        key = meta.uid(pod), volume, index
-        issuance = self._issuances.setdefault(key, _Issuance())
+        uid = meta.uid(pod)
+        issuance = self._issuances.setdefault(uid, {}).setdefault((volume, index), _Issuance())
         requests = self._informer()
         await requests.wait_synced()
         self._apply(issuance)
         if issuance.needs_request(self._clock.now()):
-            await self._work.run(key, partial(self._request, issuance, pod, volume, index))
+            await self._work.run((uid, volume, index), partial(self._request, issuance, pod, volume, index))
         return issuance.current_credential
 
     def forget(self, uid: str) -> None:
-        for key in [key for key in self._issuances if key[0] == uid]:
-            del self._issuances[key]
+        self._issuances.pop(uid, None)
 
     def _informer(self) -> Informer[ReadOnlyTree]:
         if self._requests is None:
@@ -139,7 +138,7 @@ class PodCertificates:
 
     def _apply(self, issuance: _Issuance) -> None:
         if issuance.request and self._requests is not None:
-            request = self._requests.lister.get(*Key.parse(issuance.request))
+            request = self._requests.lister.get(*issuance.request)
             issuance.apply(request, self._clock.now())
 
     async def _request(self, issuance: _Issuance, pod: ReadOnlyTree, volume: str, index: int) -> None:
@@ -166,7 +165,7 @@ class PodCertificates:
             created = await self._client.create(POD_CERTIFICATE_REQUESTS, _body(pod, spec))
         except ApiError:
             return  # it is requested again when the pod's volumes are mounted again
-        issuance.request, issuance.key = str(Key.of(created)), private_key
+        issuance.request, issuance.key = Key.of(created), private_key
         issuance.abandoned_at = self._clock.now() + _ABANDONED
 
 

@@ -18,7 +18,6 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import (
     CLUSTER_TRUST_BUNDLES,
     CONFIG_MAPS,
-    POD_CERTIFICATE_REQUESTS,
     SECRETS,
 )
 from mockube.controller_manager.client.podview import PodView
@@ -184,9 +183,11 @@ class ObjectsOfPod:
         """Objects that neither the caches nor the server contain."""
         self.used: set[_Object] = set()
         self.unknown: set[_Object] = set()
-        """Objects that the caches do not contain, and that the server may have; also the certificates to request."""
+        """Objects that the caches do not contain, and that the server may have."""
+        self._unknown_certificates: set[tuple[str, int]] = set()
+        """The volumes and sources whose certificates were not requested yet."""
         self._requested: set[tuple[str, int]] = set()
-        """The volumes and sources whose certificates were requested in this step."""
+        """Those whose certificates were requested in this step."""
 
     @property
     def namespace(self) -> str:
@@ -210,7 +211,7 @@ class ObjectsOfPod:
     def credential(self, volume: str, index: int) -> PodCredential:
         credential = self._shared.certificates.find(self._pod.uid, volume, index)
         if credential is None and (volume, index) not in self._requested:
-            self.unknown.add((POD_CERTIFICATE_REQUESTS, Key(volume, str(index))))
+            self._unknown_certificates.add((volume, index))
         return credential or PodCredential(problem=NOT_ISSUED)
 
     @property
@@ -237,17 +238,21 @@ class ObjectsOfPod:
     def _is_absent(self, informer: Informer[ReadOnlyTree], obj: _Object) -> bool:
         return informer.is_synced and self._shared.is_absent(obj, int(self._pod.resource_version))
 
+    @property
+    def has_unknown(self) -> bool:
+        """Whether the step needed an object or a certificate that `find_unknown` finds."""
+        return bool(self.unknown or self._unknown_certificates)
+
     async def find_unknown(self) -> None:
-        """Find out which of the unknown objects exist."""
+        """Find out which of the unknown objects exist, and request the certificates that were not requested yet."""
         unknown, self.unknown = self.unknown, set()
         for obj in sorted(unknown, key=str):
-            if obj[0] is POD_CERTIFICATE_REQUESTS:
-                volume, index = obj[1].namespace, int(obj[1].name)
-                self._requested.add((volume, index))
-                await self._shared.certificates.ensure(self._pod.object, volume, index)
-                continue
             tree = await self._shared.find(obj)
             if tree is None:
                 self.absent.add(obj)
             else:
                 self._objects[obj] = tree
+        certificates, self._unknown_certificates = self._unknown_certificates, set()
+        for volume, index in sorted(certificates):
+            self._requested.add((volume, index))
+            await self._shared.certificates.ensure(self._pod.object, volume, index)

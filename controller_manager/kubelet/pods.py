@@ -207,7 +207,7 @@ class SimulatedPods:
             fails_unknown_programs=self._fails_unknown_programs,
         )
         step = self._next_step(pod, context, now)
-        while objects.unknown:
+        while objects.has_unknown:
             await objects.find_unknown()
             step = self._next_step(pod, context, now)
         if not step.is_blocked:

@@ -96,8 +96,9 @@ class ReferenceLoader:
             },
             bundles=await self._bundles() if has_bundles(volumes) else (),
             credentials={
-                (volume, index): await self._certificates.ensure(pod, volume, index)
-                for volume, index in certificate_sources(volumes)
+                (volume["name"], index): await self._certificates.ensure(pod, volume["name"], index)
+                for volume in volumes
+                for index, _ in certificate_sources(volume)
             },
             allocatable=(node.get("status") or {}).get("allocatable") or {},
             fails_unknown_programs=self.fails_unknown_programs,

@@ -25,7 +25,11 @@ from mockube.controller_manager.kubelet.containers.file_projection import (
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
-from mockube.controller_manager.kubelet.containers.projections import certificate_files, trust_anchors
+from mockube.controller_manager.kubelet.containers.projections import (
+    certificate_files,
+    certificate_sources,
+    trust_anchors,
+)
 from mockube.controller_manager.kubelet.shell.devices import DEVICES, NULL
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
@@ -96,15 +100,11 @@ def volume_content(
 
 
 def _credential_files(volume: ReadOnlyTree, references: References) -> Content:
-    projected = volume.get("projected") or {}
-    default = default_permissions(projected)
+    default = default_permissions(volume.get("projected") or {})
     return {
-        path: FileProjection(data, *default.of_credential(source["podCertificate"]))
-        for index, source in enumerate(projected.get("sources") or ())
-        if source.get("podCertificate")
-        for path, data in certificate_files(
-            source["podCertificate"], references.credential(volume["name"], index)
-        ).items()
+        path: FileProjection(data, *default.of_credential(source))
+        for index, source in certificate_sources(volume)
+        for path, data in certificate_files(source, references.credential(volume["name"], index)).items()
     }
 
 

@@ -77,12 +77,11 @@ def has_bundles(volumes: Iterable[ReadOnlyTree]) -> bool:
     return any("clusterTrustBundle" in source for volume in volumes for _, source in _sources(volume))
 
 
-def certificate_sources(volumes: Iterable[ReadOnlyTree]) -> Iterator[tuple[str, int]]:
-    """Yield the volume and the index of each podCertificate projection."""
-    for volume in volumes:
-        for index, source in _sources(volume):
-            if source.get("podCertificate"):
-                yield volume["name"], index
+def certificate_sources(volume: ReadOnlyTree) -> Iterator[tuple[int, ReadOnlyTree]]:
+    """Yield each podCertificate projection of a volume with the index of its source."""
+    for index, source in _sources(volume):
+        if source.get("podCertificate"):
+            yield index, source["podCertificate"]
 
 
 def _sources(volume: ReadOnlyTree) -> Iterable[tuple[int, ReadOnlyTree]]:

@@ -190,7 +190,8 @@ def _certificate_failures(
 ) -> Iterator[str]:
     if bundle := source.get("clusterTrustBundle"):
         _, problem = trust_anchors(bundle, objects.trust_bundles())
-        yield from (problem,) if problem else ()
+        if problem:
+            yield problem
     if source.get("podCertificate") and (problem := objects.credential(volume, index).problem):
         yield problem
 
