@@ -82,19 +82,23 @@ def path_type(path: str, node: ReadOnlyTree, pods: Iterable[ReadOnlyTree]) -> st
 def _annotated_paths(node: ReadOnlyTree) -> Iterator[tuple[str, str]]:
     """Yield the valid entries of the node's annotation; `host_path_problems` names the others."""
     for path, file_type in _entries(node):
-        if path.startswith("/") and file_type in _TYPES:
+        if not _problem(path, file_type):
             yield normpath(path), file_type
 
 
 def host_path_problems(node: ReadOnlyTree) -> list[str]:
     """Return what is wrong with the entries of the node's annotation, which are ignored."""
-    problems = []
-    for path, file_type in _entries(node):
-        if not path.startswith("/"):
-            problems.append(f"{HOST_PATHS}: {path!r}: must be an absolute path")
-        elif file_type not in _TYPES:
-            problems.append(f"{HOST_PATHS}: {path}={file_type}: the type must be one of {', '.join(_TYPES)}")
-    return problems
+    return [
+        f"{HOST_PATHS}: {problem}"
+        for path, file_type in _entries(node)
+        if (problem := _problem(path, file_type))
+    ]
+
+
+def _problem(path: str, file_type: str) -> str:
+    if not path.startswith("/"):
+        return f"{path!r}: must be an absolute path"
+    return "" if file_type in _TYPES else f"{path}={file_type}: the type must be one of {', '.join(_TYPES)}"
 
 
 def _entries(node: ReadOnlyTree) -> Iterator[tuple[str, str]]:
