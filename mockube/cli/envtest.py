@@ -65,7 +65,7 @@ manager=
 trap 'kill $server $manager 2>/dev/null' TERM INT
 while kill -0 $server 2>/dev/null && [ ! -s "$kubeconfig" ]; do sleep 0.05; done
 "$python" -P -m mockube.controller_manager --kubeconfig="$kubeconfig" --use-service-account-credentials=true \\
-  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 &
+  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 {flags} &
 manager=$!
 wait $server
 status=$?
@@ -164,9 +164,10 @@ def launchers(options: argparse.Namespace) -> Mapping[str, str]:
 
     python = _PYTHON.format(executable=shlex.quote(sys.executable))
     header = {"mark": _MARK, "version": version(options.kubernetes_version)}
+    flags = shlex.join(version_flags(options))
     run_server = _RUN_SERVER
     if options.with_controllers:
-        run_server = _RUN_SERVER_AND_MANAGER.format(nodes=options.nodes)
+        run_server = _RUN_SERVER_AND_MANAGER.format(nodes=options.nodes, flags=flags)
     kubectl = shutil.which("kubectl")
     start = _NO_KUBECTL if kubectl is None else f'exec {shlex.quote(kubectl)} "$@"'
     return {
@@ -174,7 +175,7 @@ def launchers(options: argparse.Namespace) -> Mapping[str, str]:
             mark=_MARK,
             python=python,
             help=_HELP_CASES.format(name="kube-apiserver", **header),
-            flags=shlex.join(version_flags(options)),
+            flags=flags,
             run=run_server,
         ),
         "etcd": _ETCD.format(

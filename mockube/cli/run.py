@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
                 nodes=options.simulate_nodes,
                 packs=options.packs,
                 flags=version_flags(options),
-                manager_flags=_runtime_flags(options),
+                manager_flags=manager_flags(options),
             ),
             clock=RealClock(),
             report=print_line,
@@ -46,9 +46,10 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _runtime_flags(options: argparse.Namespace) -> Sequence[str]:
+def manager_flags(options: argparse.Namespace) -> Sequence[str]:
     images = () if options.images is None else (f"--images={options.images.absolute()}",)
     return (
+        *version_flags(options),
         f"--container-runtime={options.container_runtime}",
         f"--simulate-unknown-programs={options.simulate_unknown_programs}",
         *images,

@@ -58,7 +58,7 @@ def add_version(parser: CommandParser) -> None:
 
 
 def version_flags(options: argparse.Namespace) -> Sequence[str]:
-    """Return the API server's flag for the minor release, if it is not the default."""
+    """Return the flag of both processes for the minor release, if it is not the default."""
     minor = options.kubernetes_version
     return () if minor == minors.NEWEST else (f"--kubernetes-version={minor}",)
 

@@ -1,9 +1,10 @@
-"""Which of the two processes receives a flag of `mockube up`."""
+"""Which of the two processes receives a flag of a command."""
 
 import pytest
 
 from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
+from mockube.cli import envtest, run
 from mockube.cli.parsing import CommandParser
 from mockube.cli.up import UP_FLAGS, add_process_flags, split_flags
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
@@ -42,6 +43,23 @@ def test_flag_is_passed_to_process_that_has_it(parser, arguments, server, manage
 
 def test_environment_variable_is_passed_as_flag(parser):
     assert split_flags(parser.read([], {"MOCKUBE_EVENT_TTL": "1m"})) == (["--event-ttl=1m"], [])
+
+
+def options_of(command, *arguments):
+    parser = CommandParser(prog="mockube")
+    command.add_flags(parser)
+    return parser.read(arguments, {})
+
+
+def test_manager_of_a_run_has_the_minor_of_its_server():
+    minor = "--kubernetes-version=1.31"
+    assert minor in run.manager_flags(options_of(run, minor, "--", "true"))
+
+
+def test_manager_of_envtest_has_the_minor_of_its_server():
+    minor = "--kubernetes-version=1.31"
+    launchers = envtest.launchers(options_of(envtest, "--with-controllers", minor, "folder"))
+    assert launchers["kube-apiserver"].count(minor) == 2
 
 
 def test_every_flag_of_both_processes_can_be_given(parser):
