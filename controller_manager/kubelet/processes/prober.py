@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Final
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -141,8 +142,10 @@ async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
     return _failure(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
 
 
+@cache
 def _unverified_tls(*protocols: str) -> ssl.SSLContext:
     """Return a context as that of a kubelet, which does not verify certificates of pods."""
+    # It takes 20 ms, and probes are frequent.
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     if protocols:
