@@ -93,10 +93,8 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     def has_tag(self, tag: str) -> bool:
         """Return whether the entry applies to a tag."""
-        parts = tag.split("-")
-        return (not self.tags or any(part in parts for part in self.tags)) and not any(
-            part in parts for part in self.except_tags
-        )
+        parts = set(tag.split("-"))
+        return (not self.tags or not parts.isdisjoint(self.tags)) and parts.isdisjoint(self.except_tags)
 
 
 Table = Mapping[str, ImageBehavior]

@@ -1,7 +1,6 @@
 """The certificates in projected volumes: trust anchors of ClusterTrustBundles, and keys with certificates of a pod. Pure."""
 
-import base64
-import textwrap
+import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -9,7 +8,6 @@ from mockube.apimachinery import labels, meta, pem
 from mockube.apimachinery.tree import ReadOnlyTree
 
 NOT_ISSUED: Final = "credential bundle is not issued yet"
-_LINE: Final = 64
 
 
 class PodCredential(NamedTuple):
@@ -22,12 +20,6 @@ class PodCredential(NamedTuple):
 
 Credentials = Mapping[tuple[str, int], PodCredential]
 """The credentials of a pod by the name of a volume and the index of a source."""
-
-
-def certificate_in_pem(data: bytes) -> bytes:
-    lines = textwrap.wrap(base64.b64encode(data).decode(), _LINE)
-    text = "\n".join(lines)
-    return f"-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n".encode()
 
 
 def trust_anchors(source: ReadOnlyTree, bundles: Iterable[ReadOnlyTree]) -> tuple[bytes, str]:
@@ -46,7 +38,7 @@ def trust_anchors(source: ReadOnlyTree, bundles: Iterable[ReadOnlyTree]) -> tupl
     anchors = {
         block.data for bundle in selected for block in pem.blocks(bundle["spec"]["trustBundle"].encode())
     }
-    return b"".join(map(certificate_in_pem, sorted(anchors))), ""
+    return b"".join(_pem(anchor) for anchor in sorted(anchors)), ""
 
 
 def _bundles_of_signer(source: ReadOnlyTree, bundles: Iterable[ReadOnlyTree]) -> Iterator[ReadOnlyTree]:
@@ -60,7 +52,11 @@ def _bundles_of_signer(source: ReadOnlyTree, bundles: Iterable[ReadOnlyTree]) ->
 
 def clean_chain(chain: str) -> bytes:
     """Return the certificates of a chain without anything between them."""
-    return b"".join(certificate_in_pem(block.data) for block in pem.blocks(chain.encode()))
+    return b"".join(_pem(block.data) for block in pem.blocks(chain.encode()))
+
+
+def _pem(certificate: bytes) -> bytes:
+    return ssl.DER_cert_to_PEM_cert(certificate).encode()
 
 
 def certificate_files(source: ReadOnlyTree, credential: PodCredential) -> dict[str, bytes]:

@@ -32,7 +32,7 @@ class Bind(NamedTuple):
     source: str
     path: str
     read_only: bool
-    options: "tuple[str, ...]" = ()
+    options: tuple[str, ...] = ()
     """Further options, such as `noexec`."""
 
 
