@@ -57,15 +57,10 @@ from mockube.controller_manager.scheduler.requeueing import (
     node_actions,
     pod_actions,
 )
-from mockube.controller_manager.scheduler.volumes import (
-    ATTACHMENTS_OF_NODE,
-    AssumedBindings,
-    ClaimBinding,
-    attachment_nodes,
-    claims_of,
-)
+from mockube.controller_manager.scheduler.volumes import AssumedBindings, ClaimBinding, claims_of
 from mockube.controller_manager.scheduler.watched import STORAGE, WATCHED, storage_of, workloads_of
 from mockube.controller_manager.supervision import start
+from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
 if TYPE_CHECKING:
     from mockube.controller_manager.scheduler.devices.state import DeviceState
@@ -111,7 +106,7 @@ class Scheduler:
         self._binding_slots = asyncio.Semaphore(_MAX_BINDINGS)
         self._informers[NODES].add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
-        self._informers[VOLUME_ATTACHMENTS].add_index(ATTACHMENTS_OF_NODE, attachment_nodes)
+        self._informers[VOLUME_ATTACHMENTS].add_index(BY_ATTACHED_NODE, node_of_attachment)
         for resource in STORAGE:
             self._informers[resource].add_handler(self._move_by(resource.kind))
 

@@ -17,6 +17,7 @@ from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
 from mockube.controller_manager.cache.store import Lister, Store
 from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 from mockube.controller_manager.workloads.node_selectors import matches_term, selects
 from mockube.controller_manager.workloads.volumes import (
     NO_PROVISIONER,
@@ -29,8 +30,6 @@ from mockube.controller_manager.workloads.volumes import (
 _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE: Final = "node(s) did not have enough free storage"
-ATTACHMENTS_OF_NODE: Final = "attachment-node"
-"""The index of VolumeAttachments by the name of their node."""
 
 
 class ClaimBinding(NamedTuple):
@@ -80,13 +79,9 @@ class AssumedBindings:
         }
 
 
-def attachment_nodes(attachment: ReadOnlyTree) -> Iterable[str]:
-    return (attachment["spec"]["nodeName"],)
-
-
 def _no_objects() -> Lister[ReadOnlyTree]:
     store: Store[ReadOnlyTree] = Store()
-    store.add_index(ATTACHMENTS_OF_NODE, attachment_nodes)
+    store.add_index(BY_ATTACHED_NODE, node_of_attachment)
     return store
 
 
@@ -100,7 +95,7 @@ class Storage(Struct, frozen=True, kw_only=True):
     drivers: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
     capacities: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
     attachments: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
-    """VolumeAttachments, with the index ATTACHMENTS_OF_NODE."""
+    """VolumeAttachments, with the index BY_ATTACHED_NODE."""
     assumed: AssumedBindings = field(default_factory=AssumedBindings)
 
 

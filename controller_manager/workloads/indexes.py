@@ -1,4 +1,4 @@
-"""Watches and indexes that several controllers share: changes of spec and status, pods by node and by claim."""
+"""Watches and indexes that several controllers share: changes of spec and status, pods by node and claim, attachments."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -41,6 +41,8 @@ BY_NODE: Final = "node"
 """The index of pods by their node."""
 BY_CLAIM: Final = "claim"
 """The index of pods by the claims that they use, as `namespace/name`."""
+BY_ATTACHED_NODE: Final = "attached-node"
+"""The index of VolumeAttachments by their node."""
 
 
 def node_of_pod(pod: PodView) -> Iterable[str]:
@@ -54,3 +56,7 @@ def claims_of_pod(pod: PodView) -> Iterable[str]:
             yield f"{pod.key.namespace}/{volume['persistentVolumeClaim']['claimName']}"
         elif "ephemeral" in volume:
             yield f"{pod.key.namespace}/{pod.key.name}-{volume['name']}"
+
+
+def node_of_attachment(attachment: ReadOnlyTree) -> Iterable[str]:
+    return (attachment["spec"].get("nodeName") or "",)

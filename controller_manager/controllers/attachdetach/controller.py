@@ -32,7 +32,6 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.attachdetach.volumes import (
-    BY_ATTACHED_NODE,
     BY_ATTACHED_VOLUME,
     BY_NODE_WITH_CLAIMS,
     NeededVolume,
@@ -40,13 +39,17 @@ from mockube.controller_manager.controllers.attachdetach.volumes import (
     is_attached,
     is_own,
     needed_volumes,
-    node_of_attachment,
     nodes_of_claim_users,
     own_volume,
     unique_name,
     volume_of_attachment,
 )
-from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
+from mockube.controller_manager.workloads.indexes import (
+    BY_ATTACHED_NODE,
+    BY_CLAIM,
+    claims_of_pod,
+    node_of_attachment,
+)
 
 MANAGED: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
 ReportedConflicts = frozenset[str]

@@ -22,7 +22,6 @@ from mockube.controller_manager.workloads.indexes import claims_of_pod
 from mockube.controller_manager.workloads.volumes import attachment_name, is_bound_to
 
 BY_NODE_WITH_CLAIMS: Final = "node-with-claims"
-BY_ATTACHED_NODE: Final = "attached-node"
 BY_ATTACHED_VOLUME: Final = "attached-volume"
 _OWN_NAME: Final = re.compile("csi-[0-9a-f]{64}")
 _SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -121,10 +120,6 @@ def is_attached(attachment: ReadOnlyTree) -> bool:
 def nodes_of_claim_users(pod: PodView) -> Iterator[str]:
     if pod.node and any(True for _ in claims_of_pod(pod)):
         yield pod.node
-
-
-def node_of_attachment(attachment: ReadOnlyTree) -> Iterator[str]:
-    yield attachment["spec"].get("nodeName") or ""
 
 
 def volume_of_attachment(attachment: ReadOnlyTree) -> Iterator[str]:

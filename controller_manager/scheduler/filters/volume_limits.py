@@ -10,7 +10,8 @@ from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.volumes import ATTACHMENTS_OF_NODE, Storage, class_of
+from mockube.controller_manager.scheduler.volumes import Storage, class_of
+from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE
 from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS, claim_name
 
 _EXCEEDED: Final = Rejection(("node(s) exceed max volume count",))
@@ -99,7 +100,7 @@ def _handle_of(claim: ReadOnlyTree, storage: Storage) -> tuple[str, str] | None:
 
 def _attachments_of(node: str, storage: Storage) -> dict[tuple[str, str], str]:
     attached = {}
-    for attachment in storage.attachments.by_index(ATTACHMENTS_OF_NODE, node):
+    for attachment in storage.attachments.by_index(BY_ATTACHED_NODE, node):
         driver = attachment["spec"].get("attacher")
         name = (attachment["spec"].get("source") or {}).get("persistentVolumeName")
         volume = storage.volumes.get("", name) if driver and name else None

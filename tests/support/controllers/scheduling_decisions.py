@@ -12,8 +12,9 @@ from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, Schedu
 from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import nominated_node
-from mockube.controller_manager.scheduler.volumes import ATTACHMENTS_OF_NODE, Storage, attachment_nodes
+from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import Workloads
+from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
 _METADATA = ("name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "resourceVersion")
 _CONTAINER = ("name", "image", "resources", "ports", "restartPolicy", "restartPolicyRules")
@@ -170,7 +171,7 @@ def number_of(pod):
 
 def _store(objects):
     store = Store()
-    store.add_index(ATTACHMENTS_OF_NODE, attachment_nodes)
+    store.add_index(BY_ATTACHED_NODE, node_of_attachment)
     for obj in objects:
         store.put(Key.of(obj), obj)
     return store
