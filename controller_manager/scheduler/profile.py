@@ -49,14 +49,14 @@ def should_schedule(pod: PodView) -> bool:
 
 
 def pod_change_affects_scheduling(old: PodView, new: PodView) -> bool:
-    """Return whether a change of a pod affects scheduling, as opposed to a condition that the scheduler has written."""
+    """Return whether a change of one pod affects scheduling, as opposed to a condition that the scheduler has written."""
     return (
-        old.uid != new.uid
+        # Most changes are those of pods that have a node: their specs need not be compared.
+        not should_schedule(new)
         or old.deleting != new.deleting
         or old.labels != new.labels
         or old.node != new.node
         or old.object["spec"] != new.object["spec"]
-        or not should_schedule(new)
         or _claim_statuses(old) != _claim_statuses(new)
     )
 

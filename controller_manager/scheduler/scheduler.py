@@ -88,17 +88,20 @@ class Scheduler:
         self._cluster = SchedulerCache()
         self._preemptions = PreemptionExecutor(context, self._events, self._resume)
         self._shared_informers = context.informers
+        self._gates = context.informers.caches.gates
         self._queue = SchedulingQueue(
             context.clock,
             self._preemptions.is_blocked,
             self._is_worth_requeuing,
-            pops_from_backoff=context.informers.caches.gates.is_on("SchedulerPopFromBackoffQ"),
+            pops_from_backoff=self._gates.is_on("SchedulerPopFromBackoffQ"),
         )
         self._devices: DeviceState | None = None
         self._waiting_for_claims: set[Key] = set()
         """The pods whose claims do not exist yet."""
         self._assumed: set[str] = set()
         self._assumed_bindings = AssumedBindings()
+        self._storage = storage_of(context.informers.caches, self._assumed_bindings)
+        self._workloads = workloads_of(context.informers.caches)
         self._nominees: dict[str, tuple[str, PodInfo]] = {}
         """The nominated pods and their nodes by uid: they wait for the end of preempted pods."""
         self._binding_failures = context.metrics.task_restarts.labels("scheduler/bind")
@@ -222,11 +225,11 @@ class Scheduler:
         return ClusterSnapshot(
             nodes=self._cluster.nodes(),
             labels_of_namespace=labels_of,
-            storage=storage_of(self._shared_informers.caches, self._assumed_bindings),
+            storage=self._storage,
             devices=None if self._devices is None else self._devices.snapshot(),
             matching_counts=self._cluster.matching_counts,
-            workloads=workloads_of(self._shared_informers.caches),
-            gates=self._shared_informers.caches.gates,
+            workloads=self._workloads,
+            gates=self._gates,
             nominees=lambda node: [pod for node_name, pod in self._nominees.values() if node_name == node],
         )
 
