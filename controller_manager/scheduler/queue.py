@@ -21,7 +21,7 @@ MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 MAX_EARLY: Final = 64
 """The number of pods in backoff up to which they are tried before their backoff ends, if no other pod is active."""
 _MAX_EVENTS: Final = 1000
-"""The number of events during an attempt beyond which the pod is tried again without a look at them."""
+"""The number of events during an attempt beyond which the pod is tried again whatever they are."""
 
 
 class _QueuedPod(Struct, eq=False):
@@ -105,7 +105,7 @@ class SchedulingQueue:
                 self._events = [ANYTHING]
             self._events.append(event)
         for queued_pod in [*self._unschedulable.values()]:
-            if event is ANYTHING or self._is_worth(queued_pod.key, queued_pod.plugins, event):
+            if self._is_worth(queued_pod.key, queued_pod.plugins, event):
                 self._move_to_active_or_backoff(queued_pod)
 
     def resume(self, key: Key) -> None:
@@ -142,7 +142,7 @@ class SchedulingQueue:
         self._back_off(queued_pod, queued_pod.failures)
         self._unschedulable[key] = queued_pod
         self._call_after(MAX_UNSCHEDULABLE_SECONDS, queued_pod, self._move_to_active_or_backoff)
-        if any(event is ANYTHING or self._is_worth(key, queued_pod.plugins, event) for event in self._events):
+        if any(self._is_worth(key, queued_pod.plugins, event) for event in self._events):
             self._move_to_active_or_backoff(queued_pod)
 
     def retry(self, key: Key) -> None:

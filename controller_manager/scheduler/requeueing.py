@@ -5,12 +5,14 @@ Upstream: the events and queueing hints of each plugin, framework/events.go.
 
 from collections.abc import Callable, Collection, Mapping
 from enum import Flag, auto
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm, Labels, terms_of
+from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm, terms_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.spreading import REQUIRED, constraints_of
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
@@ -50,6 +52,7 @@ ANYTHING: Final = ClusterEvent("", Action.OTHER)
 _UPDATE: Final = ~(Action.ADD | Action.DELETE)
 
 Hint = Callable[[PodInfo, ClusterEvent], bool]
+"""Returns whether an event may help a pod; kube-scheduler's QueueingHintFn."""
 
 
 def node_actions(old: ReadOnlyTree | None, new: ReadOnlyTree | None) -> Action:
@@ -92,10 +95,21 @@ def is_worth_requeuing(view: PodView, plugins: Collection[str], event: ClusterEv
     """Return whether an event may make a pod schedulable that these plugins rejected."""
     if event is ANYTHING or not plugins:
         return True
-    return any(
-        kind == event.kind and actions & event.action and (hint is None or hint(PodInfo.of(view), event))
+    hints = _hints(frozenset(plugins), event.kind, event.action)
+    if not hints:
+        return False
+    pod = PodInfo.of(view)
+    return any(hint is None or hint(pod, event) for hint in hints)
+
+
+@lru_cache(maxsize=1024)
+def _hints(plugins: frozenset[str], kind: str, action: Action) -> frozenset[Hint | None]:
+    """Return the hints of plugins for events of a kind; None for a plugin that any of them may help."""
+    return frozenset(
+        hint
         for plugin in plugins
-        for kind, actions, hint in _EVENTS.get(plugin, ((event.kind, event.action, None),))
+        for event_kind, actions, hint in _EVENTS.get(plugin, ((kind, action, None),))
+        if event_kind == kind and actions & action
     )
 
 
@@ -135,7 +149,7 @@ def _has_room(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _changes_domain(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return whether a node with the labels of the pod's spread constraints comes, goes, or changes these or its taints."""
+    """Return whether a node with the labels of the pod's spread constraints is added or deleted, or they or its taints change."""
     keys = {constraint.topology_key for constraint in constraints_of(pod, REQUIRED)}
     old, new = ({} if node is None else meta.labels(node) for node in (event.old, event.new))
     if event.action & Action.TAINTS:
@@ -168,7 +182,7 @@ def _changes_count(pod: PodInfo, event: ClusterEvent) -> bool:
     if (new or old).key.namespace != pod.view.key.namespace:
         return False
 
-    def is_counted(view: PodView | None, selector: Any) -> bool:
+    def is_counted(view: PodView | None, selector: Selector) -> bool:
         return view is not None and selector.matches(view.labels)
 
     return any(
@@ -177,15 +191,11 @@ def _changes_count(pod: PodInfo, event: ClusterEvent) -> bool:
     )
 
 
-def _no_labels(_: str) -> Labels:
-    return {}
-
-
 def _changes_affinity(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return whether a pod comes that the affinity of the pod wants, or one goes that anti-affinity keeps away."""
+    """Return whether there is one more pod that the affinity matches, or one less that an anti-affinity matches."""
     old, new = event.old, event.new
-    is_wanted = new is not None and bool(pod.terms.affinity) and _all_match(pod.terms.affinity, new)
-    if is_wanted and not (old is not None and _all_match(pod.terms.affinity, old)):
+    is_matched = new is not None and bool(pod.terms.affinity) and _all_match(pod.terms.affinity, new)
+    if is_matched and not (old is not None and _all_match(pod.terms.affinity, old)):
         return True
     return old is not None and (
         any(_matches(term, old) for term in pod.terms.anti_affinity)
@@ -199,9 +209,8 @@ def _all_match(terms: Collection[AffinityTerm], view: PodView) -> bool:
 
 def _matches(term: AffinityTerm, view: PodView) -> bool:
     """Return whether a term may match a pod: the labels of its namespace are not considered."""
-    return term.matches(view, _no_labels) or (
-        term.namespace_selector is not None and term.selector.matches(view.labels)
-    )
+    may_be_in_namespaces = view.key.namespace in term.namespaces or term.namespace_selector is not None
+    return may_be_in_namespaces and term.selector.matches(view.labels)
 
 
 # --- claims
@@ -265,4 +274,4 @@ _EVENTS: Final[Mapping[str, tuple[_Row, ...]]] = {
     ),
     "NodeDeclaredFeatures": (("Node", Action.ADD | Action.FEATURES, None),),
 }
-"""The events for which a pod is tried again that a plugin rejected: kind, actions, and a function that looks closer."""
+"""The events for which a pod is tried again that a plugin rejected: kind, actions, and the hint that compares the objects."""
