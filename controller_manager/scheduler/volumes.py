@@ -164,7 +164,7 @@ def claims_of(pod: PodInfo, storage: Storage) -> PodVolumeClaims | str:
     """Return the claims of a pod, or the reason why no node is feasible."""
     claims = PodVolumeClaims()
     pod_claims = []
-    for name, is_ephemeral in _claim_names(pod):
+    for name, is_ephemeral in claim_names(pod):
         claim = storage.claims.get(pod.view.key.namespace, name)
         problem = _claim_problem(pod, name, claim, is_ephemeral=is_ephemeral)
         if problem:
@@ -186,7 +186,8 @@ def uses_claim_alone(claim: ReadOnlyTree | None) -> bool:
     return claim is not None and "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ())
 
 
-def _claim_names(pod: PodInfo) -> Iterator[tuple[str, bool]]:
+def claim_names(pod: PodInfo) -> Iterator[tuple[str, bool]]:
+    """Yield the name of the claim of each volume that has one, and whether the volume is ephemeral."""
     for volume in pod.spec.get("volumes") or ():
         if "persistentVolumeClaim" in volume:
             yield volume["persistentVolumeClaim"]["claimName"], False

@@ -17,7 +17,7 @@ from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find
 
 def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
     requested = {name: amount for name, amount in pod.requested.items() if amount > 0}
-    knows_unresolvable = not snapshot.gates.is_before("1.34")
+    can_be_unresolvable = not snapshot.gates.is_before("1.34")
 
     def check(node: NodeInfo) -> Rejection | None:
         reasons = ["Too many pods"] if len(node.pods) + 1 > node.max_pods else []
@@ -31,7 +31,7 @@ def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
         reasons += (f"Insufficient {name}" for name in insufficient)
         return Rejection(
             tuple(reasons),
-            is_unresolvable=knows_unresolvable
+            is_unresolvable=can_be_unresolvable
             and any(requested[name] > node.allocatable[name] for name in insufficient),
         )
 
@@ -41,8 +41,6 @@ def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
 _AFFINITY_MISMATCH: Final = Rejection(
     ("node(s) didn't match Pod's node affinity/selector",), is_unresolvable=True
 )
-
-
 _AFFINITY_CONFLICT: Final = Rejection(("pod affinity terms conflict",), is_unresolvable=True)
 
 
@@ -118,8 +116,10 @@ def taint_toleration(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
 
     def check(node: NodeInfo) -> Rejection | None:
         taint = find_untolerated_taint(pod.spec, node.taints, ("NoSchedule", "NoExecute"))
-        if taint is None or not names_taint:
-            return None if taint is None else _UNTOLERATED
+        if taint is None:
+            return None
+        if not names_taint:
+            return _UNTOLERATED
         reason = f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"
         return Rejection((reason,), is_unresolvable=True)
 

@@ -10,9 +10,9 @@ from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.volumes import Storage, class_of
+from mockube.controller_manager.scheduler.volumes import Storage, claim_names, class_of
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE
-from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS, claim_name
+from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS
 
 _EXCEEDED: Final = Rejection(("node(s) exceed max volume count",))
 
@@ -76,12 +76,11 @@ def _required_drivers(volumes: Volumes, storage: Storage) -> list[str]:
 def _volumes_of(pod: PodInfo, storage: Storage) -> dict[tuple[str, str], str]:
     """Return the volumes of CSI drivers that a pod uses, or will use. Those of migrated plugins do not count."""
     volumes = {}
-    for volume in pod.spec.get("volumes") or ():
-        if "persistentVolumeClaim" in volume or "ephemeral" in volume:
-            claim = storage.claims.get(pod.view.key.namespace, claim_name(pod.view.object, volume))
-            handle = None if claim is None else _handle_of(claim, storage)
-            if handle is not None:
-                volumes[handle] = handle[0]
+    for name, _ in claim_names(pod):
+        claim = storage.claims.get(pod.view.key.namespace, name)
+        handle = None if claim is None else _handle_of(claim, storage)
+        if handle is not None:
+            volumes[handle] = handle[0]
     return volumes
 
 

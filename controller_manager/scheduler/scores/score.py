@@ -1,6 +1,6 @@
-"""The type of score plugins, the normalization of scores, and the scores of resource requests.
+"""The type of score plugins, the normalization and rounding of scores, and the scores of resource requests.
 
-Upstream: plugins/noderesources (least and balanced allocation). All scores are integers, rounded down as upstream does.
+Upstream: plugins/noderesources (least and balanced allocation). All scores are integers, rounded as upstream does.
 """
 
 import math
@@ -25,6 +25,11 @@ def normalize_scores(raw: Sequence[int], *, less_is_better: bool = False) -> lis
         return [MAX_NODE_SCORE if less_is_better else 0] * len(raw)
     scaled = [value * MAX_NODE_SCORE // highest for value in raw]
     return [MAX_NODE_SCORE - value for value in scaled] if less_is_better else scaled
+
+
+def round_half_up(value: float) -> int:
+    """Round as Go's math.Round does; no score is negative."""
+    return math.floor(value + 0.5)
 
 
 _SCORED_RESOURCES: Final = (CPU, MEMORY)

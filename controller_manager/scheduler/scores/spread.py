@@ -6,13 +6,14 @@ A pod without constraints is spread over hosts and zones with the other pods of 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import Final
 
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE
+from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE, round_half_up
 from mockube.controller_manager.scheduler.spreading import (
     PREFERRED,
     Constraint,
@@ -29,17 +30,16 @@ def topology_spread_score(
 ) -> list[int] | None:
     constraints = _constraints(pod, snapshot)
     # The default constraints do not require the topology labels.
-    requires_labels = bool(pod.spec.get("topologySpreadConstraints"))
+    has_own = bool(pod.spec.get("topologySpreadConstraints"))
+    required_keys = [constraint.topology_key for constraint in constraints] if has_own else []
 
     def has_labels(node: NodeInfo) -> bool:
-        return not requires_labels or all(
-            constraint.topology_key in node.labels for constraint in constraints
-        )
+        return all(key in node.labels for key in required_keys)
 
     is_scored_by_node = [has_labels(node) for node in feasible]
     if not constraints or not any(is_scored_by_node):
         return None
-    scored = [node for node in feasible if has_labels(node)]
+    scored = [*compress(feasible, is_scored_by_node)]
     raw = [0.0] * len(feasible)
     for constraint in constraints:
         counts_by_node = snapshot.matching_counts(pod.view.key.namespace, constraint.selector)
@@ -56,7 +56,7 @@ def topology_spread_score(
             if value is not None and is_scored_by_node[index]:
                 count = counts_by_node[node.name] if by_host else domains[value]
                 raw[index] += count * weight + (constraint.max_skew - 1)
-    return _normalize([_round_half_up(value) for value in raw], is_scored_by_node)
+    return _normalize([round_half_up(value) for value in raw], is_scored_by_node)
 
 
 def _constraints(pod: PodInfo, snapshot: ClusterSnapshot) -> Sequence[Constraint]:
@@ -76,11 +76,6 @@ def _counts_by_domain(
         if constraint.counts_in(pod, node):
             counts[node.labels.get(constraint.topology_key, "")] += counts_by_node[node.name]
     return counts
-
-
-def _round_half_up(value: float) -> int:
-    """Round as Go does: halves away from zero."""
-    return math.floor(value + 0.5)
 
 
 def _normalize(raw: Sequence[int], is_scored_by_node: Sequence[bool]) -> list[int]:

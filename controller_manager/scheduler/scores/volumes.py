@@ -1,14 +1,13 @@
 """Score nodes by the storage that a pod leaves free. Upstream: plugins/volumebinding, scorer."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE
+from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE, round_half_up
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, claims_of
 from mockube.controller_manager.workloads.volumes import capacity, request
 
@@ -37,26 +36,18 @@ def _score(bindings: Sequence[ClaimBinding]) -> int:
     for binding in existing or bindings:
         name = storage_class_name(binding.claim)
         if binding.volume is not None:
-            capacities[name] = capacities.get(name, 0) + _whole(capacity(binding.volume))
+            capacities[name] = capacities.get(name, 0) + capacity(binding.volume).scaled_value()
         elif binding.capacity is not None:
             # The capacity of a class is the same for all its claims.
-            capacities[name] = _whole(quantity.from_json(binding.capacity.get("capacity")))
+            capacities[name] = quantity.from_json(binding.capacity.get("capacity")).scaled_value()
         else:
             continue
-        requested[name] = requested.get(name, 0) + _whole(request(binding.claim))
-    return _mean(_free_share(requested[name], capacities[name]) for name in capacities) if capacities else 0
-
-
-def _whole(amount: quantity.Quantity) -> int:
-    return amount.scaled_value(0)
+        requested[name] = requested.get(name, 0) + request(binding.claim).scaled_value()
+    shares = [_free_share(requested[name], capacities[name]) for name in capacities]
+    return round_half_up(sum(shares) / len(shares)) if shares else 0
 
 
 def _free_share(requested: int, available: int) -> int:
     if available == 0 or requested > available:
         return 0
     return MAX_NODE_SCORE - requested * MAX_NODE_SCORE // available
-
-
-def _mean(scores: Iterable[int]) -> int:
-    values = [*scores]
-    return math.floor(sum(values) / len(values) + 0.5)

@@ -1,13 +1,11 @@
 """Decisions of a kube-scheduler, and ours on the same state of a cluster."""
 
-from collections import Counter
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.choice import find_feasible, scores_by_plugin
+from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible, scores_by_plugin
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -109,19 +107,14 @@ def decide(pod, state, gates):
         victims = failure.candidate.victims if failure.candidate else ()
         names = sorted(victim.view.key.name for victim in victims)
         return {"best": [], "message": failure.message, "victims": names}
+    best = [node.name for node in best_nodes(info, snapshot, found.feasible)]
     if len(found.feasible) == 1:
-        return {"best": [found.feasible[0].name], "scores": {}}
+        return {"best": best, "scores": {}}
     scores = {
         plugin: {node.name: score for node, score in zip(found.feasible, values, strict=True)}
         for plugin, values in scores_by_plugin(info, snapshot, found.feasible).items()
     }
-    totals = Counter({node.name: 0 for node in found.feasible})
-    for values in scores.values():
-        totals.update(values)
-    return {
-        "best": [name for name, total in totals.items() if total == max(totals.values())],
-        "scores": scores,
-    }
+    return {"best": best, "scores": scores}
 
 
 def snapshot_of(state, gates):
