@@ -10,8 +10,8 @@ from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
 from mockube.controller_manager.controllers.bootstrap.controller import BOOTSTRAP_SIGNER, TOKEN_CLEANER
-from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING, CSR_CLEANER
-from mockube.controller_manager.controllers.certificates.pod_requests import POD_REQUEST_CLEANER
+from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING
+from mockube.controller_manager.controllers.certificates.cleaner import CSR_CLEANER, POD_REQUEST_CLEANER
 from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB

@@ -7,7 +7,7 @@ import yaml
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.controller_manager.config.settings import ClientConnectionOptions, Config, Controllers
-from mockube.controller_manager.controllers.certificates.pod_requests import POD_REQUEST_CLEANER
+from mockube.controller_manager.controllers.certificates.cleaner import POD_REQUEST_CLEANER
 from mockube.controller_manager.controllers.rootca.trust_bundle import TRUST_BUNDLE, bundle_name
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.pod_certificates import authority, spec

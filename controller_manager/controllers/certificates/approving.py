@@ -1,24 +1,17 @@
-"""The controllers that approve requests of kubelets for client certificates, and delete old requests.
+"""The controller that approves requests of kubelets for client certificates.
 
 A request is approved if its user is authorized to create requests of this kind.
 """
 
-import base64
-import logging
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
-from cryptography import x509
-
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.status import ApiError, NotFound
-from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.requests import (
@@ -32,8 +25,6 @@ from mockube.controller_manager.controllers.certificates.requests import (
 )
 from mockube.controller_manager.controllers.certificates.signing import ACCOUNT, QUEUE, RETRIES
 from mockube.controller_manager.queue.workqueue import RateLimiter
-
-LOG = logging.getLogger(__name__)
 
 _SELF, _NODE = "selfnodeclient", "nodeclient"
 MESSAGES: Final = {
@@ -129,73 +120,4 @@ def _is_pending(csr: ReadOnlyTree) -> bool:
 
 CSR_APPROVING: Final = Runnable(
     name="certificatesigningrequest-approving-controller", service_account=ACCOUNT, build=Approver
-)
-
-
-# --- cleanup
-
-_CLEANUP_PERIOD: Final = 3600.0
-_MAX_AGE_DECIDED: Final = timedelta(hours=1)
-_MAX_AGE_PENDING: Final = timedelta(hours=24)
-
-
-def is_obsolete(csr: ReadOnlyTree, now: datetime) -> bool:
-    """Return whether a request was decided too long ago, is pending for too long, or its certificate has expired."""
-    csr_conditions = conditions.of(csr)
-    issued = is_issued(csr)
-    if not csr_conditions:
-        return _is_older(meta.metadata(csr).get("creationTimestamp"), _MAX_AGE_PENDING, now)
-    for condition in csr_conditions:
-        updated = condition.get("lastUpdateTime")
-        match condition["type"]:
-            case "Denied" | "Failed":
-                max_age = _MAX_AGE_DECIDED
-            case "Approved":
-                max_age = _MAX_AGE_DECIDED if issued else _MAX_AGE_PENDING
-                if issued and _is_expired(csr["status"]["certificate"], now):
-                    return True
-            case _:
-                continue
-        if _is_older(updated, max_age, now):
-            return True
-    return False
-
-
-def _is_older(time: str | None, span: timedelta, now: datetime) -> bool:
-    return time is not None and now - parse_time(time) > span
-
-
-def _is_expired(encoded: str, now: datetime) -> bool:
-    try:
-        certificate = x509.load_pem_x509_certificate(base64.b64decode(encoded))
-    except ValueError:
-        return False
-    return now > certificate.not_valid_after_utc
-
-
-class Cleaner:
-    def __init__(self, context: Context) -> None:
-        self._client, self._clock = context.client, context.clock
-        self._requests = context.informers.of(CERTIFICATE_SIGNING_REQUESTS)
-
-    async def run(self) -> None:
-        await self._requests.wait_synced()
-        while True:
-            now = self._clock.now()
-            for csr in self._requests.lister.all():
-                if is_obsolete(csr, now):
-                    await self._delete(csr)
-            await self._clock.sleep(_CLEANUP_PERIOD)
-
-    async def _delete(self, csr: ReadOnlyTree) -> None:
-        try:
-            await self._client.delete(CERTIFICATE_SIGNING_REQUESTS, Key.of(csr), uid=meta.uid(csr))
-        except NotFound:
-            return
-        except (ApiError, NoResponse) as error:
-            LOG.warning('unable to delete CSR "%s": %s', meta.name(csr), error)
-
-
-CSR_CLEANER: Final = Runnable(
-    name="certificatesigningrequest-cleaner-controller", service_account=ACCOUNT, build=Cleaner
 )

@@ -9,7 +9,7 @@ CONTROLLERS, WORKLOADS = "controller_manager/controllers/", "controller_manager/
 
 RUNNABLES: Mapping[str, str] = {
     "certificates/approving.py": "it requests a SubjectAccessReview before it approves",
-    "certificates/pod_requests.py": "it examines all requests at intervals",
+    "certificates/cleaner.py": "it examines all requests at intervals",
     "csi/provisioner.py": "it creates one storage class at the start, after it has listed all",
     "devicetainteviction/rules.py": "it runs two controllers that share counts",
     "garbagecollector/": "it reads owners of all kinds from the server before it deletes their dependents",

@@ -14,9 +14,9 @@ from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.controllers.certificates.approving import (
     access_review,
     approved_request,
-    is_obsolete,
     recognized_subresources,
 )
+from mockube.controller_manager.controllers.certificates.cleaner import is_obsolete
 from mockube.controller_manager.controllers.certificates.requests import parse
 
 NOW = SteppedClock().now()
