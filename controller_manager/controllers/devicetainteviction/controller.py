@@ -31,6 +31,7 @@ from mockube.controller_manager.control.actions import (
     Remember,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
+from mockube.controller_manager.control.executor import ignore
 from mockube.controller_manager.workloads.device_claims import (
     BY_RESOURCE_CLAIM,
     TAINT_RULES_GATE,
@@ -52,10 +53,6 @@ _CONDITION: Final = (
     "DeletionByDeviceTaintManager",
     "Device Taint manager: deleting due to NoExecute taint",
 )
-
-
-def _ignore(_rule: ReadOnlyTree) -> None:
-    """Note nothing."""
 
 
 def reconcile(
@@ -93,7 +90,7 @@ def evicting_rules(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
     """Yield the rules because of which a pod is evicted, now or after its toleration."""
     if not pod.node or not pod_claims(pod):
         return
-    results = [result for claim in claims_in_use(caches, pod) for result in results_of(claim)]
+    results = [*results_in_use(caches, pod)]
     for rule in taint_rules(caches):
         if rule["spec"]["taint"].get("effect") == "NoExecute" and evicts(rule, results):
             yield rule
@@ -117,15 +114,20 @@ def eviction_time(caches: Caches, pod: PodView) -> datetime | None:
         return None
     times = [
         time
-        for claim in claims_in_use(caches, pod)
-        for result in results_of(claim)
+        for result in results_in_use(caches, pod)
         for taint in (*_taints(caches, result), *_taints_of_rules(caches, result))
         if (time := end_of_toleration(result, taint)) is not None
     ]
     return min(times, default=None)
 
 
-def claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
+def results_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
+    """Yield the allocated devices of the claims that are reserved for a pod."""
+    for claim in _claims_in_use(caches, pod):
+        yield from results_of(claim)
+
+
+def _claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
     for pod_claim in pod_claims(pod):
         try:
             name = claim_name(pod, pod_claim)
@@ -220,12 +222,19 @@ def _pools_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
 
 def _pods_of_rule(caches: Caches, change: Change) -> Iterable[Key]:
     """Return the keys of the pods with devices that a rule taints, or tainted before. Rules change rarely."""
-    if change.old is not None and change.new is not None and change.old["spec"] == change.new["spec"]:
+    if has_same_spec(change):
         return
     rules = [rule for rule in change if rule is not None]
     for claim in caches.of(RESOURCE_CLAIMS).all():
         if any(selects_result(rule, result) for rule in rules for result in results_of(claim)):
             yield from _pods_of_claim(caches, Change(None, claim))
+
+
+def has_same_spec(change: Change) -> bool:
+    """Return whether a change is an update that does not affect the spec."""
+    return (
+        change.old is not None and change.new is not None and bool(change.old["spec"] == change.new["spec"])
+    )
 
 
 class EvictionMetrics(OutcomeMetrics):
@@ -245,7 +254,7 @@ NAME: Final = "device-taint-eviction-controller"
 
 
 def device_taint_eviction(
-    gates: FeatureGates, workers: int = 8, note_eviction: Callable[[ReadOnlyTree], None] = _ignore
+    gates: FeatureGates, workers: int = 8, note_eviction: Callable[[ReadOnlyTree], None] = ignore
 ) -> Controller:
     """Return the controller of pods; `note_eviction` is called with each rule because of which a pod was evicted."""
     has_rules = gates.is_on(TAINT_RULES_GATE)

@@ -1,4 +1,4 @@
-"""The status of DeviceTaintRules, which tells how many pods are evicted because of them, and both controllers as one part."""
+"""The status of DeviceTaintRules, which reports how many pods are evicted because of them, and both controllers as one part."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,10 +24,11 @@ from mockube.controller_manager.control.runnable import Context, Runnable, Runne
 from mockube.controller_manager.control.runner import ControllerRunner
 from mockube.controller_manager.controllers.devicetainteviction.controller import (
     NAME,
-    claims_in_use,
     device_taint_eviction,
     evicting_rules,
     evicts,
+    has_same_spec,
+    results_in_use,
     results_of,
     selects_result,
 )
@@ -57,7 +58,7 @@ def reconcile(counts: EvictionCounts, caches: Caches, key: Key, now: datetime) -
     if rule is None:
         return EMPTY_PLAN
     present = conditions.get(rule, _CONDITION) or {}
-    generation = meta.metadata(rule).get("generation", 0)
+    generation = meta.generation(rule)
     if present and present.get("observedGeneration", 0) == generation:
         due_at = parse_time(present["lastTransitionTime"]) + PERIOD
         if now < due_at:
@@ -131,8 +132,7 @@ def _pods_to_evict(caches: Caches, rule: ReadOnlyTree) -> Iterator[PodView]:
     }
     pods = {pod.key: pod for claim in keys for pod in caches.of(PODS).by_index(BY_RESOURCE_CLAIM, claim)}
     for pod in pods.values():
-        results = [result for claim in claims_in_use(caches, pod) for result in results_of(claim)]
-        if pod.node and not pod.deleting and evicts(rule, results):
+        if pod.node and not pod.deleting and evicts(rule, results_in_use(caches, pod)):
             yield pod
 
 
@@ -163,10 +163,7 @@ def _generation(resource_slice: ReadOnlyTree) -> int:
 
 
 def _changed_rule(_: Caches, change: Change) -> Iterable[Key]:
-    is_unchanged = (
-        change.old is not None and change.new is not None and change.old["spec"] == change.new["spec"]
-    )
-    return () if change.new is None or is_unchanged else (Key.of(change.new),)
+    return () if change.new is None or has_same_spec(change) else (Key.of(change.new),)
 
 
 def _rules_of_pod(caches: Caches, change: Change) -> Iterable[Key]:

@@ -113,8 +113,7 @@ def start_status_body(definition: ReadOnlyTree, migration: str, time: str) -> Re
 def end_status_body(definition: ReadOnlyTree, *, is_success: bool, time: str) -> ReadOnlyTree:
     """Return the body that ends a migration; unless the definition was changed meanwhile, only one version is stored."""
     present = conditions.get(definition, STORAGE_MIGRATING) or {}
-    generation = meta.metadata(definition).get("generation", 0)
-    is_unchanged = bool(present) and present.get("observedGeneration", 0) == generation
+    is_unchanged = bool(present) and present.get("observedGeneration", 0) == meta.generation(definition)
     reason, message = "MigrationFailed", "The migration has failed"
     if is_success:
         stored = (
@@ -135,5 +134,5 @@ def _condition(definition: ReadOnlyTree, status: str, reason: str, message: str,
         "lastTransitionTime": time,
         "reason": reason,
         "message": message,
-        "observedGeneration": meta.metadata(definition).get("generation", 0),
+        "observedGeneration": meta.generation(definition),
     }
