@@ -56,8 +56,8 @@ ReportedConflicts = frozenset[str]
 """The names of attachments that another node blocks, and for which an Event was recorded."""
 
 
-_SAYS_WAITING: Final = "1.37"
-"""The first minor release whose messages do not call a volume that is attached to another node an error."""
+_REPORTS_WAITING: Final = "1.37"
+"""The first minor release that reports a volume that is attached to another node as waiting, not as an error."""
 _WAITING: Final = (
     "Waiting for detach",
     "Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node",
@@ -119,7 +119,7 @@ def _users_on_other_nodes(caches: Caches, volume: NeededVolume, node: str) -> li
 def _conflict_events(
     volume: NeededVolume, users: list[PodView], gates: FeatureGates
 ) -> Iterator[RecordEvent]:
-    is_older = gates.is_before(_SAYS_WAITING)
+    is_older = gates.is_before(_REPORTS_WAITING)
     prefix, problem = _MULTI_ATTACH if is_older else _WAITING
     if users:
         problem = f"Volume is already used by pod(s) {', '.join(pod.key.name for pod in users)}"

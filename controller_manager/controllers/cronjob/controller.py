@@ -48,7 +48,7 @@ BUCKETS: Final = tuple(2.0**power for power in range(10))
 BY_CONTROLLER_NAME: Final = "controller-name"
 """The index of Jobs by the name of their controller, as `namespace/name`."""
 _COMPARES_UIDS: Final = "1.37"
-"""The first minor release whose controller takes a Job for its own only if the uid of the owner is that of the CronJob."""
+"""The first minor release in which a CronJob owns a Job only if the uid of its owner reference is that of the CronJob."""
 _FINDS_EXISTING_JOB: Final = "1.37"
 """The first minor release whose controller records a start whose Job exists, but is not in the status."""
 _MAX_WAIT: Final = timedelta(days=30)

@@ -59,6 +59,8 @@ LOG: Final = logging.getLogger(__name__)
 NAME: Final = "horizontal-pod-autoscaler"
 _RECONCILES_AT_ONCE: Final = "1.37"
 """The first minor release in which an autoscaler that is new or has another spec does not wait for its period."""
+_STOPS_AFTER_DELETION: Final = "1.37"
+"""The first minor release in which an autoscaler that is deleted during its reconciliation does not scale any more."""
 _NAMES_TWO_AUTOSCALERS: Final = "1.37"
 """The first minor release whose message about several autoscalers of a pod contains two of them as an example."""
 _MISSING_SELECTOR: Final = "the HPA target's scale is missing a selector"
@@ -268,7 +270,7 @@ class HorizontalPodAutoscalerController:
         selector = labels.parse(text)
         if key in self._selectors:
             self._selectors.put(key, selector)
-        elif not self._gates.is_before(_RECONCILES_AT_ONCE):
+        elif not self._gates.is_before(_STOPS_AFTER_DELETION):
             raise MetricsFailedError(f"HPA {key} was deleted during reconciliation")
         pods = [pod for pod in self._pods.lister.in_namespace(key.namespace) if selector.matches(pod.labels)]
         selecting_keys = sorted(self._selectors.selecting(key.namespace, pods))

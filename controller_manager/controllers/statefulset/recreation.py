@@ -12,7 +12,7 @@ from mockube.controller_manager.workloads.stateful.state import StatefulSetState
 
 GATE: Final = "StatefulSetRecreateStrategy"
 _ADDED_IN: Final = "1.37"
-"""The first minor release whose controller knows the strategy; earlier ones take it for a rolling update."""
+"""The first minor release that implements the strategy; earlier ones update as with RollingUpdate."""
 _PROGRESSING: Final = "Progressing"
 
 
@@ -38,7 +38,7 @@ def _old_pods(state: StatefulSetState) -> list[PodView]:
 
 def _gate_event(state: StatefulSetState) -> RecordEvent:
     owner = state.owner
-    message = f"statefulset {owner.key.namespace}/{owner.key.name} uses Recreate strategy but feature gate {GATE} is disabled"
+    message = f"statefulset {owner.key} uses Recreate strategy but feature gate {GATE} is disabled"
     return RecordEvent(about=owner.object, type="Warning", reason="UnknownStrategy", message=message)
 
 

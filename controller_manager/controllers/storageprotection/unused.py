@@ -17,7 +17,7 @@ from mockube.controller_manager.workloads.indexes import claims_of_pod
 
 GATE: Final = "PersistentVolumeClaimUnusedSinceTime"
 _WAITS_FOR_BINDING: Final = "1.37"
-"""The first minor release that reports bound claims only, so that it does not get in the way of the binder."""
+"""The first minor release that reports bound claims only, so that its updates do not conflict with those of the binder."""
 _UNUSED: Final = "Unused"
 _IN_USE: Final = ("False", "PodUsingPVC", "A pod is currently referencing this PVC")
 _NOT_IN_USE: Final = ("True", "NoPodsUsingPVC", "No pods are currently referencing this PVC")

@@ -20,7 +20,7 @@ from mockube.apimachinery.status import (
     Timeout,
     TooManyRequests,
 )
-from mockube.apimachinery.timestamps import format_time, parse_time
+from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.discovery import DiscoveredResource, discover
@@ -38,8 +38,8 @@ _RUNNER: Final = "migration-runner-controller"
 _NO_NAMESPACE: Final = "@fake:svm_ns!"
 """A namespace that cannot exist, whose list is empty and has the latest revision."""
 _PAGE: Final = 500
-_PATIENCE: Final = timedelta(minutes=1)
-"""How long a migration waits for a resource that does not exist yet."""
+_MAX_WAIT: Final = timedelta(minutes=1)
+"""The time for which a migration waits for a resource that does not exist yet."""
 _VERBS: Final = ("update", "patch", "list")
 _RETRIABLE: Final = (
     NoResponse,
@@ -146,8 +146,8 @@ class Migrator:
         await self._write({**migration, "status": status}, migration)
 
     def _wait_for_kind(self, migration: ReadOnlyTree) -> None:
-        created = parse_time(meta.metadata(migration)["creationTimestamp"])
-        if created + _PATIENCE > self._clock.now():
+        created = meta.creation_timestamp(migration)
+        if created is not None and created + _MAX_WAIT > self._clock.now():
             raise RequeueWithBackoff(f"{migrations.resource_of(migration)} is not served yet")
 
     async def _find(self, migration: ReadOnlyTree) -> DiscoveredResource | None:

@@ -215,19 +215,15 @@ def _final_actions(
     live = {snapshot.current_name, snapshot.update_name, *map(identity.revision_of, snapshot.pods)}
     deletions = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
     new = kind.status(snapshot, result._replace(error=error))
-    forgets_conditions = snapshot.gates.is_before(kind.keeps_conditions_since)
-    return (*_status_update(snapshot.owner, new, forgets_conditions=forgets_conditions), *deletions)
+    keeps_conditions = not snapshot.gates.is_before(kind.keeps_conditions_since)
+    return (*_status_update(snapshot.owner, new, keeps_conditions=keeps_conditions), *deletions)
 
 
-def _status_update(owner: SetView, new: dict[str, Any], *, forgets_conditions: bool) -> tuple[Action, ...]:
+def _status_update(owner: SetView, new: dict[str, Any], *, keeps_conditions: bool) -> tuple[Action, ...]:
     # Zero counts and empty lists may be absent in the status.
     if all((owner.status.get(field) or None) == (value or None) for field, value in new.items()):
         return ()
-    old = {
-        field: value
-        for field, value in owner.status.items()
-        if not forgets_conditions or field != "conditions"
-    }
+    old = {field: value for field, value in owner.status.items() if keeps_conditions or field != "conditions"}
     status = {field: value for field, value in {**old, **new}.items() if value != []}
     body = {**owner.object, "status": status}
     return (Update(resource=owner.resource, body=body, subresource="status"),)
