@@ -65,7 +65,7 @@ DISABLED_UPSTREAM: Final = {
 """Why kube-controller-manager does not run these controllers either, even if `--controllers` names them."""
 
 UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
-"""Controllers that upstream runs and mockube does not implement."""
+"""Controllers that upstream runs if `--controllers` names them, and mockube does not implement."""
 
 PACKS: Final = {
     "kruise": (

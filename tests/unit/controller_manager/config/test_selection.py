@@ -68,7 +68,7 @@ UPSTREAM = frozenset(
         "cloud-node-lifecycle-controller",
     ]
 )
-"""All that kube-controller-manager 1.36 knows."""
+"""All controllers of kube-controller-manager 1.37."""
 KNOWN = {"deployment-controller", "replicaset-controller", "kube-scheduler"}
 
 
