@@ -17,7 +17,7 @@ from mockube.apimachinery.feature_gates import ignored_settings
 from mockube.controller_manager import catalog
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse
-from mockube.controller_manager.config.features import IMPLEMENTED_GATES
+from mockube.controller_manager.config.features import implemented_gates
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
 from mockube.controller_manager.serve import serve
 from mockube.controller_manager.supervision import ManagerFailed
@@ -36,9 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not implemented and is ignored", name)
-    for setting in ignored_settings(
-        config.features.feature_gates, config.features.kubernetes_version, IMPLEMENTED_GATES
-    ):
+    minor = config.features.kubernetes_version
+    for setting in ignored_settings(config.features.feature_gates, minor, implemented_gates(minor)):
         LOG.warning("--feature-gates=%s is not implemented and is ignored", setting)
     for name in disabled_upstream(config.controllers.controllers):
         LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])

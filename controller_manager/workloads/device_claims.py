@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
@@ -115,7 +116,12 @@ def has_admin_access(claim: ReadOnlyTree) -> bool:
     return any((request.get("exactly") or {}).get("adminAccess") for request in requests)
 
 
-TAINT_RULES_GATE: Final = "DRADeviceTaintRules"
+_TAINT_RULES_ADDED_IN: Final = "1.37"
+"""The first minor release that serves DeviceTaintRules as v1, the version that the manager reads."""
+
+
+def has_taint_rules(gates: FeatureGates) -> bool:
+    return gates.is_on("DRADeviceTaintRules") and not gates.is_before(_TAINT_RULES_ADDED_IN)
 
 
 def rule_selects(rule: ReadOnlyTree, driver: str, pool: str, device: str) -> bool:

@@ -34,11 +34,11 @@ from mockube.controller_manager.control.controller import Controller, OutcomeMet
 from mockube.controller_manager.control.executor import ignore
 from mockube.controller_manager.workloads.device_claims import (
     BY_RESOURCE_CLAIM,
-    TAINT_RULES_GATE,
     NotCreated,
     allocation,
     claim_name,
     claims_of_pod,
+    has_taint_rules,
     is_for_pod,
     is_reserved_for,
     pod_claims,
@@ -146,7 +146,7 @@ def results_of(claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
 
 
 def taint_rules(caches: Caches) -> Iterable[ReadOnlyTree]:
-    return caches.of(DEVICE_TAINT_RULES).all() if caches.gates.is_on(TAINT_RULES_GATE) else ()
+    return caches.of(DEVICE_TAINT_RULES).all() if has_taint_rules(caches.gates) else ()
 
 
 def _taints_of_rules(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
@@ -257,8 +257,7 @@ def device_taint_eviction(
     gates: FeatureGates, workers: int = 8, note_eviction: Callable[[ReadOnlyTree], None] = ignore
 ) -> Controller:
     """Return the controller of pods; `note_eviction` is called with each rule because of which a pod was evicted."""
-    has_rules = gates.is_on(TAINT_RULES_GATE)
-    rules = (Watch(resource=DEVICE_TAINT_RULES, keys=_pods_of_rule),) if has_rules else ()
+    rules = (Watch(resource=DEVICE_TAINT_RULES, keys=_pods_of_rule),) if has_taint_rules(gates) else ()
     return Controller(
         name=NAME,
         queue=NAME,

@@ -33,7 +33,7 @@ from mockube.controller_manager.controllers.devicetainteviction.controller impor
     selects_result,
 )
 from mockube.controller_manager.supervision import run_all
-from mockube.controller_manager.workloads.device_claims import BY_RESOURCE_CLAIM, TAINT_RULES_GATE
+from mockube.controller_manager.workloads.device_claims import BY_RESOURCE_CLAIM, has_taint_rules
 
 PERIOD: Final = timedelta(seconds=10)
 """The least time between two updates of a rule's status, unless the rule was changed."""
@@ -204,13 +204,13 @@ def _build(context: Context) -> Runner:
     workers = context.options.controllers.concurrent_device_taint_eviction_syncs
 
     def build() -> Runner:
-        if not gates.is_on(TAINT_RULES_GATE):
+        if not has_taint_rules(gates):
             return ControllerRunner(device_taint_eviction(gates, workers), context)
         counts = EvictionCounts()
         pods = ControllerRunner(device_taint_eviction(gates, workers, counts.add), context)
         return _Runners(pods, ControllerRunner(taint_rule_status(counts), context))
 
-    rules = (DEVICE_TAINT_RULES,) if gates.is_on(TAINT_RULES_GATE) else ()
+    rules = (DEVICE_TAINT_RULES,) if has_taint_rules(gates) else ()
     return WaitForKinds((RESOURCE_CLAIMS, RESOURCE_SLICES, *rules), build, context)
 
 

@@ -23,7 +23,7 @@ from mockube.controller_manager.scheduler.devices.claims import (
     waits_for_claims,
 )
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
-from mockube.controller_manager.workloads.device_claims import TAINT_RULES_GATE, allocation, rule_selects
+from mockube.controller_manager.workloads.device_claims import allocation, has_taint_rules, rule_selects
 
 _BY_NODE_NAME: Final = "device-place"
 _ANY_NODE: Final = ""
@@ -36,10 +36,9 @@ class DeviceState:
         self._claims = informers.of(RESOURCE_CLAIMS)
         self._classes = informers.of(DEVICE_CLASSES)
         self._slices = informers.of(RESOURCE_SLICES)
-        has_rules = informers.caches.gates.is_on(TAINT_RULES_GATE)
-        self._rules = informers.of(DEVICE_TAINT_RULES) if has_rules else None
         self._on_change = on_change
         self._gates = informers.caches.gates
+        self._rules = informers.of(DEVICE_TAINT_RULES) if has_taint_rules(self._gates) else None
         self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
         self._user_counts: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}

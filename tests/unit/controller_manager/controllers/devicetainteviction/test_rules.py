@@ -130,8 +130,9 @@ def test_changes_map_to_rules_and_pods():
     assert [*of_taint_rule(caches, Change(cluster.rule, changed))] == []
 
 
-def test_older_minor_has_no_rules():
-    watched = [watch.resource for watch in device_taint_eviction(FeatureGates("1.36")).watches]
+@pytest.mark.parametrize("settings", [(), (("DRADeviceTaintRules", True),)], ids=["default", "gate on"])
+def test_older_minor_has_no_rules(settings):
+    watched = [watch.resource for watch in device_taint_eviction(FeatureGates("1.36", settings)).watches]
     assert DEVICE_TAINT_RULES not in watched
 
 

@@ -1,0 +1,19 @@
+"""Which feature gates of the manager are ignored, with a warning."""
+
+import pytest
+
+from mockube.apimachinery.feature_gates import ignored_settings
+from mockube.controller_manager.config.features import implemented_gates
+
+
+@pytest.mark.parametrize(
+    ("minor", "setting", "ignored"),
+    [
+        pytest.param("1.37", ("DRADeviceTaintRules", False), [], id="rules that are served"),
+        pytest.param("1.36", ("DRADeviceTaintRules", True), ["DRADeviceTaintRules=true"], id="other version"),
+        pytest.param("1.36", ("HPAScaleToZero", True), [], id="older minor"),
+        pytest.param("1.37", ("JobManagedBy", True), [], id="default"),
+    ],
+)
+def test_gates_without_effect_are_ignored(minor, setting, ignored):
+    assert ignored_settings([setting], minor, implemented_gates(minor)) == ignored
