@@ -34,14 +34,14 @@ STORAGE: Final[tuple[Resource[ReadOnlyTree], ...]] = (
     VOLUME_ATTACHMENTS,
 )
 """The resources for which pods with volumes may wait."""
+_CONTROLLERS: Final = (REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
+"""The controllers whose pods are spread."""
 WATCHED: Final[tuple[Resource[ReadOnlyTree], ...]] = (
     NAMESPACES,
     NODES,
     POD_DISRUPTION_BUDGETS,
-    REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
     SERVICES,
-    STATEFUL_SETS,
+    *_CONTROLLERS,
     *STORAGE,
 )
 
@@ -62,7 +62,5 @@ def storage_of(caches: Caches, assumed: AssumedBindings) -> Storage:
 def workloads_of(caches: Caches) -> Workloads:
     return Workloads(
         services=caches.of(SERVICES),
-        replication_controllers=caches.of(REPLICATION_CONTROLLERS),
-        replica_sets=caches.of(REPLICA_SETS),
-        stateful_sets=caches.of(STATEFUL_SETS),
+        controllers={(row.api_version, row.kind): caches.of(row) for row in _CONTROLLERS},
     )

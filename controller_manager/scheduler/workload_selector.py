@@ -11,47 +11,37 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
+_REPLICATION_CONTROLLER: Final = ("v1", "ReplicationController")
+
 
 class Workloads(Struct, frozen=True, kw_only=True):
     """The listers of Services and of the controllers whose pods are spread."""
 
     services: Lister[ReadOnlyTree]
-    replication_controllers: Lister[ReadOnlyTree]
-    replica_sets: Lister[ReadOnlyTree]
-    stateful_sets: Lister[ReadOnlyTree]
-
-
-_KINDS: Final[Mapping[tuple[str, str], str]] = {
-    ("v1", "ReplicationController"): "replication_controllers",
-    ("apps/v1", "ReplicaSet"): "replica_sets",
-    ("apps/v1", "StatefulSet"): "stateful_sets",
-}
+    controllers: Mapping[tuple[str, str], Lister[ReadOnlyTree]]
+    """The listers of controllers by apiVersion and kind."""
 
 
 def selector_of_workloads(pod: PodInfo, workloads: Workloads) -> Selector:
     """Return the selector of the pods with which a pod is spread; an empty one without such pods."""
+    namespace = pod.view.key.namespace
     match_labels: dict[str, str] = {}
-    for service in workloads.services.in_namespace(pod.view.key.namespace):
+    for service in workloads.services.in_namespace(namespace):
         selector: Mapping[str, str] | None = service["spec"].get("selector")
         if selector is not None and selector.items() <= pod.view.labels.items():
             match_labels |= selector
-    expressions = []
-    owner = meta.controller_of(pod.view.object)
-    name = None if owner is None else _KINDS.get((owner["apiVersion"], owner["kind"]))
-    controller = None
-    if owner is not None and name is not None:
-        lister: Lister[ReadOnlyTree] = getattr(workloads, name)
-        controller = lister.get(pod.view.key.namespace, owner["name"])
-    if controller is not None:
-        of_controller = controller["spec"].get("selector") or {}
-        if name == "replication_controllers":
-            match_labels |= of_controller
-        else:
-            expressions = [
-                *(
-                    {"key": k, "operator": "In", "values": [v]}
-                    for k, v in (of_controller.get("matchLabels") or {}).items()
-                ),
-                *(of_controller.get("matchExpressions") or ()),
-            ]
+    owner = meta.controller_of(pod.view.object) or {}
+    kind = (owner.get("apiVersion", ""), owner.get("kind", ""))
+    lister = workloads.controllers.get(kind)
+    controller = None if lister is None else lister.get(namespace, owner["name"])
+    of_controller = {} if controller is None else controller["spec"].get("selector") or {}
+    if kind == _REPLICATION_CONTROLLER:
+        return from_label_selector({"matchLabels": match_labels | of_controller})
+    expressions = [
+        *(
+            {"key": key, "operator": "In", "values": [value]}
+            for key, value in (of_controller.get("matchLabels") or {}).items()
+        ),
+        *(of_controller.get("matchExpressions") or ()),
+    ]
     return from_label_selector({"matchLabels": match_labels, "matchExpressions": expressions})

@@ -149,9 +149,7 @@ def snapshot_of(state, gates):
         matching_counts=cluster.matching_counts,
         workloads=Workloads(
             services=_store(state.get("services", ())),
-            replication_controllers=_store(()),
-            replica_sets=_store(state.get("replicasets", ())),
-            stateful_sets=_store(()),
+            controllers={("apps/v1", "ReplicaSet"): _store(state.get("replicasets", ()))},
         ),
         gates=gates,
     )
