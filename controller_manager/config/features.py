@@ -3,6 +3,7 @@
 from typing import Final
 
 from mockube.apimachinery.feature_gates import ReleaseOptions
+from mockube.apimachinery.schema import minors
 
 _GATES: Final = frozenset(
     {

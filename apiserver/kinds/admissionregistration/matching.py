@@ -56,6 +56,7 @@ VIRTUAL_RESOURCES: Final = frozenset(
         GroupResource("authorization.k8s.io", "subjectaccessreviews"),
     }
 )
+_VIRTUAL_GROUPS: Final = frozenset(resource.group for resource in VIRTUAL_RESOURCES)
 VIRTUAL_EXCLUDED_SINCE: Final = "1.37"
 """The first minor in which webhooks do not review them. Policies never did."""
 
@@ -65,7 +66,8 @@ def virtual_resources_of(rule: ReadOnlyTree) -> Iterator[GroupResource]:
     groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
     if _ALL in groups or _ALL in resources:
         return
-    for group in dict.fromkeys(groups):
+    # Only the few groups that have such resources are combined with the names: a rule may have thousands of both.
+    for group in dict.fromkeys(group for group in groups if group in _VIRTUAL_GROUPS):
         for name in dict.fromkeys(resources):
             if (resource := GroupResource(group, name)) in VIRTUAL_RESOURCES:
                 yield resource
