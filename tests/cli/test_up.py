@@ -83,7 +83,8 @@ def test_logs_can_be_limited_to_process_tail_and_time(running):
     assert "Serving securely on" in running.run("logs", "apiserver").stdout
     together = running.run("logs").stdout.splitlines()
     assert {line.partition(":")[0] for line in together} == {"apiserver", "controller-manager"}
-    assert running.run("logs", "--tail=1").stdout.splitlines() == together[-1:]
+    [last] = running.run("logs", "--tail=1").stdout.splitlines()
+    assert last in running.run("logs").stdout.splitlines()[len(together) - 1 :]  # The processes may have written more.
 
 
 def test_killed_manager_is_restarted(running):
