@@ -4,6 +4,7 @@
 
 A spec that `passing.txt` lists and that fails makes the exit code 1. The specs that `failing.yaml` lists, with the reason, are
 left out unless `--all` is given or `--focus` names them. `--update` rewrites `passing.txt` with what passes now as well.
+`--minor 1.36` runs the suite of an older minor against a cluster of that minor; its lists are in the folder `1.36`.
 """
 
 import argparse
@@ -14,18 +15,18 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import yaml
 
+from mockube.apimachinery.schema import minors
 from tests.e2e.suite import Result, Suite
 from tests.support.processes.commands import Mockube
 from tests.support.processes.process import ROOT
 
 HERE = Path(__file__).parent
-PASSING = HERE / "passing.txt"
-FAILING = HERE / "failing.yaml"
 PER_PROCESS = 12
 """How many specs one process of the suite runs at most: it takes seconds to start."""
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:*"
@@ -38,24 +39,29 @@ SERVING = re.compile(
 
 def main() -> int:
     options = _options()
-    suite = Suite(Path(options.suite))
+    built = ROOT / "build" / "e2e" / options.minor
+    suite = Suite(Path(options.suite or built), options.minor)
     suite.build()
-    passing = PASSING.read_text().splitlines() if PASSING.exists() else []
-    failing = {spec for specs in read_failing().values() for spec in specs}
+    passing = read_passing(options.minor)
+    failing = {spec for specs in read_failing(options.minor).values() for spec in specs}
     specs = [
         spec
         for spec in suite.conformance_specs()
         if (options.focus and re.search(options.focus, spec))
         or (not options.focus and (options.all or spec not in failing))
     ]
-    folder = Path(options.output).absolute()
+    folder = Path(options.output or built / "reports").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     serving = [spec for spec in specs if SERVING.search(spec)]
     others = [spec for spec in specs if spec not in serving]
     results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
     # Their pods listen on the same ports.
     results |= run_in_cluster(suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost)
-    return report(specs, passing, results, update=options.update)
+    status, passed = report(specs, passing, results)
+    if options.update:
+        path = lists(options.minor) / "passing.txt"
+        path.write_text("".join(f"{spec}\n" for spec in sorted(passed.union(passing))))
+    return status
 
 
 def run_in_cluster(
@@ -64,7 +70,8 @@ def run_in_cluster(
     """Run specs in an existing cluster, or in a new one."""
     if not specs:
         return {}
-    with contextlib.nullcontext(options.kubeconfig) if options.kubeconfig else cluster(agnhost) as kubeconfig:
+    own = contextlib.nullcontext(options.kubeconfig)
+    with own if options.kubeconfig else cluster(options.minor, agnhost) as kubeconfig:
         return run(suite, specs, Path(kubeconfig), folder, options, jobs=jobs)
 
 
@@ -105,17 +112,17 @@ def _run_all(
 
 
 @contextlib.contextmanager
-def cluster(agnhost: Path | None = None) -> Iterator[Path]:
-    """Start a cluster as `mockube up` does, on a free port; a local program may replace the image."""
+def cluster(minor: str, agnhost: Path | None = None) -> Iterator[Path]:
+    """Start a cluster of a minor as `mockube up` does, on a free port; a local program may replace the image."""
     with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
         mockube = Mockube(Path(folder))
-        flags = []
+        flags = [f"--kubernetes-version={minor}"]
         if agnhost is not None:
             images = Path(folder) / "images.yaml"
             # `command` of a pod is replaced whole: the probes' pods without `args` name the server of health checks there.
             program = {"command": [str(agnhost.absolute())], "args": ["grpc-health-checking"]}
             images.write_text(yaml.safe_dump({"images": {AGNHOST: program}}))
-            flags = ["--container-runtime=process", f"--images={images}"]
+            flags += ["--container-runtime=process", f"--images={images}"]
         try:
             done = mockube.run(
                 "up", "--detach", "--name=e2e", "--secure-port=0", "--simulate-nodes=3", *flags
@@ -128,8 +135,10 @@ def cluster(agnhost: Path | None = None) -> Iterator[Path]:
             mockube.close()
 
 
-def report(specs: Sequence[str], passing: Sequence[str], results: dict[str, Result], *, update: bool) -> int:
-    """Print the results of each group, and return the exit code."""
+def report(
+    specs: Sequence[str], passing: Sequence[str], results: dict[str, Result]
+) -> tuple[int, AbstractSet[str]]:
+    """Print the results of each group, and return the exit code and the specs that passed."""
     passed = {spec for spec in specs if spec in results and results[spec].passed}
     of, good = (Counter(spec.partition("]")[0][1:] for spec in group) for group in (specs, passed))
     for group in sorted(of):
@@ -140,9 +149,7 @@ def report(specs: Sequence[str], passing: Sequence[str], results: dict[str, Resu
         print(f"listed as passing, and fails: {spec}\n    {_message(results, spec)}")
     for spec in sorted(passed - set(passing)):
         print(f"passes, and is not listed: {spec}")
-    if update:
-        PASSING.write_text("".join(f"{spec}\n" for spec in sorted(passed | set(passing))))
-    return int(bool(lost))
+    return int(bool(lost)), passed
 
 
 def _message(results: dict[str, Result], spec: str) -> str:
@@ -150,9 +157,23 @@ def _message(results: dict[str, Result], spec: str) -> str:
     return result.message.strip().partition("\n")[0][:300] if result else "it was not run"
 
 
-def read_failing() -> dict[str, list[str]]:
+def lists(minor: str) -> Path:
+    """Return the folder with the lists of specs of a minor."""
+    return HERE if minor == minors.NEWEST else HERE / minor
+
+
+def listed_minors() -> list[str]:
+    return [minor for minor in minors.MINORS if (lists(minor) / "passing.txt").exists()]
+
+
+def read_passing(minor: str) -> list[str]:
+    """Return the specs that are known to pass."""
+    return (lists(minor) / "passing.txt").read_text().splitlines()
+
+
+def read_failing(minor: str) -> dict[str, list[str]]:
     """Return the specs that are known to fail, by reason."""
-    return yaml.safe_load(FAILING.read_text()) or {} if FAILING.exists() else {}
+    return yaml.safe_load((lists(minor) / "failing.yaml").read_text())
 
 
 def _options():
@@ -164,10 +185,11 @@ def _options():
         "--spec-timeout", type=float, default=700.0, help="seconds after which a spec has failed"
     )
     parser.add_argument("--kubeconfig", help="of a cluster that runs, instead of one that is started")
-    parser.add_argument("--suite", default=str(ROOT / "build/e2e/e2e.test"), help="the program, once built")
     parser.add_argument(
-        "--output", default=str(ROOT / "build/e2e/reports"), help="a folder for logs and reports"
+        "--minor", choices=listed_minors(), default=minors.NEWEST, help="of the suite and the cluster"
     )
+    parser.add_argument("--suite", help="the folder of the programs, once built")
+    parser.add_argument("--output", help="a folder for logs and reports")
     parser.add_argument("--update", action="store_true", help="add to passing.txt what passes")
     return parser.parse_args()
 

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import yaml
 
-from tests.support.processes.process import ROOT
+from tools.minors.gomodules import AGNHOST, SUITE_PROGRAM, build_suite
+from tools.minors.releases import CURRENT, OLDER
 
-VERSION = "v1.37.2"
-PACKAGE = "k8s.io/kubernetes/test/e2e"
-MODULE = ROOT / "tools" / "e2e"
+RELEASES = (CURRENT, *OLDER)
 LABELS = re.compile(r" \[sig-[^][]*\]$")
 PROBLEMS = ("failure", "error", "skipped")
 CLEAN_UP_SECONDS = 60.0
@@ -32,23 +31,18 @@ class Result:
 
 
 class Suite:
-    def __init__(self, program: Path):
-        self._program = program
-        self.agnhost = program.with_name("agnhost")
+    """The suite of a minor release, in a folder where it is built once."""
+
+    def __init__(self, folder: Path, minor: str):
+        self._release = next(release for release in RELEASES if release.minor == minor)
+        self._folder, self._program = folder, folder / SUITE_PROGRAM
+        self.agnhost = folder / AGNHOST
         """What the suite's pods serve."""
 
     def build(self) -> None:
-        """Compile the suite and the programs of its pods, unless they exist."""
-        self._program.parent.mkdir(parents=True, exist_ok=True)
-        flags = f"-s -w -X k8s.io/component-base/version.gitVersion={VERSION}"
-        programs = (
-            (self._program, ("test", "-c"), PACKAGE),
-            (self.agnhost, ("build",), "./agnhost"),
-        )
-        for program, action, package in programs:
-            if not program.exists():
-                command = ["go", *action, "-ldflags", flags, "-o", program, package]
-                subprocess.run(command, cwd=MODULE, check=True)
+        """Compile the suite and the program of its pods, unless they exist."""
+        if not (self._program.exists() and self.agnhost.exists()):
+            build_suite(self._release, self._folder)
 
     def conformance_specs(self) -> list[str]:
         """Return the names of all conformance specs."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 TOOLS = Path(__file__).parents[1]
 
@@ -95,12 +95,33 @@ def build_components(release: Release, target: Path) -> None:
     """Build the components of a release into a folder: one program, which runs the component it is called by the name of."""
     target.mkdir(parents=True, exist_ok=True)
     program, *names = (target.resolve() / name for name in COMPONENTS)
-    version = f"-X k8s.io/component-base/version.gitVersion=v{release.version}"
     with _module_of("kubernetes", [release.module("component-base")], release) as folder:
-        go("build", "-ldflags", version, "-o", str(program), ".", folder=folder)
+        go("build", "-ldflags", _version_flags(release), "-o", str(program), ".", folder=folder)
     for name in names:
         name.unlink(missing_ok=True)
         name.hardlink_to(program)
+
+
+def _version_flags(release: Release) -> str:
+    """The flags of the linker that set the version that a program reports."""
+    major, _, minor = release.minor.partition(".")
+    values = {"gitVersion": f"v{release.version}", "gitMajor": major, "gitMinor": minor}
+    return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
+
+
+SUITE: Final = "k8s.io/kubernetes/test/e2e"
+SUITE_PROGRAM: Final = "e2e.test"
+AGNHOST: Final = "agnhost"
+
+
+def build_suite(release: Release, target: Path) -> None:
+    """Build the end-to-end suite of a release into a folder, with the program that its pods serve."""
+    target.mkdir(parents=True, exist_ok=True)
+    flags = f"-s -w {_version_flags(release)}"
+    with _module_of("agnhost", [], release) as folder:
+        suite, program = (str(target.resolve() / name) for name in (SUITE_PROGRAM, AGNHOST))
+        go("test", "-c", "-ldflags", flags, "-o", suite, SUITE, folder=folder)
+        go("build", "-ldflags", flags, "-o", program, ".", folder=folder)
 
 
 def additions(release: Release) -> dict[str, Any]:
