@@ -22,7 +22,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.resources import Resource
 from mockube.controller_manager.scheduler.volumes import AssumedBindings, Storage
-from mockube.controller_manager.scheduler.workload_selector import Workloads
+from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
 
 STORAGE: Final[tuple[Resource[ReadOnlyTree], ...]] = (
     CSI_DRIVERS,
@@ -62,5 +62,10 @@ def storage_of(caches: Caches, assumed: AssumedBindings) -> Storage:
 def workloads_of(caches: Caches) -> Workloads:
     return Workloads(
         services=caches.of(SERVICES),
-        controllers={(row.api_version, row.kind): caches.of(row) for row in _CONTROLLERS},
+        controllers={
+            (row.api_version, row.kind): SpreadControllers(
+                caches.of(row), has_plain_selector=row is REPLICATION_CONTROLLERS
+            )
+            for row in _CONTROLLERS
+        },
     )

@@ -1,7 +1,7 @@
 """The selector of the Services and of the controller of a pod. Pure. Upstream: plugins/helper, spread."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -11,15 +11,21 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
-_REPLICATION_CONTROLLER: Final = ("v1", "ReplicationController")
+
+class SpreadControllers(NamedTuple):
+    """The controllers of one kind whose pods are spread."""
+
+    lister: Lister[ReadOnlyTree]
+    has_plain_selector: bool = False
+    """Whether their selector is a map of labels, and not a LabelSelector."""
 
 
 class Workloads(Struct, frozen=True, kw_only=True):
-    """The listers of Services and of the controllers whose pods are spread."""
+    """The Services and the controllers whose pods are spread."""
 
     services: Lister[ReadOnlyTree]
-    controllers: Mapping[tuple[str, str], Lister[ReadOnlyTree]]
-    """The listers of controllers by apiVersion and kind."""
+    controllers: Mapping[tuple[str, str], SpreadControllers]
+    """By apiVersion and kind."""
 
 
 def selector_of_workloads(pod: PodInfo, workloads: Workloads) -> Selector:
@@ -31,11 +37,12 @@ def selector_of_workloads(pod: PodInfo, workloads: Workloads) -> Selector:
         if selector is not None and selector.items() <= pod.view.labels.items():
             match_labels |= selector
     owner = meta.controller_of(pod.view.object) or {}
-    kind = (owner.get("apiVersion", ""), owner.get("kind", ""))
-    lister = workloads.controllers.get(kind)
-    controller = None if lister is None else lister.get(namespace, owner["name"])
+    controllers = workloads.controllers.get((owner.get("apiVersion", ""), owner.get("kind", "")))
+    if controllers is None:
+        return from_label_selector({"matchLabels": match_labels})
+    controller = controllers.lister.get(namespace, owner["name"])
     of_controller = {} if controller is None else controller["spec"].get("selector") or {}
-    if kind == _REPLICATION_CONTROLLER:
+    if controllers.has_plain_selector:
         return from_label_selector({"matchLabels": match_labels | of_controller})
     expressions = [
         *(

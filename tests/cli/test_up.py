@@ -84,7 +84,9 @@ def test_logs_can_be_limited_to_process_tail_and_time(running):
     together = running.run("logs").stdout.splitlines()
     assert {line.partition(":")[0] for line in together} == {"apiserver", "controller-manager"}
     [last] = running.run("logs", "--tail=1").stdout.splitlines()
-    assert last in running.run("logs").stdout.splitlines()[len(together) - 1 :]  # The processes may have written more.
+    assert (
+        last in running.run("logs").stdout.splitlines()[len(together) - 1 :]
+    )  # The processes may have written more.
 
 
 def test_killed_manager_is_restarted(running):

@@ -18,7 +18,7 @@ class StreamEnded(ValueError):
     """The server ends the stream or the connection before its response."""
 
 
-class Frame(NamedTuple):
+class HTTP2Frame(NamedTuple):
     kind: int
     flags: int
     payload: bytes
@@ -47,7 +47,7 @@ def _text(text: str) -> bytes:
     return (bytes([len(data)]) if len(data) < 127 else b"\x7f" + varint(len(data) - 127)) + data
 
 
-async def next_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Frame:
+async def next_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> HTTP2Frame:
     """Return the next frame of the response; settings and pings are acknowledged. Raise `NotHttp2` or `StreamEnded`."""
     while True:
         head = await reader.readexactly(9)
@@ -58,6 +58,6 @@ async def next_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
         if kind in (RST, GOAWAY):
             raise StreamEnded
         if kind not in (SETTINGS, PING):
-            return Frame(kind, flags, payload)
+            return HTTP2Frame(kind, flags, payload)
         if not flags & ACK:
             writer.write(frame(kind, ACK, 0, payload if kind == PING else b""))

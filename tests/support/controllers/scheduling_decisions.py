@@ -11,7 +11,7 @@ from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import nominated_node
 from mockube.controller_manager.scheduler.volumes import Storage
-from mockube.controller_manager.scheduler.workload_selector import Workloads
+from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
 _METADATA = ("name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "resourceVersion")
@@ -149,7 +149,7 @@ def snapshot_of(state, gates):
         matching_counts=cluster.matching_counts,
         workloads=Workloads(
             services=_store(state.get("services", ())),
-            controllers={("apps/v1", "ReplicaSet"): _store(state.get("replicasets", ()))},
+            controllers={("apps/v1", "ReplicaSet"): SpreadControllers(_store(state.get("replicasets", ())))},
         ),
         gates=gates,
     )
