@@ -7,6 +7,8 @@ from mockube.apimachinery import names
 REQUESTS: Final = "requests."
 """The prefix of requests in a quota."""
 HUGE_PAGES: Final = "hugepages-"
+IMPLICIT_DEVICES: Final = "deviceclass.resource.kubernetes.io/"
+"""The prefix of the extended resource that every device class provides; the name of the class follows."""
 
 
 def is_native(name: str) -> bool:

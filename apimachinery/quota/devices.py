@@ -9,8 +9,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts, add, maximum
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator
-from mockube.apimachinery.quota.pods import IMPLICIT_DEVICES, is_extended_in_quota, pod_usage
-from mockube.apimachinery.resource_names import REQUESTS
+from mockube.apimachinery.quota.pods import is_extended_in_quota, pod_usage
+from mockube.apimachinery.resource_names import IMPLICIT_DEVICES, REQUESTS
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _BY_CLASS: Final = ".deviceclass.resource.k8s.io/devices"

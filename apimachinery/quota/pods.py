@@ -10,10 +10,15 @@ from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts, read
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
 from mockube.apimachinery.quota.pod_amounts import has_pod_level, pod_limits, pod_requests
-from mockube.apimachinery.resource_names import HUGE_PAGES, REQUESTS, is_extended, is_native
+from mockube.apimachinery.resource_names import (
+    HUGE_PAGES,
+    IMPLICIT_DEVICES,
+    REQUESTS,
+    is_extended,
+    is_native,
+)
 from mockube.apimachinery.tree import ReadOnlyTree
 
-IMPLICIT_DEVICES: Final = "deviceclass.resource.kubernetes.io/"
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _STANDARD_RESOURCES: Final = frozenset(
     {"pods", *_COMPUTE, *(f"{prefix}.{name}" for prefix in ("requests", "limits") for name in _COMPUTE)}

@@ -21,13 +21,13 @@ _GATES: Final = frozenset(
         "VolumeLimitScaling",
     }
 )
-_GATES_SINCE_1_37: Final = frozenset({"DRADeviceTaintRules"})
-"""Gates of kinds that older minors do not serve in the version that this manager reads."""
+_ADDED_IN: Final = {"DRAExtendedResource": "1.36", "DRADeviceTaintRules": "1.37"}
+"""The gates that this manager implements from a minor release on, in which they or their kinds changed."""
 
 
 def implemented_gates(minor: str) -> frozenset[str]:
     """Return the gates that this manager implements both ways in a minor release. All others have their default."""
-    return _GATES if minors.is_before(minor, "1.37") else _GATES | _GATES_SINCE_1_37
+    return _GATES | {gate for gate, first in _ADDED_IN.items() if not minors.is_before(minor, first)}
 
 
 class Features(ReleaseOptions, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ A node's sums are computed at the first admission on the node, and then updated 
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -125,9 +125,10 @@ class AdmittedPods:
             return _wait_for_victims(node_pods, pod, now) if node_pods.preemptors else None
         node_pods.set_node(node)
         new = _admitted_pod(pod.object)
-        rejection = admission_rejection(pod.object, node, new.requested, new.ports, node_pods.usage())
+        required = _without_devices(pod.object, new.requested)
+        rejection = admission_rejection(pod.object, node, required, new.ports, node_pods.usage())
         if rejection is None and is_critical(pod.object):
-            rejection = self._preempt_for(node_pods, pod, new, now)
+            rejection = self._preempt_for(node_pods, pod, required, now)
         if rejection is None:
             node_pods.add(pod.uid, new)
             return _wait_for_victims(node_pods, pod, now) if node_pods.preemptors else None
@@ -137,10 +138,10 @@ class AdmittedPods:
         return reject(pod.object, rejection, now)
 
     def _preempt_for(
-        self, node_pods: _NodePods, pod: PodView, new: _AdmittedPod, now: datetime
+        self, node_pods: _NodePods, pod: PodView, required: Amounts, now: datetime
     ) -> PodRejection | None:
         """Preempt pods so that a critical pod fits; return a rejection if that is not possible."""
-        shortage = resource_shortage(new.requested, node_pods.usage())
+        shortage = resource_shortage(required, node_pods.usage())
         if not shortage:
             return None
         others = {
@@ -234,6 +235,24 @@ def _admitted_pod(pod: ReadOnlyTree, generation: int | None = None) -> _Admitted
         return _AdmittedPod(Counter(), (), admitted_generation)
 
 
+def _without_devices(pod: ReadOnlyTree, requested: Amounts) -> Amounts:
+    """Return a pod's requests without the extended resources for which its containers have devices of a claim."""
+    claim = (pod.get("status") or {}).get("extendedResourceClaimStatus")
+    if not claim:
+        return requested
+    mapped = {(mapping["containerName"], mapping["resourceName"]) for mapping in claim["requestMappings"]}
+
+    def remaining(container: ReadOnlyTree) -> ReadOnlyTree:
+        requests = (container.get("resources") or {}).get("requests") or {}
+        return {name: amount for name, amount in requests.items() if (container["name"], name) not in mapped}
+
+    spec = pod["spec"]
+    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    return pod_requests(
+        _with_requests(spec, {container["name"]: remaining(container) for container in containers})
+    )
+
+
 def _with_allocated_resources(pod: ReadOnlyTree) -> ReadOnlyTree:
     """Return the spec with the containers' allocated resources in place of those that a pending resize requests."""
     status = pod.get("status") or {}
@@ -243,11 +262,13 @@ def _with_allocated_resources(pod: ReadOnlyTree) -> ReadOnlyTree:
         for container_status in status.get(name) or ()
         if container_status.get("allocatedResources")
     }
-    spec: ReadOnlyTree = pod["spec"]
-    if not requests:
-        return spec
+    return _with_requests(pod["spec"], requests) if requests else pod["spec"]
 
-    def allocate(container: ReadOnlyTree) -> ReadOnlyTree:
+
+def _with_requests(spec: ReadOnlyTree, requests: Mapping[str, ReadOnlyTree]) -> ReadOnlyTree:
+    """Return the spec with other requests of some containers, by their names."""
+
+    def change(container: ReadOnlyTree) -> ReadOnlyTree:
         resources = {**(container.get("resources") or {}), "requests": requests[container["name"]]}
         return {**container, "resources": resources}
 
@@ -255,7 +276,7 @@ def _with_allocated_resources(pod: ReadOnlyTree) -> ReadOnlyTree:
         **spec,
         **{
             name: [
-                allocate(container) if container["name"] in requests else container
+                change(container) if container["name"] in requests else container
                 for container in spec.get(name) or ()
             ]
             for name in ("containers", "initContainers")

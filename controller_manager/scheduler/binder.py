@@ -1,7 +1,6 @@
-"""Bind pods to their nodes, after their volumes and devices are bound."""
+"""Bind pods to their nodes, after their volumes are bound."""
 
 import asyncio
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -15,7 +14,6 @@ from mockube.controller_manager.client.kinds import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PODS,
-    RESOURCE_CLAIMS,
 )
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
@@ -23,7 +21,6 @@ from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, is_bound
 from mockube.controller_manager.supervision import timeout
-from mockube.controller_manager.workloads.device_claims import FINALIZER, is_reserved_for, with_consumer
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 _BINDING_TIMEOUT: Final = timedelta(seconds=600)
@@ -75,35 +72,6 @@ class Binder:
             while not all(map(self._is_bound, bindings)):
                 self._changed.clear()
                 await self._changed.wait()
-
-    async def reserve_devices(
-        self, pod: PodInfo, claims: Iterable[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
-    ) -> None:
-        """Write the allocation of each claim and its reservation for the pod, after the finalizer that protects the claim.
-
-        Written allocations are removed from `allocations`. Raises `BindingFailure`.
-        """
-        try:
-            await self._reserve_devices(pod, claims, allocations)
-        except (ApiError, NoResponse) as error:
-            raise BindingFailure("PreBind", "DynamicResources", error) from error
-
-    async def _reserve_devices(
-        self, pod: PodInfo, claims: Iterable[ReadOnlyTree], allocations: dict[str, ReadOnlyTree]
-    ) -> None:
-        for claim in claims:
-            allocated = allocations.get(meta.uid(claim))
-            if allocated is None and is_reserved_for(pod.view, claim):
-                continue
-            latest: ReadOnlyTree = claim
-            if allocated is not None:
-                if FINALIZER not in meta.finalizers(latest):
-                    body = meta.with_finalizer(latest, FINALIZER)
-                    latest = await self._client.update(RESOURCE_CLAIMS, body)
-                latest = meta.with_value(latest, ("status", "allocation"), allocated)
-            body = with_consumer(pod.view, latest)
-            await self._client.update(RESOURCE_CLAIMS, body, subresource="status")
-            allocations.pop(meta.uid(claim), None)
 
     async def _bind_claim(self, binding: ClaimBinding, node: str) -> None:
         """Write the claim into its volume, or the node of a new volume into the claim; volume controllers do the rest."""

@@ -1,7 +1,7 @@
 """What follows if no node is feasible for a pod: a preemption, or only a message. Pure."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -10,9 +10,11 @@ from mockube.controller_manager.scheduler.choice import FeasibleNodes, diagnosis
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import INELIGIBLE, Candidate, preempt
-from mockube.controller_manager.scheduler.profile import DYNAMIC_RESOURCES
-from mockube.controller_manager.workloads.device_claims import allocation, reserved_for
-from mockube.controller_manager.workloads.node_selectors import selects
+from mockube.controller_manager.scheduler.profile import DYNAMIC_RESOURCES, needs_devices
+from mockube.controller_manager.workloads.device_claims import reserved_for
+
+if TYPE_CHECKING:
+    from mockube.controller_manager.scheduler.devices.claims import DeviceClaims
 
 _NO_CLAIMS_TO_DEALLOCATE: Final = "no new claims to deallocate"
 """The message of the DynamicResources plugin's PostFilter for pods without claims, before 1.37."""
@@ -22,6 +24,8 @@ _NO_STATE: Final = "not found"
 """The error of that plugin's PostFilter if a plugin before it rejects all nodes. It prevents preemption."""
 _DEALLOCATED: Final = "deallocation of ResourceClaim completed"
 """Its message for a pod with an allocated claim that no pod uses, and that is not available on a node."""
+_DELETED: Final = "deletion of ResourceClaim completed"
+"""Its message for a pod for whose extended resources an earlier attempt has created a claim."""
 _MAX_NOTE: Final = 1024
 """The maximum length of an Event's note."""
 
@@ -34,6 +38,8 @@ class SchedulingFailure(Struct, frozen=True, kw_only=True):
     candidate: Candidate | None = None
     unused_claim: ReadOnlyTree | None = None
     """The claim that is deallocated, because it prevents the pod from running."""
+    stale_claim: ReadOnlyTree | None = None
+    """The claim for extended resources that is deleted, because an earlier attempt has created it."""
     keeps_nomination: bool = False
     """Whether `nominatedNodeName` stays as it is: the pod may not preempt others now."""
 
@@ -54,39 +60,57 @@ def failure_of(
     if rejection is not None and rejection.plugin != DYNAMIC_RESOURCES and has_device_plugin:
         return SchedulingFailure(message=f"{message} {_NO_STATE}", keeps_nomination=True)
     outcome = preempt(pod, snapshot, feasible_nodes, budgets)
-    unused_claim = _unused_claim(pod, snapshot, feasible_nodes) if rejection is None else None
+    claims = _claims(pod, snapshot) if rejection is None else None
+    unused_claim = None if claims is None else _unused_claim(claims, snapshot, feasible_nodes)
+    stale_claim = claims.stale if claims is not None and unused_claim is None else None
     if isinstance(outcome, Candidate):
         if not snapshot.gates.is_before("1.37"):
             victims = f"preempting {len(outcome.victims)} victims"
             message += f" preemption: found a potential placement for pod on node {outcome.node}, {victims}"
-        return SchedulingFailure(message=message, candidate=outcome, unused_claim=unused_claim)
+        return SchedulingFailure(
+            message=message, candidate=outcome, unused_claim=unused_claim, stale_claim=stale_claim
+        )
     reasons = [f"preemption: {outcome}"]
     if unused_claim is not None:
         reasons.insert(0, _DEALLOCATED)
+    elif stale_claim is not None:
+        reasons.insert(0, _DELETED)
     elif snapshot.gates.is_before("1.37") and has_device_plugin:
-        has_claims = pod.spec.get("resourceClaims") and rejection is None
-        reasons.insert(0, _STILL_NOT_SCHEDULABLE if has_claims else _NO_CLAIMS_TO_DEALLOCATE)
+        reasons.insert(0, _NO_CLAIMS_TO_DEALLOCATE if claims is None else _STILL_NOT_SCHEDULABLE)
     return SchedulingFailure(
         message=f"{message} {', '.join(reasons)}",
         unused_claim=unused_claim,
+        stale_claim=stale_claim,
         keeps_nomination=outcome in INELIGIBLE,
     )
 
 
+def _claims(pod: PodInfo, snapshot: ClusterSnapshot) -> "DeviceClaims | None":
+    """Return the claims of a pod; None if it has none."""
+    if snapshot.devices is None or not needs_devices(pod, snapshot):
+        return None
+    from mockube.controller_manager.scheduler.devices.claims import (  # noqa: PLC0415 - few pods need it
+        DeviceClaims,
+    )
+
+    claims = DeviceClaims.of(pod, snapshot.devices)
+    return None if claims.is_empty else claims
+
+
 def _unused_claim(
-    pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes
+    claims: "DeviceClaims", snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes
 ) -> ReadOnlyTree | None:
     """Return an allocated claim that is not available on a node that the pod could use otherwise, and that no other pod uses."""
-    if snapshot.devices is None or not pod.spec.get("resourceClaims"):
-        return None
-    from mockube.controller_manager.scheduler.devices.claims import claims_of  # noqa: PLC0415 - few pods need it
+    from mockube.controller_manager.scheduler.filters.devices import (  # noqa: PLC0415 - few pods need it
+        NOT_ON_NODE,
+        unavailable_claims,
+    )
 
-    nodes = [
-        node for node in snapshot.nodes if feasible_nodes.rejections[node.name].plugin == DYNAMIC_RESOURCES
-    ]
-    for claim in claims_of(pod.view, snapshot.devices.claims):
-        selector = (allocation(claim) or {}).get("nodeSelector")
-        users = {consumer["uid"] for consumer in reserved_for(claim)} - {pod.view.uid}
-        if selector is not None and not users and not all(selects(selector, node.node) for node in nodes):
-            return claim
+    for node in snapshot.nodes:
+        rejection = feasible_nodes.rejections[node.name]
+        if (rejection.plugin, rejection.reasons) != (DYNAMIC_RESOURCES, NOT_ON_NODE.reasons):
+            continue
+        for claim in unavailable_claims(claims, node):
+            if not {consumer["uid"] for consumer in reserved_for(claim)} - {claims.pod.uid}:
+                return claim
     return None

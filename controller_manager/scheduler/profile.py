@@ -1,6 +1,6 @@
 """The default profile: its plugins, the pods that it schedules, and the pod status that it writes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from mockube.controller_manager.scheduler.filters.volumes import (
     volume_restrictions,
     volume_zone,
 )
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.scores.pod_affinity import pod_affinity_score
 from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
@@ -92,16 +93,37 @@ def unschedulable_patch(
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None
 
 
-def dynamic_resources(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
-    """Reject nodes without the devices that a pod claims.
+def needs_devices(pod: PodInfo, snapshot: ClusterSnapshot) -> bool:
+    """Return whether a pod has claims for devices, or extended resources that device classes provide.
 
-    Most clusters have no such claims, so the filter is imported for the first pod that has one.
+    Most clusters have no such pods, so that the modules for them are imported only then.
     """
-    if snapshot.devices is None or not pod.spec.get("resourceClaims"):
+    devices = snapshot.devices
+    return devices is not None and (
+        bool(pod.spec.get("resourceClaims")) or not devices.extended_classes.keys().isdisjoint(pod.requested)
+    )
+
+
+def dynamic_resources(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
+    """Reject nodes without the devices that a pod needs."""
+    if snapshot.devices is None or not needs_devices(pod, snapshot):
         return None
     from mockube.controller_manager.scheduler.filters.devices import check_claims  # noqa: PLC0415 - see above
 
     return check_claims(pod, snapshot.devices)
+
+
+def dynamic_resources_score(
+    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
+) -> list[int] | None:
+    """Prefer nodes with devices for the first alternatives of a pod's requests."""
+    if snapshot.devices is None or not needs_devices(pod, snapshot):
+        return None
+    from mockube.controller_manager.scheduler.scores.devices import (  # noqa: PLC0415 - see above
+        alternatives_score,
+    )
+
+    return alternatives_score(pod, snapshot.devices, nodes)
 
 
 FILTERS: Final[tuple[tuple[str, Filter], ...]] = (
@@ -131,5 +153,6 @@ SCORES: Final[tuple[tuple[str, Score, int], ...]] = (
     ("InterPodAffinity", pod_affinity_score, 2),
     ("NodeResourcesBalancedAllocation", balanced_allocation, 1),
     ("ImageLocality", image_locality, 1),
+    (DYNAMIC_RESOURCES, dynamic_resources_score, 2),
 )
 """The score plugins: upstream's name, the function, and its weight."""

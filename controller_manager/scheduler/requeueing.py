@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.resource_names import IMPLICIT_DEVICES
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm, terms_of
@@ -45,6 +46,8 @@ class ClusterEvent(NamedTuple):
     old: Any = None
     """The object before the change: a PodView for pods, a tree for others."""
     new: Any = None
+    by_devices: Collection[str] = ()
+    """The extended resources that device classes provide on nodes that do not have them."""
 
 
 ANYTHING: Final = ClusterEvent("", Action.OTHER)
@@ -142,10 +145,22 @@ def _has_room(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the pod fits an empty node, of which a resource that the pod requests has increased."""
     new = amounts((event.new.get("status") or {}).get("allocatable"))
     requested = {**pod.requested, PODS: 1}
-    if any(amount > new[name] for name, amount in requested.items()):
+    by_devices = {name for name in requested if name in event.by_devices and not new[name]}
+    if any(amount > new[name] for name, amount in requested.items() if name not in by_devices):
         return False
     old = amounts(((event.old or {}).get("status") or {}).get("allocatable"))
-    return event.old is None or any(new[name] > old[name] for name in requested)
+    return event.old is None or bool(by_devices) or any(new[name] > old[name] for name in requested)
+
+
+def _provides_resource(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Return whether a device class provides an extended resource of the pod now, and did not before."""
+    old, new = (
+        None if device_class is None else (device_class.get("spec") or {}).get("extendedResourceName")
+        for device_class in (event.old, event.new)
+    )
+    if event.old is not None:
+        return new != old and new in pod.requested
+    return new in pod.requested or IMPLICIT_DEVICES + meta.name(event.new) in pod.requested
 
 
 def _changes_domain(pod: PodInfo, event: ClusterEvent) -> bool:
@@ -239,6 +254,7 @@ _EVENTS: Final[Mapping[str, tuple[_Row, ...]]] = {
         ("Node", Action.ADD | Action.ALLOCATABLE, _has_room),
         ("Pod", Action.DELETE, None),
         ("Pod", Action.REQUESTS, _frees_requests),
+        ("DeviceClass", _CHANGED, _provides_resource),
     ),
     "VolumeRestrictions": (
         ("Node", Action.ADD, None),
@@ -271,6 +287,8 @@ _EVENTS: Final[Mapping[str, tuple[_Row, ...]]] = {
     "DynamicResources": (
         ("Node", Action.ADD | Action.LABELS | Action.ALLOCATABLE, None),
         ("ResourceClaim", ~Action(0), None),
+        ("DeviceClass", _CHANGED, None),
+        ("ResourceSlice", _CHANGED, None),
     ),
     "NodeDeclaredFeatures": (("Node", Action.ADD | Action.FEATURES, None),),
 }

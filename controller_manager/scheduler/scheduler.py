@@ -21,7 +21,6 @@ from mockube.controller_manager.client.kinds import (
     NODES,
     POD_DISRUPTION_BUDGETS,
     PODS,
-    RESOURCE_CLAIMS,
     VOLUME_ATTACHMENTS,
 )
 from mockube.controller_manager.client.podview import PodView
@@ -43,6 +42,7 @@ from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.preemption_executor import PreemptionExecutor
 from mockube.controller_manager.scheduler.profile import (
     SCHEDULER_NAME,
+    needs_devices,
     pod_change_affects_scheduling,
     should_schedule,
     unschedulable_patch,
@@ -60,14 +60,14 @@ from mockube.controller_manager.scheduler.requeueing import (
 from mockube.controller_manager.scheduler.volumes import AssumedBindings, ClaimBinding, claims_of
 from mockube.controller_manager.scheduler.watched import STORAGE, WATCHED, storage_of, workloads_of
 from mockube.controller_manager.supervision import start
+from mockube.controller_manager.workloads.device_claims import may_need_devices
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
 if TYPE_CHECKING:
+    from mockube.controller_manager.scheduler.device_binder import DeviceBinder
     from mockube.controller_manager.scheduler.devices.state import DeviceState
 
 LOG: Final = logging.getLogger(__name__)
-_OF_ALLOCATION: Final = ("allocation", "devices", "reservedFor")
-"""The fields of a claim's status that an allocation sets."""
 _MAX_BINDINGS: Final = 32
 """The maximum number of concurrent bindings; further decisions wait."""
 
@@ -146,7 +146,8 @@ class Scheduler:
             self._cluster.set_node(change.new)
         actions = node_actions(change.old, change.new)
         if actions:
-            self._queue.move(ClusterEvent("Node", actions, change.old, change.new))
+            by_devices = () if self._devices is None else self._devices.extended_resources
+            self._queue.move(ClusterEvent("Node", actions, change.old, change.new, by_devices))
 
     def _move_by(self, kind: str) -> Callable[[Change], None]:
         """Return a handler of changes of objects of a kind that pods may wait for."""
@@ -187,7 +188,8 @@ class Scheduler:
                 self._queue.add(pod.key, int(pod.object["spec"].get("priority") or 0))
 
     def _waits_for_claims(self, pod: PodView) -> bool:
-        if not pod.object["spec"].get("resourceClaims"):
+        """Return whether a claim of the pod is not usable yet."""
+        if not may_need_devices(pod, self._gates):
             return False
         if self._devices is None:
             from mockube.controller_manager.scheduler.devices.state import (  # noqa: PLC0415 - few need it
@@ -197,13 +199,15 @@ class Scheduler:
             self._devices = DeviceState(self._shared_informers, self._devices_changed)
         return self._devices.waits_for_claims(pod)
 
-    def _devices_changed(self) -> None:
+    def _devices_changed(self, kind: str, change: Change | None) -> None:
         waiting, self._waiting_for_claims = self._waiting_for_claims, set()
         for key in waiting:
             view = self._pods.lister.get(*key)
             if view is not None and should_schedule(view):
                 self._pod_updated(view)
-        self._queue.move(ClusterEvent("ResourceClaim", Action.OTHER))
+        self._queue.move(
+            ClusterEvent(kind, Action.OTHER) if change is None else event_of(kind, change.old, change.new)
+        )
 
     def _pod_removed(self, pod: PodView) -> None:
         self._queue.delete(pod.key)
@@ -235,6 +239,8 @@ class Scheduler:
 
     async def _schedule(self, key: Key, bindings: set[asyncio.Task[None]]) -> None:
         """Decide on a pod, and start its binding. Releases the slot of `_binding_slots`, now or after the binding."""
+        if self._devices is not None:
+            await self._devices.wait_synced(self._clock)
         view = self._pods.lister.get(*key)
         if view is None or not should_schedule(view):
             self._queue.delete(key)
@@ -254,7 +260,7 @@ class Scheduler:
         claims = claims_of(pod, snapshot.storage)
         assigned = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage)
         volumes = [] if isinstance(assigned, str) else assigned
-        devices = self._allocate(pod, node, snapshot)
+        devices = self._reserve_devices(pod, node, snapshot)
         self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
         self._assumed_bindings.assume(view.uid, node.name, volumes)
@@ -262,11 +268,18 @@ class Scheduler:
         bindings.add(task)
         task.add_done_callback(bindings.discard)
 
-    def _allocate(self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> dict[str, ReadOnlyTree]:
-        """Allocate the devices of a pod, which are in use from now on."""
-        if self._devices is None or snapshot.devices is None or not pod.spec.get("resourceClaims"):
-            return {}
-        return self._devices.allocate(pod.view, node.node, format_time(self._clock.now()))
+    def _reserve_devices(
+        self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
+    ) -> "DeviceBinder | None":
+        """Allocate the devices of a pod, which are in use from now on. Returns what writes that; None if it needs none."""
+        if self._devices is None or not needs_devices(pod, snapshot):
+            return None
+        from mockube.controller_manager.scheduler.device_binder import (  # noqa: PLC0415 - few need it
+            DeviceBinder,
+        )
+
+        reservation = self._devices.allocate(pod, node, format_time(self._clock.now()))
+        return DeviceBinder(self._client, self._devices, pod.view, reservation)
 
     def _select_node(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._random) * len(best))]
@@ -283,18 +296,23 @@ class Scheduler:
             self._nominate_and_evict(pod, failure.candidate)
         elif not failure.keeps_nomination:
             self._nominees.pop(pod.view.uid, None)
-        if failure.unused_claim is not None:
-            await self._deallocate(failure.unused_claim)
+        await self._release_claims(failure)
         reason = "SchedulerError" if feasible_nodes.is_error else "Unschedulable"
         await self._report(pod.view, failure, nominee, reason)
 
-    async def _deallocate(self, claim: ReadOnlyTree) -> None:
-        """Remove the allocation of a claim that no pod uses, so that it gets other devices."""
-        status = {name: value for name, value in claim["status"].items() if name not in _OF_ALLOCATION}
-        try:
-            await self._client.update(RESOURCE_CLAIMS, {**claim, "status": status}, subresource="status")
-        except (ApiError, NoResponse) as error:
-            LOG.warning("scheduler: the claim %s is not deallocated: %s", Key.of(claim), error)
+    async def _release_claims(self, failure: SchedulingFailure) -> None:
+        """Deallocate or delete the claim that prevents a pod from running."""
+        if failure.unused_claim is None and failure.stale_claim is None:
+            return
+        from mockube.controller_manager.scheduler.device_binder import (  # noqa: PLC0415 - few need it
+            deallocate_claim,
+            delete_claim,
+        )
+
+        if failure.unused_claim is not None:
+            await deallocate_claim(self._client, failure.unused_claim)
+        elif failure.stale_claim is not None:
+            await delete_claim(self._client, failure.stale_claim)
 
     async def _report(
         self, view: PodView, failure: SchedulingFailure, nominee: str | None, reason: str
@@ -329,31 +347,35 @@ class Scheduler:
     # --- binding
 
     async def _bind(
-        self, pod: PodInfo, node: str, volumes: list[ClaimBinding], devices: dict[str, ReadOnlyTree]
+        self, pod: PodInfo, node: str, volumes: list[ClaimBinding], devices: "DeviceBinder | None"
     ) -> None:
         """Write the allocations of devices, and bind the pod. Allocations that were not written are released."""
         try:
-            if self._devices is not None and pod.spec.get("resourceClaims"):
-                await self._binder.reserve_devices(pod, self._devices.claims_of(pod.view), devices)
+            if devices is not None:
+                await devices.bind()
             await self._binder.bind(pod, node, volumes)
         except BindingFailure as error:
-            await self._handle_binding_failure(pod, error)
+            await self._handle_binding_failure(pod, devices, error)
         except Exception as error:
             LOG.exception("scheduler: %s: binding failed and is retried", pod.view.key)
             self._binding_failures.inc()
-            await self._handle_binding_failure(pod, BindingFailure("Bind", "DefaultBinder", error))
+            await self._handle_binding_failure(pod, devices, BindingFailure("Bind", "DefaultBinder", error))
         else:
             text = f"Successfully assigned {pod.view.key} to {node}"
             self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
             self._assumed_bindings.forget(pod.view.uid)
-            if self._devices is not None and devices:
-                self._devices.forget([*devices])
+            if devices is not None:
+                devices.finish()
             self._binding_slots.release()
 
-    async def _handle_binding_failure(self, pod: PodInfo, error: BindingFailure) -> None:
+    async def _handle_binding_failure(
+        self, pod: PodInfo, devices: "DeviceBinder | None", error: BindingFailure
+    ) -> None:
         """Drop the assumption that the pod runs on the node. If it is bound nevertheless, the next event corrects that."""
         key = pod.view.key
+        if devices is not None:
+            await devices.withdraw()
         if pod.view.uid not in self._assumed:
             return
         LOG.info("scheduler: %s: binding failed: %s", key, error)

@@ -1,10 +1,11 @@
 """The ResourceClaims of pods: names, reservations and allocations. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.resource_names import IMPLICIT_DEVICES, is_extended
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
@@ -13,6 +14,8 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 BY_RESOURCE_CLAIM: Final = "podResourceClaim"
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim from a template: the name of the claim in the pod's spec."""
+EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of a claim that the scheduler created for a pod's extended resources."""
 
 
 class NotCreated(LookupError):
@@ -86,6 +89,10 @@ def allocation(claim: ReadOnlyTree) -> ReadOnlyTree | None:
     return allocation_result
 
 
+def unallocated_claims(claims: Iterable[ReadOnlyTree]) -> list[ReadOnlyTree]:
+    return [claim for claim in claims if allocation(claim) is None]
+
+
 def with_consumer(pod: PodView, claim: ReadOnlyTree) -> dict[str, Any]:
     """Return the claim with an additional reservation for the pod."""
     consumer = {"resource": "pods", "name": pod.key.name, "uid": pod.uid}
@@ -122,6 +129,28 @@ _TAINT_RULES_ADDED_IN: Final = "1.37"
 
 def has_taint_rules(gates: FeatureGates) -> bool:
     return gates.is_on("DRADeviceTaintRules") and not gates.is_before(_TAINT_RULES_ADDED_IN)
+
+
+_EXTENDED_RESOURCES_ADDED_IN: Final = "1.36"
+"""The first minor release with them by default; the versions before are not implemented."""
+
+
+def has_extended_resources(gates: FeatureGates) -> bool:
+    """Return whether device classes provide extended resources."""
+    return gates.is_on("DRAExtendedResource") and not gates.is_before(_EXTENDED_RESOURCES_ADDED_IN)
+
+
+def may_need_devices(pod: PodView, gates: FeatureGates) -> bool:
+    """Return whether a pod has claims for devices, or requests resources that device classes may provide."""
+    spec = pod.object["spec"]
+    if spec.get("resourceClaims"):
+        return True
+    return has_extended_resources(gates) and any(
+        is_extended(name) or name.startswith(IMPLICIT_DEVICES)
+        for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+        for name in (container.get("resources") or {}).get("requests") or ()
+        if "/" in name
+    )
 
 
 def rule_selects(rule: ReadOnlyTree, driver: str, pool: str, device: str) -> bool:

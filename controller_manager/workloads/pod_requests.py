@@ -14,7 +14,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 PODS: Final = "pods"
-
 Amounts = Counter[str]
 """Amounts by resource; an absent resource counts as 0."""
 

@@ -19,9 +19,17 @@ from pathlib import Path
 from random import Random
 
 from mockube.apimachinery.schema import minors
+from mockube.controller_manager.workloads.device_claims import FINALIZER
 from tests.conformance.golden import golden
-from tests.differential import scheduling_cases
-from tests.support.controllers.scheduling_decisions import differences, number_of, recorded, with_changes
+from tests.differential import scheduling_cases, scheduling_devices
+from tests.support.controllers.scheduling_decisions import (
+    differences,
+    extended_claim,
+    number_of,
+    recorded,
+    with_changes,
+    without_time,
+)
 from tests.support.processes.real_kubernetes import (
     RealApiServer,
     RealScheduler,
@@ -44,6 +52,9 @@ PATHS = {
     "csidrivers": "/apis/storage.k8s.io/v1/csidrivers",
     "csistoragecapacities": "/apis/storage.k8s.io/v1/csistoragecapacities",
     "volumeattachments": "/apis/storage.k8s.io/v1/volumeattachments",
+    "deviceclasses": "/apis/resource.k8s.io/v1/deviceclasses",
+    "resourceslices": "/apis/resource.k8s.io/v1/resourceslices",
+    "resourceclaims": "/apis/resource.k8s.io/v1/resourceclaims",
 }
 CLUSTER_SCOPED = {
     "nodes",
@@ -53,6 +64,8 @@ CLUSTER_SCOPED = {
     "csinodes",
     "csidrivers",
     "volumeattachments",
+    "deviceclasses",
+    "resourceslices",
 }
 ADMISSION = "ServiceAccount,TaintNodesByCondition,Priority,StorageObjectInUseProtection,DefaultStorageClass"
 _PAIR = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
@@ -64,7 +77,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="mockube-scheduling-") as folder, contextlib.ExitStack() as stack:
         comparison = Comparison(stack, Path(folder), options.minor)
         for number in range(options.seed, options.seed + options.rounds):
-            comparison.round(number, options.pods)
+            comparison.round(number, options.pods, has_devices=options.devices)
         comparison.print_summary()
         if options.record:
             comparison.write_recorded(Path(options.record))
@@ -76,6 +89,9 @@ def _options():
     parser.add_argument("--rounds", type=int, default=20, help="the number of random clusters")
     parser.add_argument("--pods", type=int, default=15, help="the number of pods in each cluster")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--devices", action="store_true", help="with claims for devices and extended resources"
+    )
     parser.add_argument("--minor", default=minors.NEWEST, help="the minor release of the real kube-scheduler")
     parser.add_argument("--maximum", type=int, default=0, help="the number of differences that do not fail")
     parser.add_argument("--record", help="the file for cases with new reasons or scores")
@@ -165,14 +181,20 @@ class Comparison:
     def differences(self):
         return sum(count for name, count in self._counts.items() if name.startswith("DIFFERENT"))
 
-    def round(self, seed, pods):
+    def round(self, seed, pods, *, has_devices=False):
         random = Random(seed)
         self._seed = seed
         self._delete_all()
         for name, body, status in scheduling_cases.cluster(random):
             self.create(name, body, status)
+        nodes = [node["metadata"]["name"] for node in self._send("GET", PATHS["nodes"])["items"]]
+        for name, body in scheduling_devices.cluster(random, nodes) if has_devices else ():
+            self.create(name, body)
         for number in range(pods):
-            self._compare(*scheduling_cases.pod(random, f"fresh-{number}"))
+            extra, body = scheduling_cases.pod(random, f"fresh-{number}")
+            if has_devices:
+                extra += scheduling_devices.add_to_pod(random, body)
+            self._compare(extra, body)
 
     def create(self, resource, body, status=None):
         path = self._path(resource, body["metadata"].get("namespace", "default"))
@@ -196,15 +218,17 @@ class Comparison:
         return answer["body"]
 
     def _delete_all(self):
-        for resource, path in PATHS.items():
-            for item in self._send("GET", path)["items"]:
+        for resource, collection in PATHS.items():
+            for item in self._send("GET", collection)["items"]:
                 name, namespace = item["metadata"]["name"], item["metadata"].get("namespace", "")
                 if resource == "namespaces" or name == "kubernetes":
                     continue
                 body = {"gracePeriodSeconds": 0}
-                self._send(
-                    "DELETE", f"{self._path(resource, namespace)}/{name}", body, accepted=(200, 202, 404, 409)
-                )
+                path = f"{self._path(resource, namespace)}/{name}"
+                if resource == "resourceclaims" and "finalizers" in item["metadata"]:
+                    free = {**item, "metadata": {**item["metadata"], "finalizers": []}}
+                    self._send("PUT", path, free, accepted=(200, 404, 409))
+                self._send("DELETE", path, body, accepted=(200, 202, 404, 409))
 
     def _state(self):
         return {resource: self._send("GET", path)["items"] for resource, path in PATHS.items()}
@@ -213,12 +237,17 @@ class Comparison:
         for name, obj, status in extra:
             self.create(name, obj, status)
         self._start = start = len(self._scheduler.log)
-        state = self._state()
-        created = self.create("pods", body)
+        if "schedulingGates" in body["spec"]:
+            state, created = self._with_stale_claim(body)
+        else:
+            state = self._state()
+            created = self.create("pods", body)
         if created is None:
             return
         name = f"{created['metadata']['namespace']}/{created['metadata']['name']}"
         attempt = self._wait_for_attempt(start, name)
+        if "bound" in attempt and "deviceclasses" in state:
+            attempt["devices"] = self._devices_of(created)
         if self._preempts(name):
             attempt["victims"] = self._wait_for_victims(created)
         self._judge(recorded(self._minor, state, created, attempt), created)
@@ -230,6 +259,43 @@ class Comparison:
                 f"{self._path('pods', created['metadata']['namespace'])}/{created['metadata']['name']}",
                 {"gracePeriodSeconds": 0},
             )
+
+    def _with_stale_claim(self, body):
+        """Create a pod that has a claim for extended resources already, and return the state before its attempt."""
+        created = self.create("pods", body)
+        if created is None:
+            return {}, None
+        self.create("resourceclaims", scheduling_devices.stale_claim(created))
+        state = self._state()
+        path = f"{self._path('pods', created['metadata']['namespace'])}/{created['metadata']['name']}"
+        patch, headers = {"spec": {"schedulingGates": None}}, {"Content-Type": "application/merge-patch+json"}
+        answer = self._server.send({"method": "PATCH", "path": path, "body": patch, "headers": headers})
+        return state, answer["body"]
+
+    def _devices_of(self, pod):
+        """Return the allocations of the claims of a bound pod, with the claim for its extended resources."""
+        metadata = pod["metadata"]
+        path = self._path("resourceclaims", metadata["namespace"])
+        claims = {claim["metadata"]["name"]: claim for claim in self._send("GET", path)["items"]}
+        names = {one["resourceClaimName"] for one in pod["spec"].get("resourceClaims", ())}
+        found = {name: claim for name, claim in claims.items() if name in names}
+        pod_path = f"{self._path('pods', metadata['namespace'])}/{metadata['name']}"
+        status = self._send("GET", pod_path)["status"].get("extendedResourceClaimStatus")
+        if status is not None:
+            found[""] = claims[status["resourceClaimName"]]
+        if not found:
+            return None
+        for claim in found.values():
+            uids = [one["uid"] for one in claim["status"]["reservedFor"]]
+            self._same("reservation", [metadata["uid"]], [uid for uid in uids if uid == metadata["uid"]], pod)
+            self._same("finalizer", claim["metadata"]["finalizers"], [FINALIZER], pod)
+        return {
+            "allocations": {
+                name: without_time(claim["status"]["allocation"]) for name, claim in found.items()
+            },
+            "claim": extended_claim(found[""]) if "" in found else None,
+            "mappings": status["requestMappings"] if status else [],
+        }
 
     def _started(self, pod):
         """Give a pod a start time, by which victims of preemptions are chosen."""
@@ -252,10 +318,15 @@ class Comparison:
             self._recorded.append(case)
 
     def _signature(self, real):
-        """Return what makes a case worth to be recorded: the reasons, or the plugins that score nodes differently."""
+        """Return what makes a case worth to be recorded: the reasons, the plugins that score nodes differently, or the devices."""
         if "message" in real:
             return re.sub(r"\d+|[a-z-]+-\d+", "", real["message"])
-        return tuple(sorted(name for name, scores in real["scores"].items() if len({*scores.values()}) > 1))
+        devices = real.get("devices") or {"allocations": {}, "mappings": []}
+        return (
+            *sorted(name for name, scores in real["scores"].items() if len({*scores.values()}) > 1),
+            len(devices["allocations"]),
+            *sorted(Counter(mapping["requestName"] for mapping in devices["mappings"]).values()),
+        )
 
     def _wait_for_attempt(self, start, name):
         done = re.compile(

@@ -23,6 +23,7 @@ from mockube.controller_manager.controllers.resourceclaim.claims import reconcil
 from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
 from mockube.controller_manager.workloads.device_claims import (
     BY_RESOURCE_CLAIM,
+    EXTENDED_RESOURCE_CLAIM,
     POD_CLAIM_NAME,
     allocation,
     claim_names,
@@ -176,7 +177,7 @@ def _admin_access_label(claim: ReadOnlyTree) -> str:
 
 def _source_label(claim: ReadOnlyTree) -> str:
     annotations = meta.annotations(claim)
-    if annotations.get("resource.kubernetes.io/extended-resource-claim") == "true":
+    if annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
         return "extended_resource"
     return "resource_claim_template" if annotations.get(POD_CLAIM_NAME) else ""
 

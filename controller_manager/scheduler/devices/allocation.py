@@ -17,6 +17,10 @@ MAX_DEVICES: Final = 32
 """The maximum number of devices of one claim."""
 MAX_STEPS: Final = 20_000
 """The maximum number of steps of a search, which may be exponential; the node counts as infeasible then."""
+_MISSING_KEY_HINT: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for "
+    "optional fields"
+)
 _PREVENTING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
@@ -170,13 +174,15 @@ class DeviceAllocator(Struct, eq=False):
         return self._selectable[key]
 
     def _match_selectors(self, about: str, expressions: Iterator[str], device: Device) -> bool:
-        name = "" if self.gates.is_before("1.37") else f" on device {device.id}"
+        is_older = self.gates.is_before("1.37")
+        name = "" if is_older else f" on device {device.id}"
         for number, expression in enumerate(expressions):
             try:
                 if not device_expressions.selects(expression, device.id.driver, device.tree):
                     return False
             except DeviceSelectorError as error:
-                raise DeviceAllocationError(f"{about}: selector #{number}{name}: {error}") from error
+                hint = _MISSING_KEY_HINT if "no such key:" in str(error) and not is_older else ""
+                raise DeviceAllocationError(f"{about}: selector #{number}{name}: {error}{hint}") from error
         return True
 
     def _try_device(self, claim: int, alternative: RequestAlternative, device: Device) -> bool:

@@ -1,7 +1,7 @@
-"""The claims of a pod for devices, and the allocation of devices for them on a node."""
+"""The claims of a pod for devices, and the allocation of devices for them on a node. Pure."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -16,14 +16,25 @@ from mockube.controller_manager.scheduler.devices.allocation import (
     RequestAlternative,
     allocation_of,
 )
+from mockube.controller_manager.scheduler.devices.extended_resources import (
+    claim_for,
+    provided_resources,
+    requests_for,
+)
 from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.device_claims import (
-    allocation,
     claim_name,
     has_claim,
     is_for_pod,
     pod_claims,
+    unallocated_claims,
 )
+
+
+def no_claim(_: str) -> ReadOnlyTree | None:
+    return None
 
 
 class DeviceSnapshot(Struct, frozen=True, kw_only=True):
@@ -37,6 +48,10 @@ class DeviceSnapshot(Struct, frozen=True, kw_only=True):
     in_flight: Mapping[str, ReadOnlyTree]
     """The allocations that are not in the cache yet, by the uid of the claim."""
     gates: FeatureGates = field(default_factory=FeatureGates)
+    extended_classes: Mapping[str, ReadOnlyTree] = field(default_factory=dict)
+    """The device classes that provide extended resources, by the name of the resource."""
+    extended_resource_claim: Callable[[str], ReadOnlyTree | None] = no_claim
+    """Returns the claim for extended resources of a pod, by its uid."""
 
 
 def device_ids(allocated: ReadOnlyTree) -> Iterator[DeviceId]:
@@ -55,38 +70,99 @@ def waits_for_claims(pod: PodView, claims: Lister[ReadOnlyTree]) -> bool:
     return has_claim(pod, claims, is_unusable)
 
 
+class DeviceClaims(Struct, frozen=True, kw_only=True):
+    """The claims of a pod, with the one that the scheduler creates for its extended resources; upstream's claimStore."""
+
+    pod: PodView
+    of_user: Sequence[ReadOnlyTree]
+    extended_resources: Sequence[str] = ()
+    """The extended resources that device classes provide."""
+    stale: ReadOnlyTree | None = None
+    """The claim for extended resources that an earlier attempt has created."""
+
+    @classmethod
+    def of(cls, pod: PodInfo, devices: DeviceSnapshot) -> "DeviceClaims":
+        resources = provided_resources(pod.requested, devices.extended_classes)
+        return cls(
+            pod=pod.view,
+            of_user=claims_of(pod.view, devices.claims),
+            extended_resources=resources,
+            stale=devices.extended_resource_claim(pod.view.uid) if resources else None,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.of_user and not self.extended_resources
+
+    def on(self, node: NodeInfo, devices: DeviceSnapshot) -> "NodeClaims":
+        """Return the claims to allocate on a node: it may provide some of the extended resources without devices."""
+        resources = [name for name in self.extended_resources if not node.allocatable[name]]
+        unallocated = unallocated_claims(self.of_user)
+        if not resources and (not self.of_user or not self.extended_resources):
+            return NodeClaims(unallocated)
+        # Upstream creates a claim without requests if the pod has other claims.
+        requests = requests_for(self.pod.object["spec"], resources, devices.extended_classes)
+        extended = claim_for(self.pod, requests.requests)
+        return NodeClaims([*unallocated, extended], extended, requests.mappings)
+
+
+class NodeClaims(NamedTuple):
+    """The claims of a pod that are to be allocated on a node."""
+
+    claims: Sequence[ReadOnlyTree]
+    extended: ReadOnlyTree | None = None
+    """The last claim, if it is for extended resources."""
+    mappings: Sequence[Mapping[str, str]] = ()
+    """The requests of the last claim that each container uses."""
+
+
+class DeviceReservation(NamedTuple):
+    """The devices that a pod gets on its node."""
+
+    of_user: Sequence[ReadOnlyTree]
+    """The claims of the user, as they were before."""
+    allocations: dict[str, ReadOnlyTree]
+    """The allocations that are not written yet, by the uid of the claim."""
+    extended: ReadOnlyTree | None = None
+    """The claim for extended resources that is to be created."""
+    mappings: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def is_bindable(self) -> bool:
+        """Whether the pod can be bound. Upstream creates a claim that no container uses, and fails then."""
+        return self.extended is None or bool(self.mappings)
+
+
 def claims_of(pod: PodView, claims: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
+    """Return the claims of a pod that a user has named."""
     names = (claim_name(pod, pod_claim) for pod_claim in pod_claims(pod))
     candidates = (claims.get(pod.key.namespace, name) for name in dict.fromkeys(names) if name is not None)
     return [claim for claim in candidates if claim is not None]
 
 
-def allocate(
-    pod: PodView, node: ReadOnlyTree, devices: DeviceSnapshot, now: str
-) -> Mapping[str, dict[str, Any]]:
-    """Return the allocations of the pod's unallocated claims on a feasible node, by the uid of the claim."""
-    unallocated = [claim for claim in claims_of(pod, devices.claims) if allocation(claim) is None]
-    requests = [
-        alternatives
-        for claim in unallocated
-        if not isinstance(alternatives := requests_of(claim, devices.classes), str)
-    ]
-    allocator = allocator_of(unallocated, requests, node, devices)
+def allocate(pod: PodInfo, node: NodeInfo, devices: DeviceSnapshot, now: str) -> DeviceReservation:
+    """Allocate the claims of a pod on a feasible node."""
+    claims = DeviceClaims.of(pod, devices)
+    on_node = claims.on(node, devices)
+    allocator = allocator_of(on_node.claims, node.node, devices)
     if not allocator.run():
         raise DeviceAllocationError("the devices no longer exist")
-    name = meta.name(node)
-    return {
-        meta.uid(claim): allocation_of(allocator, number, name, now)
-        for number, claim in enumerate(unallocated)
+    allocations: dict[str, ReadOnlyTree] = {
+        meta.uid(claim): allocation_of(allocator, number, node.name, now)
+        for number, claim in enumerate(on_node.claims)
     }
+    return DeviceReservation(claims.of_user, allocations, on_node.extended, on_node.mappings)
 
 
 def allocator_of(
-    claims: Sequence[ReadOnlyTree],
-    requests: Sequence[Sequence[Sequence[RequestAlternative]]],
-    node: ReadOnlyTree,
-    devices: DeviceSnapshot,
+    claims: Sequence[ReadOnlyTree], node: ReadOnlyTree, devices: DeviceSnapshot
 ) -> DeviceAllocator:
+    """Return the search for devices for claims whose classes exist."""
+    requests = [
+        alternatives
+        for claim in claims
+        if not isinstance(alternatives := requests_of(claim, devices.classes), str)
+    ]
     pools = gather_pools(devices.slices(meta.name(node)), node)
     return DeviceAllocator(
         pools=pools, claims=claims, requests=requests, in_use=devices.in_use, gates=devices.gates

@@ -1,10 +1,12 @@
 """The scheduler's state of devices: claims, classes and slices, and the allocated devices."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.informer import Informers
 from mockube.controller_manager.cache.store import Change
@@ -16,23 +18,39 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.devices.claims import (
+    DeviceReservation,
     DeviceSnapshot,
     allocate,
-    claims_of,
     device_ids,
     waits_for_claims,
 )
+from mockube.controller_manager.scheduler.devices.extended_resources import (
+    ExtendedResourceClasses,
+    owner_of_extended_resource_claim,
+)
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
-from mockube.controller_manager.workloads.device_claims import allocation, has_taint_rules, rule_selects
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.supervision import timeout
+from mockube.controller_manager.workloads.device_claims import (
+    allocation,
+    has_extended_resources,
+    has_taint_rules,
+    rule_selects,
+)
 
+MAX_SYNC_SECONDS: Final = 30
 _BY_NODE_NAME: Final = "device-place"
 _ANY_NODE: Final = ""
+_BY_EXTENDED_RESOURCE_OWNER: Final = "extended-resource-owner"
+OnChange = Callable[[str, Change | None], None]
+"""A function that is called with the kind of a changed object, and its change if it is known."""
 
 
 class DeviceState:
-    """Tracks allocated devices by the informers. It is created for the first pod with claims; nothing is watched before."""
+    """Tracks allocated devices by the informers. It is created for the first pod that may need devices, not before."""
 
-    def __init__(self, informers: Informers, on_change: Callable[[], None]) -> None:
+    def __init__(self, informers: Informers, on_change: OnChange) -> None:
         self._claims = informers.of(RESOURCE_CLAIMS)
         self._classes = informers.of(DEVICE_CLASSES)
         self._slices = informers.of(RESOURCE_SLICES)
@@ -42,10 +60,27 @@ class DeviceState:
         self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
         self._user_counts: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}
+        self._extended_classes = ExtendedResourceClasses()
+        self._is_known = False
         self._slices.add_index(_BY_NODE_NAME, _node_names)
+        self._claims.add_index(_BY_EXTENDED_RESOURCE_OWNER, owner_of_extended_resource_claim)
         self._claims.add_handler(self._claim_changed)
-        for informer in (self._classes, self._slices, *([self._rules] if self._rules else [])):
-            informer.add_handler(lambda _: on_change())
+        self._classes.add_handler(self._class_changed)
+        self._slices.add_handler(lambda change: on_change("ResourceSlice", change))
+        if self._rules is not None:
+            # The taints of rules are those of slices.
+            self._rules.add_handler(lambda _: on_change("ResourceSlice", None))
+
+    async def wait_synced(self, clock: Clock) -> None:
+        """Wait until all objects are known, but not for ever: the server may not serve them."""
+        if self._is_known:
+            return
+        informers = (self._claims, self._classes, self._slices, *([self._rules] if self._rules else []))
+        with suppress(TimeoutError):
+            async with timeout(clock, MAX_SYNC_SECONDS):
+                for informer in informers:
+                    await informer.wait_synced()
+        self._is_known = True
 
     def snapshot(self) -> DeviceSnapshot:
         return DeviceSnapshot(
@@ -55,19 +90,31 @@ class DeviceState:
             in_use=self._user_counts,
             in_flight=self._in_flight,
             gates=self._gates,
+            extended_classes=self._extended_classes.by_resource,
+            extended_resource_claim=self._extended_resource_claim,
         )
+
+    @property
+    def extended_resources(self) -> Collection[str]:
+        """The extended resources that device classes provide."""
+        return self._extended_classes.by_resource.keys()
 
     def waits_for_claims(self, pod: PodView) -> bool:
         return waits_for_claims(pod, self._claims.lister)
 
-    def claims_of(self, pod: PodView) -> Sequence[ReadOnlyTree]:
-        return claims_of(pod, self._claims.lister)
+    def allocate(self, pod: PodInfo, node: NodeInfo, now: str) -> DeviceReservation:
+        """Allocate devices for a pod; from now on they are in use."""
+        reservation = allocate(pod, node, self.snapshot(), now)
+        self.assume(reservation.allocations)
+        return reservation
 
-    def allocate(self, pod: PodView, node: ReadOnlyTree, now: str) -> dict[str, ReadOnlyTree]:
-        """Allocate devices for the pod's claims; from now on they are in use."""
-        allocations = allocate(pod, node, self.snapshot(), now)
-        self.assume(allocations)
-        return dict(allocations)
+    def _extended_resource_claim(self, pod: str) -> ReadOnlyTree | None:
+        return next(iter(self._claims.lister.by_index(_BY_EXTENDED_RESOURCE_OWNER, pod)), None)
+
+    def _class_changed(self, change: Change) -> None:
+        if has_extended_resources(self._gates):
+            self._extended_classes.handle(change)
+        self._on_change("DeviceClass", change)
 
     def assume(self, allocations: Mapping[str, ReadOnlyTree]) -> None:
         """Count the devices of allocations as in use before the cache contains them."""
@@ -80,7 +127,7 @@ class DeviceState:
         for uid in uids:
             if self._in_flight.pop(uid, None) is not None:
                 self._set_devices(uid, ())
-        self._on_change()
+        self._on_change("ResourceClaim", None)
 
     def _claim_changed(self, change: Change) -> None:
         uid = meta.uid(change.last_known)
@@ -89,7 +136,7 @@ class DeviceState:
             self._in_flight.pop(uid, None)
         if uid not in self._in_flight:
             self._set_devices(uid, () if allocated is None else device_ids(allocated))
-        self._on_change()
+        self._on_change("ResourceClaim", change)
 
     def _set_devices(self, uid: str, devices: Iterable[DeviceId]) -> None:
         for device in self._device_ids.pop(uid, ()):

@@ -17,6 +17,7 @@ from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find
 
 def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
     requested = {name: amount for name, amount in pod.requested.items() if amount > 0}
+    by_devices = () if snapshot.devices is None else snapshot.devices.extended_classes
     can_be_unresolvable = not snapshot.gates.is_before("1.34")
 
     def check(node: NodeInfo) -> Rejection | None:
@@ -25,6 +26,8 @@ def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
             name
             for name, amount in requested.items()
             if amount > node.allocatable[name] - node.requested[name]
+            # Devices of a class provide the resource on a node that does not have it itself.
+            and (name not in by_devices or node.allocatable[name] > 0)
         ]
         if not reasons and not insufficient:
             return None

@@ -2,19 +2,35 @@
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.cache.store import Store
+from mockube.controller_manager.cache.store import Change, Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible, scores_by_plugin
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
+from mockube.controller_manager.scheduler.devices.extended_resources import (
+    ExtendedResourceClasses,
+    owner_of_extended_resource_claim,
+)
 from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import nominated_node
+from mockube.controller_manager.scheduler.profile import needs_devices, nominated_node
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
+from mockube.controller_manager.workloads.device_claims import allocation
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
-_METADATA = ("name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "resourceVersion")
+_NOW = "2026-01-01T00:00:00Z"
+_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "labels",
+    "annotations",
+    "creationTimestamp",
+    "resourceVersion",
+    "ownerReferences",
+)
 _CONTAINER = ("name", "image", "resources", "ports", "restartPolicy", "restartPolicyRules")
 _STATUS = (
     "phase",
@@ -24,6 +40,8 @@ _STATUS = (
     "declaredFeatures",
     "disruptionsAllowed",
     "nominatedNodeName",
+    "allocation",
+    "reservedFor",
 )
 
 
@@ -82,6 +100,9 @@ def differences(case):
     """Yield what is compared, our result and the real one."""
     real, ours = case["real"], decide(case["pod"], case["state"], FeatureGates(case["minor"]))
     if "message" in real:
+        if real["message"].startswith('running PreBind plugin "DynamicResources"'):
+            yield "failed binding", ours["unbindable"], real["message"]
+            return
         yield "message", ours.get("message", f"one of {ours['best']}"), real["message"]
         if "victims" in real:
             yield "victims", ours.get("victims"), real["victims"]
@@ -95,6 +116,8 @@ def differences(case):
         yield (f"score {plugin}", *(one if len({*one.values()}) > 1 else {} for one in values))
     is_best = real["bound"] in ours["best"]
     yield "node", real["bound"] if is_best else ours["best"], real["bound"]
+    if is_best and "devices" in real:
+        yield "devices", devices_on(case, real["bound"]), real["devices"]
 
 
 def decide(pod, state, gates):
@@ -109,12 +132,55 @@ def decide(pod, state, gates):
         return {"best": [], "message": failure.message, "victims": names}
     best = [node.name for node in best_nodes(info, snapshot, found.feasible)]
     if len(found.feasible) == 1:
-        return {"best": best, "scores": {}}
+        return {"best": best, "scores": {}, "unbindable": _unbindable(info, snapshot, best)}
     scores = {
         plugin: {node.name: score for node, score in zip(found.feasible, values, strict=True)}
         for plugin, values in scores_by_plugin(info, snapshot, found.feasible).items()
     }
-    return {"best": best, "scores": scores}
+    return {"best": best, "scores": scores, "unbindable": _unbindable(info, snapshot, best)}
+
+
+def _unbindable(info, snapshot, best):
+    """Return the message of a pod that cannot be bound to one of the best nodes."""
+    nodes = [node for node in snapshot.nodes if node.name in best] if needs_devices(info, snapshot) else []
+    if all(allocate(info, node, snapshot.devices, _NOW).is_bindable for node in nodes):
+        return ""
+    problem = f"nil or empty request mappings, no update of pod {info.view.key} ExtendedResourceClaimStatus"
+    return f'running PreBind plugin "DynamicResources": {problem}'
+
+
+def devices_on(case, node_name):
+    """Return the allocations of a pod's claims on a node, with the claim for its extended resources."""
+    snapshot = snapshot_of(case["state"], FeatureGates(case["minor"]))
+    info = PodInfo.of(PodView.of(case["pod"]))
+    (node,) = (node for node in snapshot.nodes if node.name == node_name)
+    if not needs_devices(info, snapshot):
+        return None
+    reservation = allocate(info, node, snapshot.devices, _NOW)
+    allocations = {
+        meta.name(claim): reservation.allocations.get(meta.uid(claim)) or claim["status"]["allocation"]
+        for claim in reservation.of_user
+    }
+    extended = reservation.extended
+    if extended is None and not allocations:
+        return None
+    if extended is not None:
+        allocations[""] = reservation.allocations[meta.uid(extended)]
+    return {
+        "allocations": {name: without_time(allocated) for name, allocated in allocations.items()},
+        "claim": None if extended is None else extended_claim(extended),
+        "mappings": [*reservation.mappings],
+    }
+
+
+def without_time(allocated):
+    return {name: value for name, value in allocated.items() if name != "allocationTimestamp"}
+
+
+def extended_claim(claim):
+    """Return what is compared of a claim for extended resources."""
+    metadata = _only(claim["metadata"], ("generateName", "annotations", "ownerReferences"))
+    return {"metadata": metadata, "spec": claim["spec"]}
 
 
 def snapshot_of(state, gates):
@@ -152,6 +218,32 @@ def snapshot_of(state, gates):
             controllers={("apps/v1", "ReplicaSet"): SpreadControllers(_store(state.get("replicasets", ())))},
         ),
         gates=gates,
+        devices=_devices_of(state, gates),
+    )
+
+
+def _devices_of(state, gates):
+    if "deviceclasses" not in state:
+        return None
+    claims, slices = state.get("resourceclaims", ()), state.get("resourceslices", ())
+    extended = ExtendedResourceClasses()
+    for one in sorted(state["deviceclasses"], key=lambda one: int(one["metadata"]["resourceVersion"])):
+        extended.handle(Change(None, one))
+    by_owner = {owner: claim for claim in claims for owner in owner_of_extended_resource_claim(claim)}
+    return DeviceSnapshot(
+        claims=_store(claims),
+        classes=_store(state["deviceclasses"]),
+        slices=lambda node: [one for one in slices if one["spec"].get("nodeName", node) == node],
+        in_use={
+            device
+            for claim in claims
+            if allocation(claim) is not None
+            for device in device_ids(allocation(claim))
+        },
+        in_flight={},
+        gates=gates,
+        extended_classes=extended.by_resource,
+        extended_resource_claim=by_owner.get,
     )
 
 

@@ -348,3 +348,20 @@ def test_sums_of_deleted_node_are_dropped():
     pods.admitted.forget_node("node-1")
     assert pods.admits("b", HALF)
     assert pods.looked_up == 2
+
+
+@pytest.mark.parametrize("priority", [None, SYSTEM_CRITICAL])
+def test_extended_resources_of_claim_need_no_capacity(priority):
+    pods = Pods()
+    implicit = "deviceclass.resource.kubernetes.io/gpu"
+    spec = {} if priority is None else {"priority": priority}
+    greedy = pod(container_requesting(gpu="3", **{implicit: "1"}), **spec)
+    assert not pods.admits("a", greedy)
+    mappings = [
+        {"containerName": "c", "resourceName": name, "requestName": "r"}
+        for name in ("example.com/gpu", implicit)
+    ]
+    claim = {"resourceClaimName": "x", "requestMappings": mappings}
+    assert pods.admits("b", greedy, {"extendedResourceClaimStatus": claim})
+    claim = {**claim, "requestMappings": mappings[1:]}
+    assert not pods.admits("c", greedy, {"extendedResourceClaimStatus": claim})

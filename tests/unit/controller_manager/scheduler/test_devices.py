@@ -1,5 +1,6 @@
 """Device allocation matches the allocations and messages of kube-scheduler in `allocations.jsonl`."""
 
+import asyncio
 from pathlib import Path
 
 import orjson
@@ -8,9 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.controller_manager.client.kinds import (
+    DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
@@ -26,10 +33,11 @@ from mockube.controller_manager.scheduler.devices.claims import (
     waits_for_claims,
 )
 from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
-from mockube.controller_manager.scheduler.devices.state import DeviceState
+from mockube.controller_manager.scheduler.devices.state import MAX_SYNC_SECONDS, DeviceState
 from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
+from mockube.controller_manager.supervision import start
 from tests.support.controllers.fake_caches import FakeCaches
 
 RECORDED = [
@@ -42,6 +50,10 @@ CLASSES = [
     {"metadata": {"name": "any"}, "spec": {}},
     {"metadata": {"name": "cfg"}, "spec": {"config": [CONFIG]}},
 ]
+MISSING_KEY_HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
 NOW = "2030-01-01T00:00:00Z"
 EMPTY = FakeCaches({}).of(RESOURCE_CLAIMS)
 
@@ -93,7 +105,7 @@ def test_device_allocation_matches_recording(case):
         assert ([*feasible.feasible], diagnosis(feasible, 2)) == ([], case["message"])
         return
     (node,) = feasible.feasible
-    (allocated,) = allocate(wanted.view, node.node, devices, NOW).values()
+    (allocated,) = allocate(wanted, node, devices, NOW).allocations.values()
     assert allocated.pop("allocationTimestamp") == NOW
     assert allocated == case["allocation"]
 
@@ -119,22 +131,23 @@ def reasons(*args, **options):
 
 
 @pytest.mark.parametrize(
-    ("minor", "about", "size"),
+    ("minor", "about", "hint", "size"),
     [
         (
             "1.37",
             "selector #0 on device d/p/g0",
+            MISSING_KEY_HINT,
             ", request s: adding 13 devices exceeds the claim limit of 32, with 20 already accounted for",
         ),
-        ("1.36", "selector #0", ": number of requested devices 33 exceeds the claim limit of 32"),
+        ("1.36", "selector #0", "", ": number of requested devices 33 exceeds the claim limit of 32"),
     ],
 )
-def test_errors_of_claims_have_the_words_of_the_minor(minor, about, size):
+def test_errors_of_claims_have_the_words_of_the_minor(minor, about, hint, size):
     plugin = 'running "DynamicResources" filter plugin: claim default/c'
     expression = {"cel": {"expression": 'device.attributes["d"].nothing'}}
     odd = claim(spec(request(selectors=[expression])))
     assert reasons(slices(1), odd, minor=minor) == [
-        f"{plugin}: {about}: CEL runtime error: no such key: nothing"
+        f"{plugin}: {about}: CEL runtime error: no such key: nothing{hint}"
     ]
     many = claim(spec(request(count=20), request("s", count=13)))
     assert reasons(slices(1), many, minor=minor) == [f"{plugin}{size}"]
@@ -148,8 +161,7 @@ def test_allocated_devices_are_not_allocated_again():
 
 def test_claims_of_pod_share_no_device():
     devices = snapshot(slices(2), claim(spec(request())), claim(spec(request()), "other"))
-    node = nodes()[0].node
-    allocated = allocate(pod("c", "other").view, node, devices, NOW)
+    allocated = allocate(pod("c", "other"), nodes()[0], devices, NOW).allocations
     assert [one.device for found in allocated.values() for one in device_ids(found)] == ["g0", "g1"]
 
 
@@ -238,7 +250,7 @@ def test_each_device_is_allocated_once_if_sufficient(counts, present, taken, is_
     expected = {"nb"} if is_local and counts else {"na", "nb"}
     assert {one.name for one in feasible.feasible} == (expected if sum(counts) <= len(free) else set())
     for node in feasible.feasible:
-        (allocated,) = allocate(pod("c").view, node.node, devices, NOW).values()
+        (allocated,) = allocate(pod("c"), node, devices, NOW).allocations.values()
         given_ = [one.device for one in device_ids(allocated)]
         assert len(given_) == len({*given_}) == sum(counts)
         assert {*given_} <= free
@@ -251,6 +263,10 @@ class Informer:
     def __init__(self):
         self.handlers, self.objects = [], {}
         self.lister = self
+        self.synced = asyncio.Event()
+
+    async def wait_synced(self):
+        await self.synced.wait()
 
     def add_handler(self, handler):
         self.handlers.append(handler)
@@ -299,7 +315,7 @@ def informers():
 
 @pytest.fixture
 def state(informers):
-    return DeviceState(informers, lambda: None)
+    return DeviceState(informers, lambda *_: None)
 
 
 ALLOCATED = {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g0"}]}}
@@ -342,6 +358,23 @@ def test_node_sees_own_and_shared_slices(informers, state):
         (one,) = slices(1, **place)
         informers.of(RESOURCE_SLICES).put({**one, "metadata": {"name": name}})
     assert [meta.name(one) for one in state.snapshot().slices("nb")] == ["b", "c"]
+
+
+async def test_sync_of_devices_is_awaited(informers, state):
+    waiting = start("sync", state.wait_synced(SteppedClock()))
+    for resource in (RESOURCE_CLAIMS, DEVICE_CLASSES, RESOURCE_SLICES, DEVICE_TAINT_RULES):
+        await asyncio.wait([waiting], timeout=0)
+        assert not waiting.done()
+        informers.of(resource).synced.set()
+    await waiting
+
+
+async def test_sync_of_unserved_devices_ends(state):
+    clock = SteppedClock()
+    waiting = start("sync", state.wait_synced(clock))
+    await asyncio.wait([waiting], timeout=0)
+    clock.advance(MAX_SYNC_SECONDS)
+    await waiting
 
 
 def test_pod_waits_for_its_claims(informers, state):

@@ -1,0 +1,55 @@
+"""Score nodes by the alternatives of requests for which they have devices. Upstream: plugins/dynamicresources."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot, allocator_of
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.scores.score import normalize_scores
+from mockube.controller_manager.workloads.device_claims import allocation
+
+_MAX_ALTERNATIVES: Final = 8
+"""The maximum number of alternatives of a request."""
+
+
+def alternatives_score(pod: PodInfo, devices: DeviceSnapshot, nodes: Sequence[NodeInfo]) -> list[int] | None:
+    """Prefer nodes with devices for the first alternatives of a pod's requests; None if no request has alternatives."""
+    if devices.gates.is_before("1.35"):
+        return None
+    claims = DeviceClaims.of(pod, devices)
+    if not any(request.get("firstAvailable") for claim in claims.of_user for request in _requests(claim)):
+        return None
+    return normalize_scores([_score(claims, node, devices) for node in nodes])
+
+
+def _score(claims: DeviceClaims, node: NodeInfo, devices: DeviceSnapshot) -> int:
+    """Return the sum of the ranks of the chosen alternatives; 0 if all claims were allocated before."""
+    on_node = claims.on(node, devices)
+    if not on_node.claims:
+        return 0
+    allocator = allocator_of(on_node.claims, node.node, devices)
+    if not allocator.run():
+        return 0
+    chosen = [{device.alternative.name for device in results} for results in allocator.results]
+    by_claim = {id(claim): names for claim, names in zip(on_node.claims, chosen, strict=True)}
+    return sum(_rank(claim, by_claim.get(id(claim)) or _chosen_before(claim)) for claim in claims.of_user)
+
+
+def _rank(claim: ReadOnlyTree, chosen: set[str]) -> int:
+    return sum(
+        _MAX_ALTERNATIVES - number
+        for request in _requests(claim)
+        for number, alternative in enumerate(request.get("firstAvailable") or ())
+        if f"{request['name']}/{alternative['name']}" in chosen
+    )
+
+
+def _chosen_before(claim: ReadOnlyTree) -> set[str]:
+    results = ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
+    return {result["request"] for result in results}
+
+
+def _requests(claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    return (claim["spec"].get("devices") or {}).get("requests") or ()
