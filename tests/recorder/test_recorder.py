@@ -5,7 +5,7 @@ import yaml
 
 from mockube.apimachinery.names import check_dns1123_label
 from tests.recorder.__main__ import namespace_of, record_case, with_write_budget
-from tests.recorder.again import merge
+from tests.recorder.again import added_to, merge, with_kept
 from tests.recorder.scenario import read
 from tests.support.processes.process import ROOT
 from tests.support.recorded.recordings import COUNTS
@@ -96,6 +96,18 @@ def test_changed_and_missing_responses_are_kept_for_older_minor():
     again = [{"id": "same", "steps": [1]}, {"id": "changed", "steps": [4]}]
     merged = merge(before, again)
     assert (merged.newest, merged.older) == (again, before[1:])
+
+
+def test_repeated_recording_keeps_responses_of_older_minor():
+    present = [{"id": "changed", "steps": [2]}]
+    again = [{"id": "changed", "steps": [4]}, {"id": "other", "steps": [5]}]
+    assert added_to(present, again) == [*present, again[1]]
+
+
+def test_recording_that_varies_is_kept_for_another_patch_release():
+    before = [{"id": "unsteady", "steps": [3]}, {"id": "changed", "steps": [2]}]
+    newest = [{"id": "changed", "steps": [4]}]
+    assert with_kept(newest, before) == [before[0], newest[0]]
 
 
 def test_cases_have_namespaces_with_valid_and_different_names():

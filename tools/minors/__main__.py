@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tools.minors.derive import derive_newest
 from tools.minors.gomodules import Release, build_components
-from tools.minors.new import STEPS, run_steps
+from tools.minors.new import STEPS, ReleaseError, run_steps
 from tools.minors.older import derive_older_minors
 from tools.minors.owners import UPSTREAM_FILES
 from tools.minors.patches import newer_published
@@ -38,7 +38,9 @@ def main() -> None:
     new = commands.add_parser("new", help="run the routine for a new minor")
     new.add_argument("release", type=_release, help="such as 1.37.2")
     new.add_argument(
-        "--since", type=_release, default=CURRENT, help=f"the release to compare with ({CURRENT.version})"
+        "--since",
+        type=_release,
+        help=f"the release to compare with (the served one of the same minor, or {CURRENT.version})",
     )
     new.add_argument("--step", choices=STEPS, help="run this step only")
     new.add_argument(
@@ -48,6 +50,8 @@ def main() -> None:
     options = parser.parse_args()
     try:
         _run(options)
+    except ReleaseError as error:
+        raise SystemExit(f"error: {error}") from error
     except subprocess.CalledProcessError as error:
         raise SystemExit(f"{' '.join(error.cmd)} failed: {(error.output or b'').decode().strip()}") from error
 
@@ -69,9 +73,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _release(text: str) -> Release:
-    match = re.fullmatch(r"(1\.\d+)\.\d+(-(alpha|beta|rc)\.\d+)?", text)
+    number = r"(?:0|[1-9]\d*)"
+    match = re.fullmatch(rf"(1\.{number})\.{number}(-(alpha|beta|rc)\.{number})?", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f'"{text}" is no patch release, expected 1.MINOR.PATCH')
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is no release, expected one such as 1.38.0 or 1.38.0-rc.1'
+        )
     return Release(match[1], text)
 
 

@@ -20,6 +20,8 @@ TYPES = ("api", "apiextensions-apiserver", "apimachinery", "client-go", "kube-ag
 """The modules that `tools/gotypes` reads."""
 GENERATED = "pkg/generated/openapi/zz_generated.openapi.go"
 
+_PREVIEWS = ("alpha", "beta", "rc")
+
 
 @dataclass(frozen=True)
 class Release:
@@ -31,6 +33,14 @@ class Release:
     def module(self, name: str) -> str:
         version = self.others.get(name, f"0.{self.version.partition('.')[2]}")
         return f"k8s.io/{name} v{version}"
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The key that sorts releases by age; alphas, betas and candidates come before their release."""
+        numbers, _, preview = self.version.partition("-")
+        kind, _, number = preview.partition(".")
+        age = (_PREVIEWS.index(kind), int(number)) if preview else (len(_PREVIEWS), 0)
+        return (*map(int, numbers.split(".")), *age)
 
     @property
     def source(self) -> Path:

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from tools.minors.comparison import Group, changes, groups, read_declarations, report
 from tools.minors.gomodules import Release, build_components
 from tools.minors.owners import FILE, UPSTREAM_FILES, owner_of, read_owners
+from tools.minors.releases import CURRENT, OLDER
 from tools.minors.upstream import upstream_files
 
 Step: TypeAlias = Callable[[Release, argparse.Namespace], str]
@@ -89,7 +90,9 @@ def build(release: Release, _options: argparse.Namespace) -> str:
 def record(release: Release, options: argparse.Namespace) -> str:
     """Record all conversations anew, and print those whose responses changed."""
     components = {"MOCKUBE_REAL_KUBERNETES": str(COMPONENTS / release.version)}
-    _run_python("-m", "tests.recorder.again", "--older", options.since.minor, environment=components)
+    # Responses of another patch release are not kept: a minor is served as its newest patch.
+    older = ["--older", options.since.minor] if options.since.minor != release.minor else []
+    _run_python("-m", "tests.recorder.again", *older, environment=components)
     _run_python("-m", "tests.recorder.openapi", environment=components)
     return "see git diff tests/conformance/golden"
 
@@ -131,10 +134,19 @@ STEPS: Final[Mapping[str, Step]] = {
     "rest": list_rest,
 }
 """In their order."""
+STEPS_OF_OLDER: Final = ("compare", "release", "derive", "rest")
+"""The steps for a patch release of an older minor: the current list of files and the recordings are those of the newest."""
+
+
+class ReleaseError(Exception):
+    """A release that the routine cannot follow."""
 
 
 def run_steps(release: Release, options: argparse.Namespace) -> None:
-    for name in _chosen_steps(options):
+    served = (CURRENT, *OLDER)
+    options.since = options.since or default_since(release, served)
+    check_releases(release, options.since, served)
+    for name in _chosen_steps(release, options):
         start = time.monotonic()
         summary = STEPS[name](release, options)
         print(
@@ -142,8 +154,32 @@ def run_steps(release: Release, options: argparse.Namespace) -> None:
         )
 
 
-def _chosen_steps(options: argparse.Namespace) -> Sequence[str]:
+def default_since(release: Release, served: Sequence[Release]) -> Release:
+    """Return the served release of the same minor, or the newest one."""
+    return next((one for one in served if one.minor == release.minor), served[0])
+
+
+def check_releases(release: Release, since: Release, served: Sequence[Release]) -> None:
+    """Raise `ReleaseError` unless the release is a newer patch of a served minor, or the minor after the newest."""
+    newest = served[0]
+    same_minor = next((one for one in served if one.minor == release.minor), None)
+    following = (*newest.order[:1], newest.order[1] + 1)
+    if same_minor is None and release.order[:2] != following:
+        raise ReleaseError(
+            f"{release.version} is no release of a served minor ({served[-1].minor} to {newest.minor}) or of the next one"
+        )
+    if same_minor is not None and release.order < same_minor.order:
+        raise ReleaseError(f"{release.version} is older than {same_minor.version}, which is served already")
+    if since.order >= release.order:
+        raise ReleaseError(
+            f"{release.version} is not newer than {since.version}; --since names the release that was served before"
+        )
+
+
+def _chosen_steps(release: Release, options: argparse.Namespace) -> Sequence[str]:
     """Return the steps to run; the comparison alone if it is limited, because a whole one is the begin of the routine."""
     if options.step:
         return [options.step]
-    return ["compare"] if options.only or options.diff else [*STEPS]
+    if options.only or options.diff:
+        return ["compare"]
+    return [*STEPS] if release.order[:2] >= CURRENT.order[:2] else STEPS_OF_OLDER

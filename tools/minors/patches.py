@@ -23,7 +23,7 @@ def newer_releases(versions: Iterable[str], served: Mapping[str, str]) -> Mappin
     for version in versions:
         if match := _RELEASED.fullmatch(version):
             newest[match[1]] = max(newest.get(match[1], 0), int(match[2]))
-    served_patches = {minor: int(version.rpartition(".")[2]) for minor, version in served.items()}
+    served_patches = {minor: _patch(version) for minor, version in served.items()}
     oldest = min(map(_number, served))
     return {
         minor: f"{minor}.{patch}"
@@ -35,6 +35,11 @@ def newer_releases(versions: Iterable[str], served: Mapping[str, str]) -> Mappin
 def newer_published() -> Mapping[str, str]:
     served = {release.minor: release.version for release in (CURRENT, *OLDER)}
     return newer_releases(published_versions(), served)
+
+
+def _patch(version: str) -> int:
+    """Return the number of a patch release; -1 for an alpha, which every release of its minor is newer than."""
+    return int(version.rpartition(".")[2]) if _RELEASED.fullmatch(f"v{version}") else -1
 
 
 def _number(minor: str) -> int:

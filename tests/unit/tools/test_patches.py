@@ -14,6 +14,10 @@ def test_newer_patches_and_minors_are_returned():
     assert newer_releases(versions, served) == {"1.36": "1.36.10", "1.39": "1.39.0"}
 
 
+def test_release_is_newer_than_its_alpha():
+    assert newer_releases(["v1.38.0"], {"1.38": "1.38.0-alpha.1"}) == {"1.38": "1.38.0"}
+
+
 @pytest.mark.skipif(
     not os.environ.get("MOCKUBE_FULL_SIZE"),
     reason="a release that is published later is no fault of a change",
