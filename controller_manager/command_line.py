@@ -68,7 +68,8 @@ def _version_problem(flag: str, minor: str) -> str:
 def _problem(config: Config, controller_names: Collection[str]) -> str:
     """Return an error message about flags that are valid on their own but not together; "" if there is none."""
     leading, serving = config.leading, config.serving
-    names_problem = _names_problem(config.controllers.controllers, controller_names)
+    minor = config.features.kubernetes_version
+    names_problem = _names_problem(config.controllers.controllers, controller_names, minor)
     if (
         problem := names_problem
         or _packs_problem(config.controllers.packs)
@@ -89,10 +90,10 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
     return ""
 
 
-def _names_problem(selection: Sequence[str], controller_names: Collection[str]) -> str:
+def _names_problem(selection: Sequence[str], controller_names: Collection[str], minor: str) -> str:
     unknown = [
         f'"{name}" is not in the list of known controllers'
-        for name in unknown_names(selection, controller_names)
+        for name in unknown_names(selection, controller_names, minor)
     ]
     unimplemented = [
         f'"{name}" is not implemented by mockube; remove it' for name in unimplemented_names(selection)

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from mockube.apimachinery.schema import minors
+
 
 def _gate(name: str) -> str:
     return f"the feature gate {name} is off"
@@ -64,6 +66,10 @@ DISABLED_UPSTREAM: Final = {
 }
 """Why kube-controller-manager does not run these controllers either, even if `--controllers` names them."""
 
+_REMOVED_IN: Final = "1.37"
+_REMOVED: Final = frozenset({"cloud-node-lifecycle-controller", "node-route-controller"})
+"""Controllers that did nothing and that newer minors do not know. Theirs for load balancers is simulated here."""
+
 UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
 """Controllers that upstream runs if `--controllers` names them, and mockube does not implement."""
 
@@ -80,10 +86,11 @@ PACKS: Final = {
 ALL_CONTROLLERS: Final = "*"
 
 
-def unknown_names(selection: Sequence[str], controller_names: Collection[str]) -> Sequence[str]:
-    """Return the selected names that are no controllers, neither here nor upstream."""
+def unknown_names(selection: Sequence[str], controller_names: Collection[str], minor: str) -> Sequence[str]:
+    """Return the selected names that are no controllers, neither here nor upstream in the minor release."""
     names = {_full_name(entry.removeprefix("-")) for entry in selection} - {ALL_CONTROLLERS}
-    return sorted(names - DISABLED_UPSTREAM.keys() - UNIMPLEMENTED - set(controller_names))
+    removed = _REMOVED if not minors.is_before(minor, _REMOVED_IN) else frozenset()
+    return sorted(names - (DISABLED_UPSTREAM.keys() - removed) - UNIMPLEMENTED - set(controller_names))
 
 
 def unimplemented_names(selection: Sequence[str]) -> Sequence[str]:

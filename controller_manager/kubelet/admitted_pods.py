@@ -5,7 +5,7 @@ A node's sums are computed at the first admission on the node, and then updated 
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -33,6 +33,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
     kill_timeout,
     pods_to_preempt,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import allocated_spec, with_requests
 from mockube.controller_manager.workloads.indexes import BY_NODE
 from mockube.controller_manager.workloads.pod_requests import (
     Amounts,
@@ -228,7 +229,7 @@ def _wait_for_victims(node_pods: _NodePods, pod: PodView, now: datetime) -> Step
 def _admitted_pod(pod: ReadOnlyTree, generation: int | None = None) -> _AdmittedPod:
     admitted_generation = meta.generation(pod) if generation is None else generation
     try:
-        spec = _with_allocated_resources(pod)
+        spec = allocated_spec(pod)
         return _AdmittedPod(pod_requests(spec), tuple(host_ports(spec)), admitted_generation)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         LOG.debug("the requests of pod %s cannot be read: %s", Key.of(pod), error)
@@ -249,36 +250,5 @@ def _without_devices(pod: ReadOnlyTree, requested: Amounts) -> Amounts:
     spec = pod["spec"]
     containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
     return pod_requests(
-        _with_requests(spec, {container["name"]: remaining(container) for container in containers})
+        with_requests(spec, {container["name"]: remaining(container) for container in containers})
     )
-
-
-def _with_allocated_resources(pod: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the spec with the containers' allocated resources in place of those that a pending resize requests."""
-    status = pod.get("status") or {}
-    requests = {
-        container_status["name"]: container_status["allocatedResources"]
-        for name in ("containerStatuses", "initContainerStatuses")
-        for container_status in status.get(name) or ()
-        if container_status.get("allocatedResources")
-    }
-    return _with_requests(pod["spec"], requests) if requests else pod["spec"]
-
-
-def _with_requests(spec: ReadOnlyTree, requests: Mapping[str, ReadOnlyTree]) -> ReadOnlyTree:
-    """Return the spec with other requests of some containers, by their names."""
-
-    def change(container: ReadOnlyTree) -> ReadOnlyTree:
-        resources = {**(container.get("resources") or {}), "requests": requests[container["name"]]}
-        return {**container, "resources": resources}
-
-    return {
-        **spec,
-        **{
-            name: [
-                change(container) if container["name"] in requests else container
-                for container in spec.get(name) or ()
-            ]
-            for name in ("containers", "initContainers")
-        },
-    }

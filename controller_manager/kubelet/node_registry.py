@@ -1,10 +1,9 @@
 """The simulated nodes, their addresses, and the addresses of their pods. It reads caches and writes nothing."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from mockube.apimachinery import quantity
-from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
@@ -25,11 +24,15 @@ from mockube.controller_manager.kubelet.node_objects import (
     kubelet_minor,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, total_requests
+from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, allocated_spec
 from mockube.controller_manager.kubelet.resizing import node_number
 from mockube.controller_manager.workloads.indexes import BY_NODE
+from mockube.controller_manager.workloads.pod_requests import Amounts, amounts, pod_requests
 
 LOG = logging.getLogger(__name__)
+
+_SERVER_LIMITS_RESIZES_SINCE: Final = 36
+"""The number of the first minor release whose API server refuses resizes beyond the capacity of the node."""
 
 
 class NodeRegistry:
@@ -87,7 +90,9 @@ class NodeRegistry:
             ip=self.ip_of(pod.node),
             pod_ips=() if in_host_network or has_address else self.pod_ips(pod.uid, pod.node),
             resources=NodeResources(
-                allocatable=lambda: _allocatable(node), used=lambda: self._requests_of_others(pod)
+                allocatable=lambda: _allocatable(node),
+                used=lambda: self._requests_of_others(pod),
+                limits_resizes=kubelet_minor(node) < _SERVER_LIMITS_RESIZES_SINCE,
             ),
             kubelet_minor=kubelet_minor(node),
             details=self._details,
@@ -97,29 +102,26 @@ class NodeRegistry:
     def _objects_of_pods(self, node: str) -> Iterator[ReadOnlyTree]:
         return (pod.object for pod in self._pods.by_index(BY_NODE, node))
 
-    def _requests_of_others(self, pod: PodView) -> Mapping[str, Quantity]:
-        """Return the sum of the requests of the node's other pods, without those that cannot be parsed."""
-        others = self._pods.by_index(BY_NODE, pod.node)
-        return total_requests(
-            other.object
-            for other in others
-            if other.uid != pod.uid and not other.is_terminal and _has_valid_requests(other)
-        )
+    def _requests_of_others(self, pod: PodView) -> Amounts:
+        """Return the sum of the allocated requests of the node's other pods, without those that cannot be parsed."""
+        total = Amounts()
+        for other in self._pods.by_index(BY_NODE, pod.node):
+            if other.uid != pod.uid and not other.is_terminal:
+                total += _allocated_requests(other)
+        return total
 
 
 def pod_cidrs_of(node: ReadOnlyTree) -> tuple[str, ...]:
     return tuple((node.get("spec") or {}).get("podCIDRs") or ())
 
 
-def _has_valid_requests(pod: PodView) -> bool:
+def _allocated_requests(pod: PodView) -> Amounts:
     try:
-        total_requests([pod.object])
+        return pod_requests(allocated_spec(pod.object))
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         LOG.debug("the requests of pod %s cannot be read: %s", pod.key, error)
-        return False
-    return True
+        return Amounts()
 
 
-def _allocatable(node: ReadOnlyTree) -> Mapping[str, Quantity]:
-    amounts = (node.get("status") or {}).get("allocatable") or {}
-    return {name: quantity.from_json(amount) for name, amount in amounts.items()}
+def _allocatable(node: ReadOnlyTree) -> Amounts:
+    return amounts((node.get("status") or {}).get("allocatable"))

@@ -152,10 +152,14 @@ def _advance(
         update = mount
     else:
         update = run_containers(containers, now)
-    resized = resize(
-        pod, [container for container, _ in containers.main], update.main, context.resources, now
+    resizable = [container for container, _ in (*containers.init, *containers.main)]
+    resized = resize(pod, resizable, [*update.init, *update.main], context.resources, now)
+    update = replace(
+        update,
+        init=resized.statuses[: len(containers.init)],
+        main=resized.statuses[len(containers.init) :],
+        due=earliest(update.due, resized.due),
     )
-    update = replace(update, main=resized.statuses, due=earliest(update.due, resized.due))
     resized_pod = meta.with_value(pod, ("status", "conditions"), resized.conditions)
     effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
     if "startTime" not in (pod.get("status") or {}):

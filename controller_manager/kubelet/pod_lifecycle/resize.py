@@ -3,14 +3,13 @@
 Pure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import conditions, meta, quantity
-from mockube.apimachinery.quantity import Quantity
+from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.container import restart_container
@@ -19,15 +18,12 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     assigned_resources,
     running_since,
 )
+from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, Amounts, pod_requests
 
 PENDING: Final = "PodResizePending"
 IN_PROGRESS: Final = "PodResizeInProgress"
 RETRY_PERIOD: Final = timedelta(seconds=30)
 """The delay after which a deferred resize is retried."""
-
-Amounts = Mapping[str, Quantity]
-_SCALES: Final[Mapping[str, int]] = {"cpu": quantity.MILLI}
-"""The units of the amounts in upstream's messages; other resources have the unit 1."""
 
 
 class NodeResources(Struct, frozen=True, kw_only=True):
@@ -35,6 +31,8 @@ class NodeResources(Struct, frozen=True, kw_only=True):
 
     allocatable: Callable[[], Amounts]
     used: Callable[[], Amounts]
+    limits_resizes: bool = False
+    """Whether the kubelet calls a resize beyond its node's capacity infeasible; since 1.36 the API server refuses it."""
 
 
 class ResizeResult(Struct, frozen=True, kw_only=True):
@@ -50,7 +48,7 @@ def resize(
     resources: NodeResources,
     now: datetime,
 ) -> ResizeResult:
-    """Resize the containers if the node has enough resources; return their statuses and the pod's conditions."""
+    """Resize the running containers if the node has enough resources; return their statuses and the pod's conditions."""
     others = [
         condition for condition in conditions.of(pod) if condition["type"] not in (PENDING, IN_PROGRESS)
     ]
@@ -82,15 +80,35 @@ def resize(
     return ResizeResult(statuses=new, conditions=others)
 
 
-def total_requests(pods: Iterable[ReadOnlyTree]) -> dict[str, Quantity]:
-    """Return the sum of the requests of all main containers of the pods."""
-    total: dict[str, Quantity] = {}
-    for pod in pods:
-        for container in pod["spec"]["containers"]:
-            requests = (container.get("resources") or {}).get("requests") or {}
-            for name, amount in requests.items():
-                total[name] = total.get(name, quantity.ZERO) + quantity.from_json(amount)
-    return total
+def allocated_spec(pod: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a pod's spec with the containers' allocated resources in place of those that a pending resize requests."""
+    status = pod.get("status") or {}
+    requests = {
+        container_status["name"]: container_status["allocatedResources"]
+        for name in ("containerStatuses", "initContainerStatuses")
+        for container_status in status.get(name) or ()
+        if container_status.get("allocatedResources")
+    }
+    return with_requests(pod["spec"], requests) if requests else pod["spec"]
+
+
+def with_requests(spec: ReadOnlyTree, requests: Mapping[str, ReadOnlyTree]) -> ReadOnlyTree:
+    """Return the spec with other requests of some containers, by their names."""
+
+    def change(container: ReadOnlyTree) -> ReadOnlyTree:
+        resources = {**(container.get("resources") or {}), "requests": requests[container["name"]]}
+        return {**container, "resources": resources}
+
+    return {
+        **spec,
+        **{
+            name: [
+                change(container) if container["name"] in requests else container
+                for container in spec.get(name) or ()
+            ]
+            for name in ("containers", "initContainers")
+        },
+    }
 
 
 def _has_other_resources(container: Container, status: ReadOnlyTree) -> bool:
@@ -110,26 +128,20 @@ def _resize_condition(pod: ReadOnlyTree, condition_type: str, details: Mapping[s
 
 def _refusal(pod: ReadOnlyTree, resources: NodeResources) -> Mapping[str, str]:
     """Return the condition's reason and message if the node cannot resize the pod: Infeasible or Deferred; else empty."""
-    requested, allocatable = total_requests([pod]), resources.allocatable()
-    for name, amount in requested.items():
-        capacity = allocatable.get(name, quantity.ZERO)
-        if amount > capacity:
-            counts = f"requested: {_count(name, amount)}, capacity: {_count(name, capacity)}"
+    requested, allocatable = pod_requests(pod["spec"]), resources.allocatable()
+    for name in (MEMORY, CPU) if resources.limits_resizes else ():
+        if requested[name] > allocatable[name]:
+            counts = f"requested: {requested[name]}, capacity: {allocatable[name]}"
             return {
                 "reason": "Infeasible",
                 "message": f"Node didn't have enough capacity: {name}, {counts}",
             }
     used = resources.used()
-    for name, amount in requested.items():
-        used_amount, capacity = used.get(name, quantity.ZERO), allocatable.get(name, quantity.ZERO)
-        if amount + used_amount > capacity:
-            counts = f"requested: {_count(name, amount)}, used: {_count(name, used_amount)}, capacity: {_count(name, capacity)}"
+    for name in (CPU, MEMORY):
+        if requested[name] and requested[name] + used[name] > allocatable[name]:
+            counts = f"requested: {requested[name]}, used: {used[name]}, capacity: {allocatable[name]}"
             return {"reason": "Deferred", "message": f"Node didn't have enough resource: {name}, {counts}"}
     return {}
-
-
-def _count(name: str, amount: Quantity) -> int:
-    return amount.scaled_value(_SCALES.get(name, 0))
 
 
 def _apply(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:

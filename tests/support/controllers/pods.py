@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from mockube.apimachinery import quantity
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.kubelet.containers.environment import References
@@ -12,6 +11,7 @@ from mockube.controller_manager.kubelet.containers.host_paths import path_type
 from mockube.controller_manager.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources
+from mockube.controller_manager.workloads.pod_requests import amounts
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 IP = "10.244.0.7"
@@ -41,10 +41,14 @@ def scheduled():
     return {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(START)}
 
 
-def node_context(*, details=False, allocatable=None, used=None, config_maps=None, secrets=None):
-    amounts = {name: quantity.parse(text) for name, text in (allocatable or {"cpu": "4"}).items()}
-    used_amounts = {name: quantity.parse(text) for name, text in (used or {}).items()}
-    resources = NodeResources(allocatable=lambda: amounts, used=lambda: used_amounts)
+def node_context(
+    *, details=False, allocatable=None, used=None, limits_resizes=False, config_maps=None, secrets=None
+):
+    resources = NodeResources(
+        allocatable=lambda: amounts(allocatable or {"cpu": "4"}),
+        used=lambda: amounts(used),
+        limits_resizes=limits_resizes,
+    )
     objects = References(config_maps=config_maps or {}, secrets=secrets or {})
     return NodeContext(
         ip="172.18.0.2",

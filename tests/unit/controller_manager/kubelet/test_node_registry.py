@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apimachinery import quantity
 from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
@@ -44,5 +43,20 @@ def test_unreadable_pod_does_not_block_capacity(bad):
     nodes.put(Key("", "a"), node)
     registry = NodeRegistry(nodes, pods, details=False)
     room = registry.context_of(pods.get("default", "web"), node).resources
-    assert room.used() == {"cpu": quantity.parse("2")}
-    assert room.allocatable() == {"cpu": quantity.parse("4")}
+    assert room.used() == {"cpu": 2000}
+    assert room.allocatable() == {"cpu": 4000}
+
+
+def test_pending_resize_of_other_pod_does_not_count():
+    pods = Store()
+    pods.add_index(BY_NODE, node_of_pod)
+    node = {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4"}}}
+    other = pod("other", container_requesting("3"))
+    status = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]}
+    other = PodView.of({**other.object, "status": status})
+    for one in (pod("web", container_requesting("1")), other):
+        pods.put(one.key, one)
+    nodes = Store()
+    nodes.put(Key("", "a"), node)
+    registry = NodeRegistry(nodes, pods, details=False)
+    assert registry.context_of(pods.get("default", "web"), node).resources.used() == {"cpu": 1000}

@@ -37,24 +37,29 @@ def test_resize_in_progress_has_condition():
 
 
 @pytest.mark.parametrize(
-    ("cpu", "used", "reason", "message"),
+    ("limits", "cpu", "used", "reason", "message"),
     [
         pytest.param(
-            "8", "0", "Infeasible",
+            True, "8", "0", "Infeasible",
             "Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000",
-            id="more than the node has",
+            id="more than the node has until 1.35",
         ),
         pytest.param(
-            "2", "2500m", "Deferred",
+            False, "8", "0", "Deferred",
+            "Node didn't have enough resource: cpu, requested: 8000, used: 0, capacity: 4000",
+            id="more than the node has since 1.36",
+        ),
+        pytest.param(
+            True, "2", "2500m", "Deferred",
             "Node didn't have enough resource: cpu, requested: 2000, used: 2500, capacity: 4000",
             id="more than the node has free",
         ),
     ],
 )  # fmt: skip
-def test_infeasible_resize_is_not_applied(cpu, used, reason, message):
-    simulated = SimulatedPod(pod(container_with_cpu("1")), context=node_context(used={"cpu": used})).change(
-        containers=[container_with_cpu(cpu)]
-    )
+def test_infeasible_resize_is_not_applied(limits, cpu, used, reason, message):
+    context = node_context(used={"cpu": used}, limits_resizes=limits)
+    simulated = SimulatedPod(pod(container_with_cpu("1")), context=context)
+    simulated.change(containers=[container_with_cpu(cpu)])
     assert resources_and_restarts(simulated) == ("1", "1", 0)
     condition = simulated.condition("PodResizePending")
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", reason, message)
@@ -76,6 +81,46 @@ def test_resize_policy_may_restart_container():
         containers=[container_with_cpu("2", resizePolicy=policy)]
     )
     assert resources_and_restarts(simulated) == ("2", "2", 1)
+
+
+def sidecar_with_cpu(cpu, **fields):
+    return container_with_cpu(cpu, name="sidecar", restartPolicy="Always", **fields)
+
+
+def test_running_sidecar_is_resized():
+    simulated = SimulatedPod(pod(container_with_cpu("1"), init=[sidecar_with_cpu("1")]))
+    simulated.change(initContainers=[sidecar_with_cpu("2")])
+    (status,) = simulated.status["initContainerStatuses"]
+    assert (status["resources"]["requests"], status["allocatedResources"]) == ({"cpu": "2"}, {"cpu": "2"})
+    assert (status["restartCount"], resources_and_restarts(simulated)) == (0, ("1", "1", 0))
+
+
+def test_running_init_container_is_resized():
+    fields = {"name": "setup", "command": ["sleep", "60"]}
+    init = container_with_cpu("1", **fields)
+    simulated = SimulatedPod(pod(container_with_cpu("1"), init=[init]))
+    simulated.change(initContainers=[container_with_cpu("2", **fields)])
+    (status,) = simulated.status["initContainerStatuses"]
+    assert "running" in status["state"]
+    assert status["allocatedResources"] == {"cpu": "2"}
+
+
+def test_resize_policy_may_restart_sidecar():
+    policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    simulated = SimulatedPod(pod(container(), init=[sidecar_with_cpu("1", resizePolicy=policy)]))
+    simulated.change(initContainers=[sidecar_with_cpu("2", resizePolicy=policy)])
+    (status,) = simulated.status["initContainerStatuses"]
+    assert (status["allocatedResources"], status["restartCount"]) == ({"cpu": "2"}, 1)
+
+
+def test_requests_of_sidecars_and_pod_overhead_count_for_capacity():
+    fields = {"init": [sidecar_with_cpu("2")], "overhead": {"cpu": "500m"}}
+    simulated = SimulatedPod(pod(container_with_cpu("1"), **fields)).change(
+        containers=[container_with_cpu("2")]
+    )
+    assert simulated.condition("PodResizePending")["message"] == (
+        "Node didn't have enough resource: cpu, requested: 4500, used: 0, capacity: 4000"
+    )
 
 
 def test_reverted_resize_leaves_no_trace():
