@@ -4,10 +4,10 @@
 """
 
 from argparse import ArgumentTypeError
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pkgutil import get_data
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.json import decode
@@ -19,11 +19,17 @@ from mockube.apimachinery.schema import minors
 Setting: TypeAlias = tuple[str, bool]
 
 
-class FeatureSpec(NamedTuple):
+STAGE_OF: Final[Mapping[str, str]] = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
+"""The gates that set all gates of a stage that have no setting of their own."""
+
+
+class FeatureSpec(Struct, frozen=True, array_like=True):
     stage: str
     default: bool
     locked: bool = False
     """Whether it cannot be changed from its default."""
+    needs: tuple[str, ...] = ()
+    """The gates that have to be on if this one is."""
 
 
 class FeatureGates:
@@ -36,7 +42,12 @@ class FeatureGates:
     def is_on(self, name: str) -> bool:
         """Return whether a gate is on; one that the minor does not have yet is off."""
         gate = gates_of(self.minor).get(name)
-        return False if gate is None else self._settings.get(name, gate.default)
+        if gate is None:
+            return False
+        if name in self._settings:
+            return self._settings[name]
+        of_stage = [value for each, value in self._settings.items() if STAGE_OF.get(each) == gate.stage]
+        return of_stage[0] if of_stage and name not in STAGE_OF else gate.default
 
     def is_before(self, minor: str) -> bool:
         """Return whether the minor release is older than another."""
@@ -50,10 +61,7 @@ def gates_of(minor: str) -> Mapping[str, FeatureSpec]:
     changed = minors.changes(minor, "gates")
     if not changed:
         return newest
-    rows = {
-        name: None if row is None else FeatureSpec(*decode(row, type=tuple[str, bool, bool]))
-        for name, row in changed.items()
-    }
+    rows = {name: None if row is None else decode(row, type=FeatureSpec) for name, row in changed.items()}
     return {name: gate for name, gate in {**newest, **rows}.items() if gate is not None}
 
 
@@ -61,8 +69,7 @@ def gates_of(minor: str) -> Mapping[str, FeatureSpec]:
 def _newest() -> Mapping[str, FeatureSpec]:
     text = get_data("mockube.apimachinery.schema", "data/gates.json")
     assert text is not None, "the package is installed where its files can be read"
-    rows = decode(text, type=dict[str, tuple[str, bool, bool]])
-    return {name: FeatureSpec(*row) for name, row in rows.items()}
+    return decode(text, type=dict[str, FeatureSpec])
 
 
 def read_gates(text: str) -> tuple[Setting, ...]:
@@ -101,22 +108,38 @@ class ReleaseOptions(Struct, frozen=True, kw_only=True):
 
 def gates_problem(settings: Iterable[Setting], minor: str) -> str:
     """Return what is wrong with the settings for a minor; "" if nothing is."""
-    gates = gates_of(minor)
-    for name, enabled in settings:
-        gate = gates.get(name)
-        if gate is None:
+    last_settings, gates = dict(settings), gates_of(minor)
+    for name in last_settings:
+        if name not in gates:
             return f"unrecognized feature gate: {name}"
-        if gate.locked and enabled != gate.default:
-            requested_value, locked_value = format_v(enabled), format_v(gate.default)
-            return f"cannot set feature gate {name} to {requested_value}, feature is locked to {locked_value}"
-    return ""
+    problems = [*_locked_problems(last_settings, gates)] or [
+        *_missing_gates_problems(FeatureGates(minor, last_settings.items()))
+    ]
+    return f"[{', '.join(problems)}]" if len(problems) > 1 else "".join(problems)
+
+
+def _locked_problems(settings: Mapping[str, bool], gates: Mapping[str, FeatureSpec]) -> Iterator[str]:
+    """Yield what is wrong with settings of gates that cannot be changed."""
+    for name, enabled in settings.items():
+        if gates[name].locked and enabled != gates[name].default:
+            requested_value, locked_value = format_v(enabled), format_v(gates[name].default)
+            yield f"cannot set feature gate {name} to {requested_value}, feature is locked to {locked_value}"
+
+
+def _missing_gates_problems(gates: FeatureGates) -> Iterator[str]:
+    """Yield which gates are on without the gates that they need."""
+    for name, gate in gates_of(gates.minor).items():
+        if gate.needs and gates.is_on(name):
+            disabled = [needed for needed in gate.needs if not gates.is_on(needed)]
+            if disabled:
+                yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(disabled)}]"
 
 
 def ignored_settings(settings: Iterable[Setting], minor: str, implemented: Collection[str]) -> list[str]:
     """Return settings that change upstream but not this process; of a repeated gate the last one counts."""
-    last_settings, gates = dict(settings), gates_of(minor)
+    gates = FeatureGates(minor, settings)
     return [
-        f"{name}={format_v(enabled)}"
-        for name, enabled in last_settings.items()
-        if name not in implemented and enabled != gates[name].default
+        f"{name}={format_v(gates.is_on(name))}"
+        for name, gate in gates_of(minor).items()
+        if name not in implemented and name not in STAGE_OF and gates.is_on(name) != gate.default
     ]

@@ -260,11 +260,10 @@ class ApiServer:
         return pages
 
     def _zpages(self, settings: Settings) -> Pages:
-        """Return the pages for debugging; no zpages for older minors, whose feature gates for them are off."""
+        """Return the pages for debugging."""
         pages = debug_pages(has_flow_control=settings.names_flows)
-        if settings.minor != minors.NEWEST:
-            return pages
-        return {**pages, **zpages(self.registry.clock, settings.flags, lambda: self.handler.pages)}
+        gates, clock = settings.gates, self.registry.clock
+        return {**pages, **zpages(clock, gates, settings.flags, lambda: self.handler.pages)}
 
     def _pages(self, address: str) -> Pages:
         """Return the discovery and OpenAPI pages of all served resources."""

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.durations import format_duration
-from mockube.apimachinery.feature_gates import gates_problem, ignored_settings
+from mockube.apimachinery.feature_gates import gates_of, gates_problem, ignored_settings
 from mockube.apimachinery.flags import Sections, flags_of, seconds
 from mockube.apimachinery.klog import Logging
 from mockube.apimachinery.version import print_version, version_problem
@@ -109,7 +109,10 @@ def _gates(config: Config) -> tuple[tuple[tuple[str, bool], ...], str]:
 
 def _gates_on(config: Config) -> frozenset[str]:
     """Return the feature gates that the flag turns on."""
-    return frozenset(name for name, is_on in dict(config.features.feature_gates).items() if is_on)
+    gates = config.features.gates
+    return frozenset(
+        name for name, gate in gates_of(gates.minor).items() if gates.is_on(name) and not gate.default
+    )
 
 
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:

@@ -8,7 +8,8 @@ from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
 
 _GATES: Final = (
-    "AllowUnsafeMalformedObjectDeletion", "DetectCacheInconsistency", "WatchList", "WatchListCompression",
+    "AllowUnsafeMalformedObjectDeletion", "ComponentFlagz", "ComponentStatusz", "DetectCacheInconsistency",
+    "WatchList", "WatchListCompression",
 )  # fmt: skip
 IMPLEMENTED_GATES: Final = FIELD_GATES.union(RULE_GATES, _GATES)
 """Gates that this server implements both ways. All others have their default."""

@@ -252,6 +252,11 @@ class Strategy(Struct, frozen=True, kw_only=True):
     returns_deleted: bool = False
     """Whether a deletion returns the last state of the object instead of a Status."""
 
+    @property
+    def is_graceful(self) -> bool:
+        """Whether a deletion can have a grace period."""
+        return self.grace is not _not_gracefully
+
 
 DEFAULT = Strategy()
 

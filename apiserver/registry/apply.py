@@ -145,6 +145,8 @@ def read_application(
     except UnreadableBody as error:
         if registry.is_before(CHECKED_SINCE):
             raise status.BadRequest(f"error decoding YAML: {error}") from error
+        if context.body.data.lstrip().startswith(b"{"):  # upstream takes it for JSON until it is applied
+            raise status.BadRequest(f"error decoding patch: {error}") from error
         problem = str(error).removeprefix(CONVERTING)
         raise status.BadRequest(f"error encoding patch: {problem}") from error
     return Application(

@@ -5,11 +5,10 @@ in the stored version, custom ones in the client's.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
@@ -17,7 +16,7 @@ from mockube.apiserver.kinds.kind import Conversion, NotConverted, RemoteConvers
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
-from mockube.apiserver.storage.stored_object import StoredObject, canonical, encoder
+from mockube.apiserver.storage.stored_object import StoredObject, encoder
 
 _R = TypeVar("_R")
 
@@ -130,46 +129,6 @@ async def dry_run_result(registry: Registry, context: RequestContext, tree: Tree
     if conversion.remote is not None:
         return await conversion.remote.from_stored(to_store)
     return await registry.worker.run(context.size, from_stored, registry, context.resource, to_store)
-
-
-EMPTY_LIST: Final = b":[]"
-"""Search it by `find`: `in` first tries to use the bytes as a number, which costs as much as to search a small object."""
-JSON_STORED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
-"""The groups whose objects upstream stores as JSON. Others are stored in protobuf, which has no empty lists."""
-
-
-def without_empty_lists(
-    registry: Registry, resource: Resource, tree: Tree, value: bytes
-) -> tuple[Tree, bytes]:
-    """Return a built-in object to store and its text, with null for empty lists, as Go encodes objects read from protobuf."""
-    if resource.group in JSON_STORED:
-        return tree, value
-    schema = registry.scheme.schemas.kind(tree["apiVersion"], tree["kind"])
-    assert schema is not None, f"no schema of {tree['kind']}"
-    stored_tree: Tree = _without_empty_lists(schema, tree)
-    return stored_tree, canonical(stored_tree)
-
-
-def _without_empty_lists(of: SchemaType, value: Any) -> Any:
-    match of.shape, value:
-        case Shape.STRUCT, dict():
-            return {
-                name: _field_without_empty_lists(of.fields.get(name), item) for name, item in value.items()
-            }
-        case Shape.MAP, dict():
-            return {key: _without_empty_lists(of.items, item) for key, item in value.items()}
-        case Shape.LIST, list():
-            return [_without_empty_lists(of.items, item) for item in value]
-        case _:
-            return value
-
-
-def _field_without_empty_lists(field: Field | None, value: Any) -> Any:
-    if field is None:
-        return value
-    if field.type.shape is Shape.LIST and value == []:
-        return None
-    return _without_empty_lists(field.type, value)
 
 
 def from_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:

@@ -17,13 +17,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.convert import (
-    EMPTY_LIST,
-    dry_run_result,
-    to_storage,
-    to_stored,
-    without_empty_lists,
-)
+from mockube.apiserver.registry.convert import dry_run_result, to_storage, to_stored
+from mockube.apiserver.registry.empty_lists import EMPTY_LIST, without_empty_lists
 from mockube.apiserver.registry.registry import Allocations, CorruptObject, Registry
 from mockube.apiserver.registry.request_context import (
     AdmissionAttributes,
@@ -66,10 +61,8 @@ def _is_set_resource_version(text: str) -> bool:
 async def create_on_update(
     registry: Registry, context: RequestContext, tree: Tree, options: WriteOptions, *, manage: bool = True
 ) -> ObjectResult:
-    """Create the object that an update or apply has not found. Since 1.37 it gets the system fields of a new one."""
+    """Create the object that an update or apply has not found."""
     metadata.check_new(tree, context, dry_run=options.dry_run)
-    if not registry.is_before("1.37"):
-        metadata.clear_system_fields(tree)
     return await create_tree(registry, context, tree, options, manage=manage)
 
 
@@ -103,6 +96,8 @@ def _to_stored(registry: Registry, context: RequestContext, tree: Tree, options:
     """Return the tree in the version in which it is admitted, with its first manager if there are options."""
     if options is not None:
         tree = metadata.manage_new(registry, context, tree, options)
+    if not registry.is_before("1.37"):
+        metadata.clear_deletion(tree)
     conversion = registry.scheme.conversion(context.resource)
     return tree if conversion is None else to_stored(registry, conversion, tree)
 

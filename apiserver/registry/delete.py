@@ -101,11 +101,15 @@ async def delete_collection(registry: Registry, context: RequestContext) -> List
             name=name,
             user=context.user,
             query=context.query,
+            warnings=context.warnings,
         )
         try:
             await delete_with_options(registry, object_context, options)
         except status.NotFound:
             continue  # another write came first
+        finally:
+            for key, value in object_context.annotations.items():
+                context.annotations.setdefault(key, value)  # as upstream, which keeps the first value
     if not options.dry_run and not _has_selector(context):
         await _delete_unreadable(registry, context)
     return answer
@@ -175,8 +179,8 @@ async def _delete_corrupt(
         metadata["namespace"] = context.namespace
     resource = context.resource
     old: Tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    await _admit(registry, context, options, old)
     check_preconditions(GroupResource(resource.group, resource.kind), context.name, options, metadata)
+    await _admit(registry, context, options, old)
     context.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
     if not options.dry_run:
         allocations = await registry.allocators.release_unreadable(
@@ -208,14 +212,16 @@ async def _admit(registry: Registry, context: RequestContext, options: DeleteOpt
 async def _delete_stored(
     registry: Registry, context: RequestContext, options: DeleteOptions, stored: StoredObject
 ) -> ObjectResult | None:
-    """Admit the deletion, and delete or mark the object; return None if another write came between."""
+    """Admit the deletion, and delete or mark the object; return None if another write came between.
+
+    A deletion that changes nothing, because the object is being deleted already, is not admitted.
+    """
     strategy = registry.scheme.strategy(context.resource)
     if options.only_unreadable:
         problem = _READABLE.format(stored.key.decode())
         raise status.conflict(context.resource.group_resource, context.name, problem)
     old = await registry.worker.run(len(stored.value), stored.tree)
     old = await deleted_object(registry, context.resource, old, len(stored.value))
-    await _admit(registry, context, options, old)
     if strategy.checks_preconditions:
         check_own_preconditions(
             context.resource.group_resource,
@@ -229,6 +235,7 @@ async def _delete_stored(
     marked = _mark(strategy, old, options, registry.clock.now())
     if marked is None:
         return ObjectResult(code=_code_of_waiting(options), stored=stored)
+    await _admit(registry, context, options, old)
     ending = old["metadata"].get("deletionTimestamp")
     return await _carry_out(registry, context, options, stored, marked, ending)
 
@@ -302,7 +309,8 @@ async def _carry_out(
 ) -> ObjectResult | None:
     """Store the marked object, or delete it; None if another write came between. `ending` is the old deletionTimestamp."""
     strategy, meta = registry.scheme.strategy(context.resource), marked["metadata"]
-    waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
+    has_grace = strategy.is_graceful and meta.get("deletionGracePeriodSeconds", 0) > 0
+    waits = strategy.pending(marked) or has_grace
     waits = waits or (strategy.marks_first and ending is None)
     if waits:
         marked = await marked_object(registry, context.resource, marked, len(stored.value))

@@ -83,8 +83,9 @@ def options_of(tree: Tree) -> DeleteOptions:
 def _from_body(registry: Registry, context: RequestContext) -> Tree:
     try:
         parsed = parse(context.body.data, context.body.media_type)
-        _check_kind(parsed.tree)
-        typed = parsed.tree | {"kind": KIND, "apiVersion": "v1"}
+        sent = {} if parsed.tree is None else parsed.tree
+        _check_kind(sent)
+        typed = sent | {"kind": KIND, "apiVersion": "v1"}
         tree: Tree = decode_as(registry, typed, text=parsed.text).tree
     except UnreadableBody as error:
         raise status.BadRequest(undecodable(error)) from error

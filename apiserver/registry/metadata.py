@@ -63,6 +63,13 @@ def clear_system_fields(tree: Tree) -> None:
         metadata.pop(field, None)
 
 
+def clear_deletion(tree: Tree) -> None:
+    """Drop a client's deletion of an object that an update or apply creates. As upstream, its manager keeps the fields."""
+    metadata = ensure_metadata(tree)
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        metadata.pop(field, None)
+
+
 def without_duplicate_owners(tree: Tree, context: RequestContext, *, when: str = "") -> Tree:
     """Return the object with each owner reference once; add a warning for duplicates."""
     references = (tree.get("metadata") or {}).get("ownerReferences") or ()

@@ -22,15 +22,14 @@ from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed,
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.convert import (
-    EMPTY_LIST,
     dry_run_result,
     old_object,
     to_storage,
     to_stored,
     with_conversions,
-    without_empty_lists,
 )
 from mockube.apiserver.registry.create import create_on_update
+from mockube.apiserver.registry.empty_lists import EMPTY_LIST, with_old_empty_lists, without_empty_lists
 from mockube.apiserver.registry.registry import Allocations, Registry
 from mockube.apiserver.registry.request_context import (
     AdmissionAttributes,
@@ -251,6 +250,7 @@ def _prepare_update(registry: Registry, context: RequestContext, new: Tree, old:
     """Return the new object with only those changes that this endpoint may make, and with the fields that the server sets."""
     strategy = registry.scheme.strategy(registry.admitted_row(context.resource))
     subresource = context.subresource.name if context.subresource else ""
+    new = with_old_empty_lists(registry, context.resource.group, new, old)
     new = _reset_fields(strategy, subresource, new, old)
     metadata.keep_immutable(new, old)
     has_dropped = strategy.counts_dropped and is_changed(new, old, strategy.generation)

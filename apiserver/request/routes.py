@@ -84,7 +84,7 @@ def _check_built_in(resource: Resource, request: Request) -> None:
     path_verbs: Collection[str] = _OBJECT_VERBS if info.name else _COLLECTION_VERBS
     if info.subresource:
         subresource = resource.subresource(info.subresource)
-        if subresource is None:
+        if subresource is None or (resource.namespaced and not info.namespace):
             raise no_such_resource()
         verbs = path_verbs = subresource.verbs
     elif resource.namespaced and not info.namespace:

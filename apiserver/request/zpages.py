@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.schema import minors
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.version import version, version_document
@@ -41,14 +41,21 @@ _UNIX_DATE: Final = "%a %b %e %H:%M:%S UTC %Y"
 
 
 def zpages(
-    clock: Clock, flags: Callable[[], Mapping[str, str]], paths: Callable[[], Collection[str]]
+    clock: Clock,
+    gates: FeatureGates,
+    flags: Callable[[], Mapping[str, str]],
+    paths: Callable[[], Collection[str]],
 ) -> Pages:
-    """Return the zpages. `paths` returns the paths of all pages, of which /statusz lists the first segments."""
-    started = clock.now()
-    return {
-        "/flagz": _page("Flagz", lambda: {"flags": dict(sorted(flags().items()))}, _flags_text),
-        "/statusz": _page("Statusz", lambda: _status(started, clock.now(), paths()), _status_text),
-    }
+    """Return the zpages whose gates are on. `paths` returns the paths of all pages; /statusz lists their first segments."""
+    started, minor = clock.now(), gates.minor
+    pages: dict[str, Page] = {}
+    if gates.is_on("ComponentFlagz"):
+        pages["/flagz"] = _page("Flagz", lambda: {"flags": dict(sorted(flags().items()))}, _flags_text)
+    if gates.is_on("ComponentStatusz"):
+        pages["/statusz"] = _page(
+            "Statusz", lambda: _status(started, clock.now(), minor, paths()), _status_text
+        )
+    return pages
 
 
 def debug_pages(*, has_flow_control: bool) -> Pages:
@@ -110,14 +117,14 @@ def _version(clause: Clause, media_type: str, kind: str) -> str | None:
     return version if (group, target_kind) == (_GROUP, kind) and version in _VERSIONS else None
 
 
-def _status(started: datetime, now: datetime, paths: Collection[str]) -> Tree:
+def _status(started: datetime, now: datetime, minor: str, paths: Collection[str]) -> Tree:
     folders = {path.split("/")[1] for path in paths} - _NOT_LISTED - {""}
     return {
         "startTime": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "uptimeSeconds": max(0, int((now - started).total_seconds())),
         "goVersion": version_document()["goVersion"],
-        "binaryVersion": version(),
-        "emulationVersion": minors.NEWEST,
+        "binaryVersion": version(minor),
+        "emulationVersion": minor,
         "paths": [f"/{folder}" for folder in sorted(folders)],
     }
 

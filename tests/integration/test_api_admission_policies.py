@@ -1,7 +1,9 @@
 """ValidatingAdmissionPolicies validate writes as their bindings configure."""
 
+import orjson
 import pytest
 
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -205,3 +207,30 @@ async def test_message_of_validation_is_one_line(client, field, text, problem):
     refused = await client.post("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", body)
     causes = {cause["field"]: cause["message"] for cause in refused.body["details"]["causes"]}
     assert causes[f"spec.validations[0].{field}"].endswith(f": {problem}")
+
+
+async def test_deletion_that_changes_nothing_is_not_validated(client):
+    await client.post(CONFIG_MAPS, {"metadata": {"name": "x"}})
+    path = "/api/v1/namespaces/default/pods"
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "n"}}
+    assert (await client.post(path, pod)).status == 201
+    assert (await client.delete(f"{path}/p")).body["metadata"]["deletionGracePeriodSeconds"] == 30
+    rule = RULE | {"operations": ["DELETE"], "resources": ["pods"]}
+    await policy(client, {"expression": "false"}, matchConstraints={"resourceRules": [rule]})
+    assert (await client.delete(f"{path}/p")).status == 200
+    assert (await client.delete(path)).status == 200
+    assert (await client.delete(f"{path}/p?gracePeriodSeconds=1")).status == 422
+
+
+async def test_audited_failures_are_json_of_go(tmp_path):
+    log = tmp_path / "audit.log"
+    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+        await policy(client, {"expression": "size(object.data) < 1 && true"}, actions=("Audit",))
+        await write(client, k="v")
+    (failures,) = (
+        event["annotations"]["validation.policy.admission.k8s.io/validation_failure"]
+        for event in map(orjson.loads, log.read_bytes().splitlines())
+        if event["requestURI"] == CONFIG_MAPS and event["stage"] == "ResponseComplete"
+    )
+    assert "size(object.data) \\u003c 1 \\u0026\\u0026 true" in failures

@@ -363,3 +363,23 @@ async def test_token_request_has_manager_and_keeps_labels(client):
     (entry,) = created["managedFields"]
     assert (entry["manager"], entry["subresource"], created["labels"]) == ("q", "token", {"a": "b"})
     assert entry["fieldsV1"]["f:spec"] == {"f:audiences": {}, "f:expirationSeconds": {}}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"a: *x", "error encoding patch: yaml: unknown anchor 'x' referenced"),
+        (
+            b"{a: *x}",
+            "error decoding patch: error converting YAML to JSON: yaml: unknown anchor 'x' referenced",
+        ),
+        (
+            b" {",
+            "error decoding patch: error converting YAML to JSON: yaml: line 1: did not find expected node content",
+        ),
+    ],
+)
+async def test_applied_text_that_starts_like_json_is_decoded_later(client, body, message):
+    path = "/api/v1/namespaces/default/configmaps/x?fieldManager=m"
+    answer = await client.send("PATCH", path, body, Content_Type="application/apply-patch+yaml")
+    assert (answer.status, answer.body["message"]) == (400, message)

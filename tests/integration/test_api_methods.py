@@ -101,6 +101,10 @@ STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
     ("method", "path", "code"),
     [
         ("GET", f"{STATUS_OF_POD}/y", 404),
+        ("GET", "/api/v1/pods/x/status", 404),
+        ("PUT", "/api/v1/pods/x/status", 404),
+        ("PATCH", "/apis/apps/v1/deployments/x/scale", 404),
+        ("DELETE", "/api/v1/pods/x/status", 404),
         ("POST", f"{STATUS_OF_POD}/y", 404),
         ("PUT", "/api/v1/namespaces/default/finalize/y", 404),
         ("GET", "/api/v1/watch/nodes/x/status", 404),

@@ -161,3 +161,21 @@ async def test_audit_annotations_have_pod_security_result(tmp_path):
     assert annotations["pod-security.kubernetes.io/enforce-policy"] == "privileged:latest"
     assert annotations["pod-security.kubernetes.io/audit-violations"] == f"would violate {DETAIL}"
     assert annotations["authorization.k8s.io/decision"] == "allow"
+
+
+async def test_workload_of_missing_namespace_can_be_updated_unlike_pod(client):
+    await make_namespace(client)
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
+    selected = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    deployment = "/apis/apps/v1/namespaces/guarded/deployments"
+    await client.post(deployment, {"metadata": {"name": "d"}, "spec": selected})
+    await client.post(PODS, pod())
+    await client.delete(NAMESPACE)
+    emptied = {"metadata": {"name": "guarded"}, "spec": {"finalizers": []}}
+    assert (await client.put(f"{NAMESPACE}/finalize", emptied)).status == 200
+    image = {"spec": {"containers": [{"name": "c", "image": "y"}]}}
+    updated = await client.patch(f"{deployment}/d", {"spec": {"template": image}})
+    refused = await client.patch(f"{PODS}/p", image, kind="strategic-merge-patch+json")
+    assert (updated.status, updated.body["metadata"]["generation"]) == (200, 2)
+    problem = 'Internal error occurred: failed to lookup namespace "guarded"'
+    assert (refused.status, refused.body["message"]) == (500, problem)

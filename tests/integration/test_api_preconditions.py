@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -235,6 +236,7 @@ async def test_delete_body_is_delete_options(client, path, body, message):
         {"kind": "DeleteOptions"},
         {"apiVersion": "apps/v1"},
         {"kind": "", "apiVersion": None},
+        b"null",
     ],
 )
 async def test_delete_options_may_be_of_any_group(client, body):
@@ -285,3 +287,31 @@ async def test_json_patch_must_leave_an_object(client, value, message):
     answer = await client.patch(f"{MAPS}/x", patch, kind="json-patch+json")
     assert status_and_message(answer) == (422, message)
     assert (await client.get(f"{MAPS}/x")).status == 200
+
+
+async def test_deletion_is_admitted_after_preconditions(client):
+    missing = {"preconditions": {"uid": "other"}}
+    refused = await client.delete("/api/v1/namespaces/default", missing)
+    assert (refused.status, refused.body["reason"]) == (409, "Conflict")
+    refused = await client.delete("/api/v1/namespaces/default")
+    assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
+
+
+async def test_deletion_of_a_client_is_owned_in_a_create_by_update(client):
+    metadata = {"name": "l", "deletionTimestamp": LONG_AGO, "deletionGracePeriodSeconds": 3}
+    created = await client.put(f"{LEASES}/l", {"metadata": metadata, "spec": {"holderIdentity": "a"}})
+    (manager,) = created.body["metadata"]["managedFields"]
+    assert created.body["metadata"].keys().isdisjoint({"deletionTimestamp", "deletionGracePeriodSeconds"})
+    assert manager["fieldsV1"]["f:metadata"] == {
+        "f:deletionGracePeriodSeconds": {},
+        "f:deletionTimestamp": {},
+    }
+
+
+async def test_object_that_was_created_as_deleted_is_deleted_at_once_until_1_36():
+    metadata = {"name": "l", "deletionTimestamp": LONG_AGO, "deletionGracePeriodSeconds": 3}
+    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+        created = await client.put(f"{LEASES}/l", {"metadata": metadata, "spec": {}})
+        assert created.body["metadata"]["deletionGracePeriodSeconds"] == 3
+        assert (await client.delete(f"{LEASES}/l")).status == 200
+        assert (await client.get(f"{LEASES}/l")).status == 404

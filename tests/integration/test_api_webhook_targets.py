@@ -308,3 +308,19 @@ async def test_webhook_url_path_is_escaped_as_in_go(path, expected):
     """envtest writes two slashes."""
     at = endpoint(None, {"url": f"https://127.0.0.1:9{path}"}, {}, seconds=1)
     assert at.url == f"https://127.0.0.1:9{expected}"
+
+
+async def test_deletion_of_collection_is_audited_with_first_value_of_annotation(hooks, tmp_path):
+    log = tmp_path / "audit.log"
+    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+        for name in ("a", "b"):
+            await client.post(PATH, {"metadata": {"name": name}})
+        await register(client, VALIDATING, hooks.hook("warn"))
+        deleted = await client.delete(PATH)
+    event = next(
+        event
+        for event in map(orjson.loads, log.read_bytes().splitlines())
+        if event["verb"] == "deletecollection" and event["stage"] == "ResponseComplete"
+    )
+    assert (deleted.status, len(hooks.requests), event["annotations"]["h.example.com/k"]) == (200, 2, "v")
+    assert warnings(deleted)

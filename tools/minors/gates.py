@@ -1,4 +1,4 @@
-"""The feature gates of a release's kube-apiserver: what stage each has reached, and whether it is on."""
+"""The feature gates of a release's kube-apiserver: what stage each has reached, whether it is on, and what it needs."""
 
 import re
 from typing import Any, TypeAlias
@@ -8,7 +8,7 @@ import yaml
 from tools.minors.gomodules import Release, module_folder
 
 Gates: TypeAlias = dict[str, list[Any]]
-"""By name: its stage, whether it is on by default, and whether it is locked to that."""
+"""By name: its stage, whether it is on by default, whether it is locked to that, and the gates that it needs, if any."""
 
 LISTS = ("test/compatibility_lifecycle/reference", "test/featuregates_linter/test_data")
 """Where releases since 1.32 list their gates, with what they were in each minor."""
@@ -43,9 +43,27 @@ CLIENT_SPEC = re.compile(
 )
 
 
+NEEDS_MAP = re.compile(r"^var defaultKubernetesFeatureGateDependencies = .*?^\}", re.MULTILINE | re.DOTALL)
+NEEDS = re.compile(r"^\t(?:\w+\.)?(\w+):\s+\{(.+)\}", re.MULTILINE)
+NEEDED = re.compile(r"(\w+)\)?(?:,|$)")
+
+
 def read_gates(release: Release) -> Gates:
     gates = of_server(release) | of_clients(release)
+    for name, needed in needs(release).items():
+        gates[name] = [*gates[name], needed]
     return {name: gate for name, gate in sorted(gates.items()) if name not in NOT_OF_SERVER}
+
+
+def needs(release: Release) -> dict[str, list[str]]:
+    """The gates that each gate needs, of releases since 1.35."""
+    text = (release.source / "pkg/features/kube_features.go").read_text()
+    found = NEEDS_MAP.search(text)
+    names = dict(NAME.findall(text))
+    return {
+        names.get(name, name): [names.get(each, each) for each in NEEDED.findall(needed)]
+        for name, needed in NEEDS.findall(found[0] if found else "")
+    }
 
 
 def of_clients(release: Release) -> Gates:

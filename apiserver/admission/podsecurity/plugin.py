@@ -81,6 +81,13 @@ class PodSecurity(Plugin):
 
     async def _validate_pod(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         namespace = await _namespace(backend, attributes)
+        if namespace is None:  # only pods are enforced; the templates of workloads are merely audited
+            problem = f'failed to lookup namespace "{attributes.namespace}"'
+            if attributes.target in _POD_TARGETS:
+                raise status.internal_error(problem)
+            missing = status.not_found(NAMESPACES, attributes.namespace)
+            _annotate(attributes, "error", f"{problem}: {missing.message}")
+            return
         defaults = self._configuration.defaults
         if self._is_privileged and namespace.value.find(_LABEL_MARK) < 0:
             if attributes.target in _POD_TARGETS:
@@ -140,14 +147,10 @@ class PodSecurity(Plugin):
         return list(_existing_warnings(namespace, enforced, names, checked, len(pods)))
 
 
-async def _namespace(backend: Backend, attributes: AdmissionAttributes) -> StoredObject:
+async def _namespace(backend: Backend, attributes: AdmissionAttributes) -> StoredObject | None:
     name = attributes.namespace
     stored = backend.find_cached(NAMESPACES, "", name)
-    if stored is None:
-        stored = await backend.find(backend.rows[NAMESPACES], "", name)
-    if stored is None:
-        raise status.internal_error(f'failed to lookup namespace "{name}"')
-    return stored
+    return stored or await backend.find(backend.rows[NAMESPACES], "", name)
 
 
 def _pod(attributes: AdmissionAttributes) -> Tree | None:

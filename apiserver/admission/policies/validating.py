@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -116,7 +116,8 @@ class _PolicyEvaluation:
             has_all = not self._registry.is_before(_ALL_AUDITED_SINCE)
             # Older minors keep the annotation of the first failure, and cannot set it again.
             failures = self._failures[: _MAX_FAILURES if has_all else 1]
-            self._attributes.context.annotations[_AUDITED] = orjson.dumps(failures).decode()
+            text = gotext.escape_html(orjson.dumps(failures)).decode()
+            self._attributes.context.annotations[_AUDITED] = text
 
     def _evaluate(self, invocation: PolicyInvocation[ValidatingPolicy]) -> Iterator[_Refusal]:
         policy, binding = invocation.policy, invocation.binding

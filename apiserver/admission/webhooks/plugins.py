@@ -1,7 +1,7 @@
 """The plugins that call webhooks: mutating webhooks one after another, validating ones concurrently."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -81,7 +81,7 @@ class MutatingAdmissionWebhook(Plugin):
                 changed = await self._apply(registry, invocation, attributes, answer, annotation_key)
         finally:
             annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
-            attributes.context.annotations[_MUTATION + annotation_key] = orjson.dumps(annotation).decode()
+            attributes.context.annotations[_MUTATION + annotation_key] = _annotation_text(annotation)
         if policy.failed_open:
             attributes.context.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
         if changed:
@@ -115,7 +115,7 @@ class MutatingAdmissionWebhook(Plugin):
             "patch": answer.patch,
             "patchType": "JSONPatch",
         }
-        attributes.context.annotations[_PATCH + annotation_key] = orjson.dumps(annotation).decode()
+        attributes.context.annotations[_PATCH + annotation_key] = _annotation_text(annotation)
         try:
             convert = partial(
                 registry.worker.run, size, to_admitted_version, registry, attributes, row, after
@@ -124,6 +124,11 @@ class MutatingAdmissionWebhook(Plugin):
         except (DecodeError, KeyError, TypeError) as error:
             raise status.internal_error(str(error)) from error
         return after != before
+
+
+def _annotation_text(annotation: Mapping[str, Any]) -> str:
+    """Return the text of an annotation of the audit event."""
+    return gotext.escape_html(orjson.dumps(annotation)).decode()
 
 
 def _apply_patch(tree: Tree, patch: Any) -> Tree:

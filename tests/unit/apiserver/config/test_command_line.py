@@ -235,7 +235,7 @@ def test_flags_without_effect_are_recorded_as_ignored():
 def test_unsupported_feature_gates_and_settings_are_reported():
     config = read(
         "--feature-gates=WatchList=false,JobManagedBy=true,DetectCacheInconsistency=false,GenericWorkload=true",
-        "--feature-gates=kube:AllAlpha=true,WatchListClient=true",
+        "--feature-gates=kube:EventedPLEG=true,WatchListClient=true",
         "--watch-cache=false",
         "--default-watch-cache-size=0",
         "--watch-cache-sizes=pods#0,nodes#100",
@@ -244,34 +244,13 @@ def test_unsupported_feature_gates_and_settings_are_reported():
         "--allow-privileged=false",
     )
     assert config.ignored_flags() == (
+        "--feature-gates=EventedPLEG=true",
         "--feature-gates=GenericWorkload=true",
-        "--feature-gates=AllAlpha=true",
         "--watch-cache=false",
         "--default-watch-cache-size=0",
         "--watch-cache-sizes=pods#0",
     )
     assert (config.ignored, read().ignored_flags()) == ((), ())
-
-
-@pytest.mark.parametrize(
-    ("minor", "gate", "says"),
-    [
-        ("1.31", "JobSuccessPolicy=false", ""),
-        ("1.36", "JobSuccessPolicy=false", "feature is locked to true"),
-        ("1.29", "JobSuccessPolicy=false", "unrecognized feature gate: JobSuccessPolicy"),
-        ("1.29", "SecurityContextDeny=true", ""),
-        ("1.36", "SecurityContextDeny=true", "unrecognized feature gate: SecurityContextDeny"),
-        ("1.30", "HonorPVReclaimPolicy=true", ""),
-    ],
-)
-def test_feature_gates_are_those_of_minor(minor, gate, says, capsys):
-    flags = [f"--kubernetes-version={minor}", f"--feature-gates={gate}"]
-    if not says:
-        assert read(*flags).ignored_flags() == (f"--feature-gates={gate}",)
-        return
-    with pytest.raises(SystemExit):
-        read(*flags)
-    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("minor", "is_known"), [("1.32", False), ("1.33", True)])
@@ -369,25 +348,6 @@ def test_invalid_runtime_config_has_upstreams_message(given, says, capsys):
 )
 def test_runtime_config_accepted_upstream_is_accepted(given):
     read(f"--runtime-config={given}")
-
-
-@pytest.mark.parametrize(
-    ("gate", "version", "name"),
-    [
-        ("GenericWorkload", "scheduling.k8s.io/v1beta1", "workloads"),
-        ("GenericWorkload", "scheduling.k8s.io/v1alpha3", "workloads"),
-        ("CompositePodGroup", "scheduling.k8s.io/v1alpha3", "compositepodgroups"),
-        ("EvictionRequestAPI", "lifecycle.k8s.io/v1alpha1", "evictions"),
-    ],
-)
-def test_apis_behind_gate_are_refused_with_it_and_not_served_without_it(gate, version, name, capsys):
-    read(f"--runtime-config={version}=true")
-    with pytest.raises(SystemExit):
-        read(f"--runtime-config={version}=true", f"--feature-gates={gate}=true")
-    message = f"error: --runtime-config: {version}/{name} is not supported\n"
-    assert capsys.readouterr().err.endswith(message)
-    config = read("--runtime-config=api/all=true", f"--feature-gates={gate}=true")
-    assert f"--runtime-config={version}/{name}=true" in config.ignored_flags()
 
 
 def test_unsupported_apis_of_runtime_config_are_named():

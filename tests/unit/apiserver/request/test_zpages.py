@@ -7,6 +7,8 @@ import pytest
 import yaml
 
 from mockube.apimachinery.clock import SteppedClock
+from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.request.zpages import zpages
@@ -26,9 +28,9 @@ PATHS = [
 ]
 
 
-async def get_page(accept, path="/statusz"):
+async def get_page(accept, path="/statusz", minor=minors.NEWEST):
     clock = SteppedClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    pages = zpages(clock, parse(["--secure-port=7000"], {}).flags, lambda: PATHS)
+    pages = zpages(clock, FeatureGates(minor), parse(["--secure-port=7000"], {}).flags, lambda: PATHS)
     clock.advance(timedelta(hours=1, seconds=62).total_seconds())
     return await pages[path](request_of("GET", path, Accept=accept))
 
@@ -68,3 +70,21 @@ async def test_flagz_lists_flags_with_values():
     lines = (await get_page("", "/flagz")).body.decode().splitlines()
     assert {"secure-port=7000", "request-timeout=1m0s", "tls-san=[]", "data-dir="} <= {*lines}
     assert "service-node-port-range=30000-32767" in lines
+
+
+async def test_statusz_names_release_of_minor():
+    shown = orjson.loads((await get_page(f"application/json;{STATUS.format('v1beta1')}", minor="1.36")).body)
+    assert (shown["binaryVersion"], shown["emulationVersion"]) == (minors.RELEASES["1.36"], "1.36")
+
+
+@pytest.mark.parametrize(
+    ("minor", "settings", "served"),
+    [
+        ("1.35", (), set()),
+        ("1.36", (), {"/flagz", "/statusz"}),
+        ("1.37", (("ComponentFlagz", False),), {"/statusz"}),
+        ("1.37", (("AllBeta", False),), set()),
+    ],
+)
+def test_zpages_are_served_if_their_gates_are_on(minor, settings, served):
+    assert zpages(SteppedClock(), FeatureGates(minor, settings), dict, list).keys() == served
