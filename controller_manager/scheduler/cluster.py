@@ -26,7 +26,8 @@ _Labels = tuple[tuple[str, str], ...]
 class SchedulerCache:
     """The nodes by name, with the pods on them, including assumed ones; kube-scheduler's cache."""
 
-    def __init__(self) -> None:
+    def __init__(self, gates: FeatureGates | None = None) -> None:
+        self._gates = gates or FeatureGates()
         self._nodes: dict[str, NodeInfo] = {}
         self._node_names: dict[str, str] = {}
         """The names of nodes, by the uids of the pods on them."""
@@ -54,7 +55,8 @@ class SchedulerCache:
         """Add or update a pod on a node, in its current state."""
         node_name = self._node_names.get(view.uid)
         pod_info = None if node_name is None else self._nodes[node_name].pods[view.uid]
-        self.assign_pod(pod_info.with_view(view) if pod_info else PodInfo.of(view), node)
+        pod = pod_info.with_view(view, self._gates) if pod_info else PodInfo.of(view, self._gates)
+        self.assign_pod(pod, node)
 
     def assign_pod(self, pod: PodInfo, node: str) -> None:
         self.remove_pod(pod.view.uid)

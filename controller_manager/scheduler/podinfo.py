@@ -5,17 +5,18 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, AffinityTerms, terms_of
+from mockube.controller_manager.workloads.effective_requests import effective_requests, size_fields
 from mockube.controller_manager.workloads.pod_requests import (
     Amounts,
     HostPort,
     host_ports,
-    nonzero_requests,
-    pod_requests,
 )
 
+_NEWEST: Final = FeatureGates()
 _PRECOMPUTED_FIELDS: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
 """The fields of a spec from which a PodInfo is computed."""
 
@@ -27,29 +28,35 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     priority: int
     requested: Amounts
     nonzero_requested: Amounts
+    scored_requests: Amounts
+    """The requests by which nodes are scored for the pod; `nonzero_requested` counts once it runs on a node."""
     host_ports: tuple[HostPort, ...] = field(default=())
     terms: AffinityTerms = NO_TERMS
     claims: tuple[str, ...] = ()
     """The names of the claims that the pod names."""
 
     @classmethod
-    def of(cls, view: PodView) -> "PodInfo":
-        spec = view.object["spec"]
+    def of(cls, view: PodView, gates: FeatureGates = _NEWEST) -> "PodInfo":
+        spec, requests = view.object["spec"], effective_requests(view.object, gates)
         return cls(
             view=view,
             priority=spec.get("priority") or 0,
-            requested=pod_requests(spec),
-            nonzero_requested=nonzero_requests(spec),
+            requested=requests.requested,
+            nonzero_requested=requests.nonzero,
+            scored_requests=requests.scored,
             host_ports=tuple(host_ports(spec)),
             terms=terms_of(view),
             claims=_claim_names(spec),
         )
 
-    def with_view(self, view: PodView) -> "PodInfo":
+    def with_view(self, view: PodView, gates: FeatureGates = _NEWEST) -> "PodInfo":
         """Return the pod after an update. Requests and terms are computed again only if their fields changed."""
-        if all(self.spec.get(field) == view.object["spec"].get(field) for field in _PRECOMPUTED_FIELDS):
+        is_same_spec = all(
+            self.spec.get(field) == view.object["spec"].get(field) for field in _PRECOMPUTED_FIELDS
+        )
+        if is_same_spec and size_fields(self.view.object) == size_fields(view.object):
             return replace(self, view=view)
-        return PodInfo.of(view)
+        return PodInfo.of(view, gates)
 
     @property
     def spec(self) -> ReadOnlyTree:

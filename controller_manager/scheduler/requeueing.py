@@ -16,6 +16,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm, terms_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.spreading import REQUIRED, constraints_of
+from mockube.controller_manager.workloads.effective_requests import size_fields
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.pod_requests import PODS, amounts, host_ports
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
@@ -89,7 +90,7 @@ def pod_actions(old: PodView | None, new: PodView | None) -> Action:
     actions = Action(0)
     if old.labels != new.labels:
         actions |= Action.LABELS
-    if old.object["spec"] != new.object["spec"]:
+    if old.object["spec"] != new.object["spec"] or size_fields(old.object) != size_fields(new.object):
         actions |= Action.REQUESTS
     return actions
 

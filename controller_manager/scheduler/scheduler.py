@@ -85,10 +85,10 @@ class Scheduler:
             resource: context.informers.of(resource) for resource in WATCHED
         }
         self._pods = context.informers.of(PODS)
-        self._cluster = SchedulerCache()
         self._preemptions = PreemptionExecutor(context, self._events, self._resume)
         self._shared_informers = context.informers
         self._gates = context.informers.caches.gates
+        self._cluster = SchedulerCache(self._gates)
         self._queue = SchedulingQueue(
             context.clock,
             self._preemptions.is_blocked,
@@ -246,7 +246,7 @@ class Scheduler:
             self._queue.delete(key)
             self._binding_slots.release()
             return
-        pod, snapshot = PodInfo.of(view), self._snapshot()
+        pod, snapshot = PodInfo.of(view, self._gates), self._snapshot()
         feasible_nodes = find_feasible(pod, snapshot)
         if not feasible_nodes.feasible:
             await self._handle_failure(pod, snapshot, feasible_nodes)

@@ -17,7 +17,7 @@ PODS: Final = "pods"
 Amounts = Counter[str]
 """Amounts by resource; an absent resource counts as 0."""
 
-_DEFAULT_REQUESTS: Final = {CPU: 100, MEMORY: 200 * 1024 * 1024}
+DEFAULT_REQUESTS: Final = {CPU: 100, MEMORY: 200 * 1024 * 1024}
 """The requests that scoring assumes for a container without its own; upstream's."""
 
 
@@ -63,7 +63,7 @@ def _with_defaults(container: ReadOnlyTree) -> Amounts:
     requested = _requests(container)
     specified = (container.get("resources") or {}).get("requests") or {}
     return requested + Counter(
-        {name: value for name, value in _DEFAULT_REQUESTS.items() if name not in specified}
+        {name: value for name, value in DEFAULT_REQUESTS.items() if name not in specified}
     )
 
 

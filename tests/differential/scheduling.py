@@ -21,7 +21,7 @@ from random import Random
 from mockube.apimachinery.schema import minors
 from mockube.controller_manager.workloads.device_claims import FINALIZER
 from tests.conformance.golden import golden
-from tests.differential import scheduling_cases, scheduling_devices
+from tests.differential import scheduling_cases, scheduling_devices, scheduling_sizes, scheduling_volumes
 from tests.support.controllers.scheduling_decisions import (
     differences,
     extended_claim,
@@ -77,7 +77,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="mockube-scheduling-") as folder, contextlib.ExitStack() as stack:
         comparison = Comparison(stack, Path(folder), options.minor)
         for number in range(options.seed, options.seed + options.rounds):
-            comparison.round(number, options.pods, has_devices=options.devices)
+            comparison.round(number, options.pods, has_devices=options.devices, has_sizes=options.sizes)
         comparison.print_summary()
         if options.record:
             comparison.write_recorded(Path(options.record))
@@ -92,6 +92,7 @@ def _options():
     parser.add_argument(
         "--devices", action="store_true", help="with claims for devices and extended resources"
     )
+    parser.add_argument("--sizes", action="store_true", help="with resources of pods themselves, and resizes")
     parser.add_argument("--minor", default=minors.NEWEST, help="the minor release of the real kube-scheduler")
     parser.add_argument("--maximum", type=int, default=0, help="the number of differences that do not fail")
     parser.add_argument("--record", help="the file for cases with new reasons or scores")
@@ -117,81 +118,34 @@ class Comparison:
         self._counts = Counter()
         self._examples = {}
 
-        self._closed = threading.Event()
-        thread = threading.Thread(target=self._bind_claims)
+        closed = threading.Event()
+        binder = scheduling_volumes.ClaimBinder(self._server, PATHS, closed)
+        thread = threading.Thread(target=binder.run)
         stack.callback(thread.join)
-        stack.callback(self._closed.set)
+        stack.callback(closed.set)
         thread.start()
-
-    def _bind_claims(self):
-        """Bind claims as the controllers for volumes do: to the volumes that the scheduler has chosen, or to new ones."""
-        while not self._closed.wait(0.05):
-            claims = self._server.send({"method": "GET", "path": PATHS["persistentvolumeclaims"]})["body"][
-                "items"
-            ]
-            waiting = [one for one in claims if "volumeName" not in one["spec"]]
-            volumes = []
-            if waiting:
-                volumes = self._server.send({"method": "GET", "path": PATHS["persistentvolumes"]})["body"][
-                    "items"
-                ]
-            by_claim = {
-                volume["spec"]["claimRef"]["uid"]: volume["metadata"]["name"]
-                for volume in volumes
-                if "claimRef" in volume["spec"]
-            }
-            for claim in waiting:
-                if claim["metadata"]["uid"] in by_claim:
-                    self._bind_claim(claim, by_claim[claim["metadata"]["uid"]])
-                elif "volume.kubernetes.io/selected-node" in claim["metadata"].get("annotations", {}):
-                    self._bind_claim(claim, self._provision(claim))
-
-    def _bind_claim(self, claim, volume):
-        path = f"{self._path('persistentvolumeclaims', 'default')}/{claim['metadata']['name']}"
-        annotations = claim["metadata"].get("annotations", {}) | {"pv.kubernetes.io/bind-completed": "yes"}
-        body = {
-            **claim,
-            "metadata": {**claim["metadata"], "annotations": annotations},
-            "spec": {**claim["spec"], "volumeName": volume},
-        }
-        answer = self._server.send({"method": "PUT", "path": path, "body": body})
-        if answer["status"] == 200:
-            body = {**answer["body"], "status": {"phase": "Bound"}}
-            self._server.send({"method": "PUT", "path": f"{path}/status", "body": body})
-
-    def _provision(self, claim):
-        name = f"pv-{claim['metadata']['name']}"
-        reference = {
-            "namespace": "default",
-            "name": claim["metadata"]["name"],
-            "uid": claim["metadata"]["uid"],
-        }
-        spec = {
-            "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
-            "accessModes": claim["spec"]["accessModes"],
-            "storageClassName": claim["spec"]["storageClassName"],
-            "csi": {"driver": f"{claim['spec']['storageClassName']}.example.com", "volumeHandle": name},
-            "claimRef": reference,
-        }
-        body = {"metadata": {"name": name}, "spec": spec}
-        self._server.send({"method": "POST", "path": PATHS["persistentvolumes"], "body": body})
-        return name
 
     @property
     def differences(self):
         return sum(count for name, count in self._counts.items() if name.startswith("DIFFERENT"))
 
-    def round(self, seed, pods, *, has_devices=False):
+    def round(self, seed, pods, *, has_devices=False, has_sizes=False):
         random = Random(seed)
         self._seed = seed
         self._delete_all()
         for name, body, status in scheduling_cases.cluster(random):
-            self.create(name, body, status)
+            if name == "pods" and has_sizes:
+                scheduling_sizes.add_to_pod(random, body)
+                self.create(name, body, scheduling_sizes.status_of(random, body, status))
+            else:
+                self.create(name, body, status)
         nodes = [node["metadata"]["name"] for node in self._send("GET", PATHS["nodes"])["items"]]
         for name, body in scheduling_devices.cluster(random, nodes) if has_devices else ():
             self.create(name, body)
         for number in range(pods):
             extra, body = scheduling_cases.pod(random, f"fresh-{number}")
+            if has_sizes:
+                scheduling_sizes.add_to_pod(random, body)
             if has_devices:
                 extra += scheduling_devices.add_to_pod(random, body)
             self._compare(extra, body)
@@ -246,7 +200,7 @@ class Comparison:
             return
         name = f"{created['metadata']['namespace']}/{created['metadata']['name']}"
         attempt = self._wait_for_attempt(start, name)
-        if "bound" in attempt and "deviceclasses" in state:
+        if "bound" in attempt and state["deviceclasses"]:
             attempt["devices"] = self._devices_of(created)
         if self._preempts(name):
             attempt["victims"] = self._wait_for_victims(created)
@@ -353,12 +307,13 @@ class Comparison:
                     return {"message": message, "scores": scores}
 
     def _wait_for_victims(self, pod):
-        """Wait until the preempting pod is bound, and return the names of the pods that it preempted."""
+        """Wait until the preempting pod is bound or cannot be bound, and return the names of the pods that it preempted."""
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         bound, position = f'"Successfully bound pod to node" pod="{name}"', self._start
+        unbindable = f"no update of pod {name} ExtendedResourceClaimStatus"
         while lines := self._scheduler.lines_after(position):
             position += len(lines)
-            if any(bound in line for line in lines):
+            if any(bound in line or unbindable in line for line in lines):
                 break
         else:
             self._count("not bound after preemption", f"round {self._seed} {name}")

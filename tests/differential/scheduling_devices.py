@@ -102,7 +102,7 @@ def _claim(random, name, namespace):
         if random.random() < 0.4:
             classes = random.sample(("gpu", "any", "gpu"), 2)
             alternatives = [
-                {"name": f"s{index}", "deviceClassName": one, "count": random.choice((1, 2, 4))}
+                {"name": f"s{index}", "deviceClassName": one, "count": random.choice((1, 2, 2))}
                 for index, one in enumerate(classes)
             ]
             requests.append({"name": f"q{number}", "firstAvailable": alternatives})

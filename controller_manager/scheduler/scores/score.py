@@ -46,7 +46,7 @@ def _least_allocated(pod: PodInfo, node: NodeInfo) -> int:
 
 def _free_share(pod: PodInfo, node: NodeInfo, name: str) -> int:
     allocatable = node.allocatable[name]
-    free = allocatable - node.nonzero_requested[name] - pod.nonzero_requested[name]
+    free = allocatable - node.nonzero_requested[name] - pod.scored_requests[name]
     return max(free * MAX_NODE_SCORE // allocatable, 0)
 
 

@@ -42,6 +42,10 @@ _STATUS = (
     "nominatedNodeName",
     "allocation",
     "reservedFor",
+    "resources",
+    "allocatedResources",
+    "containerStatuses",
+    "initContainerStatuses",
 )
 
 
@@ -63,6 +67,8 @@ def _trimmed(obj):
         trimmed["spec"] = {**obj["spec"], **lists}
     if "status" in obj:
         trimmed["status"] = _only(obj["status"], _STATUS)
+        resize = [one for one in obj["status"].get("conditions") or () if one["type"] == "PodResizePending"]
+        trimmed["status"] |= {"conditions": resize} if resize else {}
     return trimmed
 
 
@@ -123,7 +129,7 @@ def differences(case):
 def decide(pod, state, gates):
     """Return what our scheduler decides on a pod: the best nodes and their scores, or the message and the victims."""
     snapshot = snapshot_of(state, gates)
-    info = PodInfo.of(PodView.of(pod))
+    info = PodInfo.of(PodView.of(pod), gates)
     found = find_feasible(info, snapshot)
     if not found.feasible:
         failure = failure_of(info, snapshot, found, state.get("poddisruptionbudgets", ()))
@@ -184,7 +190,7 @@ def extended_claim(claim):
 
 
 def snapshot_of(state, gates):
-    cluster = SchedulerCache()
+    cluster = SchedulerCache(gates)
     for node in state.get("nodes", ()):
         cluster.set_node(node)
     # Of pods without a start time, those that were bound first are more important.
@@ -194,7 +200,7 @@ def snapshot_of(state, gates):
         if pod["spec"].get("nodeName") and pod["status"].get("phase") not in ("Succeeded", "Failed"):
             cluster.update_pod(PodView.of(pod), pod["spec"]["nodeName"])
     nominees = [
-        PodInfo.of(PodView.of(pod))
+        PodInfo.of(PodView.of(pod), gates)
         for pod in state.get("pods", ())
         if "nodeName" not in pod["spec"] and nominated_node(pod)
     ]

@@ -35,6 +35,14 @@ def test_pod_info_of_same_pod_is_equal(change):
         assert getattr(again, field) == getattr(new, field)
 
 
+def test_pod_info_follows_resize_in_status():
+    running = PodView.of({**pod().object, "status": {"containerStatuses": [{"name": "c"}]}})
+    resized = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
+    after = PodView.of({**pod().object, "status": {"containerStatuses": [resized]}})
+    assert PodInfo.of(pod()).with_view(running).requested["cpu"] == 1000
+    assert PodInfo.of(running).with_view(after).requested["cpu"] == 3000
+
+
 def test_unchanged_parts_of_pod_info_are_reused():
     first = PodInfo.of(pod())
     assert first.with_view(pod(nodeName="node-1")).requested is first.requested

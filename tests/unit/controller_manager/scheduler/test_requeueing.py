@@ -51,6 +51,12 @@ def pod_event(old, new):
     return ClusterEvent("Pod", pod_actions(old, new), old, new)
 
 
+def with_actual(cpu):
+    resized = view("other", cpu="1").object
+    status = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    return PodView.of({**resized, "status": {"containerStatuses": [status]}})
+
+
 SSD = {"nodeSelector": {"disk": "ssd"}}
 WEB = view("other", labels={"app": "web"})
 
@@ -67,6 +73,8 @@ WEB = view("other", labels={"app": "web"})
         ("NodeResourcesFit", view(), pod_event(None, WEB), False),
         ("NodeResourcesFit", view(), pod_event(view(cpu="3"), view(cpu="1")), True),
         ("NodeResourcesFit", view(), pod_event(view(cpu="1"), view(cpu="3")), False),
+        ("NodeResourcesFit", view(), pod_event(with_actual("3"), with_actual("1")), True),
+        ("NodeResourcesFit", view(), pod_event(with_actual("1"), with_actual("3")), False),
         ("NodeAffinity", view(**SSD), node_event(node(), node(labels={"disk": "ssd"})), True),
         ("NodeAffinity", view(**SSD), node_event(node(), node(labels={"disk": "hdd"})), False),
         ("TaintToleration", view(), node_event(node(taints=[TAINT]), node()), True),
