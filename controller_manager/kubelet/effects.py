@@ -47,7 +47,15 @@ class StopContainer(Struct, frozen=True):
     container: str
 
 
-ContainerAction = StartContainer | StopContainer
+class RunHook(Struct, frozen=True):
+    """Run the command of a container's hook in real time, unless that was done already."""
+
+    container: str
+    hook: Literal["postStart", "preStop"]
+    restarts: int
+
+
+ContainerAction = StartContainer | StopContainer | RunHook
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -55,7 +63,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
     effects: tuple[Effect, ...] = ()
     actions: tuple[ContainerAction, ...] = ()
-    """The starts and stops of containers that run as local processes."""
+    """The starts and stops of containers, and the hooks, that run in real time."""
     requeue_at: datetime | None = None
     is_blocked: bool = False
     """Whether the pod waits for a ConfigMap or a Secret."""

@@ -31,6 +31,7 @@ from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
 from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
 from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycle
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import container_field
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
@@ -38,6 +39,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import NO
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
+from mockube.controller_manager.kubelet.server.live_handlers import live_handlers
 from mockube.controller_manager.kubelet.server.local_connections import local_port
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
@@ -69,6 +71,7 @@ class SimulatedPods:
     def __init__(self, context: Context) -> None:
         options = context.options.simulation
         self._interactive = interactive_containers(context)
+        self._handlers = live_handlers(context)
         self._processes = shared_runtime(context)
         self._clock = context.clock
         self._nodes = context.informers.of(NODES)
@@ -112,6 +115,9 @@ class SimulatedPods:
         self._pods.add_handler(self._on_pod_change)
         self._interactive.on_change = self._loop.add
         self._interactive.on_unknown_program = self._on_unknown_program
+        self._handlers.on_change = self._loop.add
+        self._handlers.on_failure = self._on_probe_failure
+        self._handlers.on_unknown_program = self._report_unknown_program
         processes = self._processes
         if processes is not None:
             self._interactive.network.local_port = partial(local_port, processes)
@@ -123,6 +129,7 @@ class SimulatedPods:
         await self._pods.wait_synced()
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._interactive.running())
+            await stack.enter_async_context(self._handlers.running())
             if self._processes is not None:
                 await stack.enter_async_context(self._processes.running())
             await self._loop.run()
@@ -139,6 +146,7 @@ class SimulatedPods:
             self._status_writer.forget(old.key)
             self._stages.forget(old.key)
             self._interactive.forget(old.uid)
+            self._handlers.forget(old.uid)
             if self._processes is not None:
                 self._processes.forget(old.uid)
         if new is not None and new.node:
@@ -150,10 +158,18 @@ class SimulatedPods:
 
     def _on_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         self._objects.note_unknown_program(pod)
+        self._report_unknown_program(pod, container, program, end)
+
+    def _report_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         event = event_of_live_run(pod, container, program, end)
         if event is not None and self._details:
             node = _node_name(pod)
             self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)
+
+    def _on_probe_failure(self, pod: ReadOnlyTree, container: str, message: str) -> None:
+        if self._details:
+            part = container_field(pod, container)
+            self._recorder.record_on(_node_name(pod), pod, "Warning", "Unhealthy", message, part=part)
 
     def _record_address(self, pod: PodView) -> None:
         address = (pod.object.get("status") or {}).get("podIP")
@@ -193,7 +209,10 @@ class SimulatedPods:
         step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, now)
         written = await self._status_writer.execute(key, pod.object, step.effects)
         # The container's environment may have the pod's address, which is in the status that was just written.
-        self._interactive.apply(written or pod.object, step.actions)
+        present = written or pod.object
+        self._interactive.apply(present, step.actions)
+        self._handlers.apply(present, step.actions)
+        self._handlers.follow(present)
         if self._processes is not None:
             self._processes.apply(pod.object, step.actions)
         return None if step.requeue_at is None else step.requeue_at - now
@@ -205,6 +224,7 @@ class SimulatedPods:
             objects=objects,
             retry_at=self._objects.retry_at(pod.uid),
             fails_unknown_programs=self._fails_unknown_programs,
+            observed=self._handlers.observations(pod.object),
         )
         step = self._next_step(pod, context, now)
         while objects.has_unknown:

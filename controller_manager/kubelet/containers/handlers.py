@@ -67,12 +67,12 @@ Timeline = tuple[tuple[float, CommandResult | None], ...]
 UNKNOWN_TIMELINE: Final[Timeline] = ((0.0, None),)
 
 
-class _UnknownFile(UnknownProgram):
+class UnknownFile(UnknownProgram):
     """Nobody knows whether a file exists."""
 
 
 class _KnownFiles(FileSystem):
-    """Files of a container. A path that is not among them, and may be one of the image, raises `_UnknownFile`."""
+    """Files of a container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
 
     def __init__(
         self, files: Mapping[str, FileEntry], folders: tuple[str, ...], absent: Collection[str]
@@ -84,7 +84,7 @@ class _KnownFiles(FileSystem):
 
     def may_exist(self, path: str) -> bool:
         if not path.startswith(self._folders) and path not in self._absent:
-            raise _UnknownFile(path)
+            raise UnknownFile(path)
         return False
 
     def has(self, path: str) -> bool:
@@ -92,7 +92,7 @@ class _KnownFiles(FileSystem):
 
     def _names(self, path: str) -> Iterable[str]:
         if not f"{path}/".startswith(self._folders):
-            raise _UnknownFile(path)
+            raise UnknownFile(path)
         return super()._names(path)
 
 
@@ -176,7 +176,7 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
         text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
         return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
     except UnknownProgram as error:
-        if isinstance(error, _UnknownFile) or not command.fails_unknown:
+        if isinstance(error, UnknownFile) or not command.fails_unknown:
             return None
         text = f"mockube: {error} is not simulated\n"
         return CommandResult(exit_code=NOT_FOUND, output=text, seconds=host.elapsed)

@@ -199,7 +199,7 @@ def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, .
     argv = _main_argv(container, script)
     if not _is_interpreted(argv, script):
         return ()
-    if _mentions_network(argv) or _reads_files_of_network(pod, container):
+    if mentions_network(argv) or _reads_files_of_network(pod, container):
         return argv
     return ()
 
@@ -273,23 +273,24 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
 def _may_use_network(pod: ReadOnlyTree) -> bool:
     """Return whether a command of the pod may use the network: it names a program that does."""
     return any(
-        (container.get("command") or container.get("args")) and _mentions_network(command_of(container))
+        (container.get("command") or container.get("args")) and mentions_network(command_of(container))
         for container in every_container(pod["spec"])
     ) or any(
-        key.startswith(_RUN_ANNOTATION) and _mentions_network((text,))
+        key.startswith(_RUN_ANNOTATION) and mentions_network((text,))
         for key, text in meta.annotations(pod).items()
     )
 
 
 @lru_cache(maxsize=4096)
-def _mentions_network(argv: tuple[str, ...]) -> bool:
+def mentions_network(argv: tuple[str, ...]) -> bool:
+    """Return whether a command names a program that uses the network."""
     return any(_NETWORK_PROGRAM.search(argument) for argument in argv)
 
 
 def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether an earlier init container that uses the network shares a volume with the container."""
     script = script_of(meta.annotations(pod))
-    return any(_mentions_network(_main_argv(other, script)) for other in _earlier_writers(pod, container))
+    return any(mentions_network(_main_argv(other, script)) for other in _earlier_writers(pod, container))
 
 
 def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:

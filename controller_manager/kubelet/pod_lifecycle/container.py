@@ -23,7 +23,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_start import (
     START_ERROR,
     start_container,
     start_run,
-    unhealthy_event,
+    unhealthy_events,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
@@ -166,16 +166,16 @@ def _run_probed(
     if probes.killed_at <= seconds:
         at = after(started, span_of(probes.killed_at))
         ended_status = end_container(container, status, exit_code=container.program.stop_code, at=at)
-        failed = unhealthy_event(container, probes.killed_by, status["restartCount"], probes.killed_at)
+        failed = unhealthy_events(container, probes.killed_by, status["restartCount"], probes.killed_at)
         message = restart_message(probes.killed_by, container.name)
         killing_event = EmitEvent("Normal", "Killing", message, container.field)
-        return ContainerUpdate(status=ended_status, events=(failed, killing_event))
+        return ContainerUpdate(status=ended_status, events=(*failed, killing_event))
     readiness = {
         "ready": counts_for_readiness(container) and probes.is_ready(seconds),
         "started": probes.started_at <= seconds,
     }
     events = (
-        (unhealthy_event(container, Probe.READINESS, status["restartCount"], seconds),)
+        unhealthy_events(container, Probe.READINESS, status["restartCount"], seconds)
         if status["ready"] and not readiness["ready"]
         else ()
     )

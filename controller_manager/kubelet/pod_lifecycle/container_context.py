@@ -1,11 +1,13 @@
 """What the containers of a pod need and the pod itself does not contain."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
+from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun
 
 
 class ContainerContext(Struct, frozen=True, kw_only=True):
@@ -19,6 +21,12 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     pod_ip: str = ""
     """The address that probes connect to."""
+    observed: Mapping[str, ObservedRun] = {}
+    """What was observed of the containers whose probes and hooks run in real time, by name."""
+
+    def observed_run(self, name: str) -> ObservedRun:
+        return self.observed.get(name, _NOTHING_OBSERVED)
 
 
+_NOTHING_OBSERVED: Final = ObservedRun()
 NO_CONTEXT: Final = ContainerContext()

@@ -13,7 +13,7 @@ from mockube.controller_manager.kubelet.containers.start_checks import (
     StartFailure,
     start_failure,
 )
-from mockube.controller_manager.kubelet.effects import EmitEvent, StartContainer
+from mockube.controller_manager.kubelet.effects import EmitEvent, RunHook, StartContainer
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     Container,
     ContainerUpdate,
@@ -59,14 +59,15 @@ def start_run(
     if container.process is not None:
         return _start_process(container, container.process, status, restarts=restarts, last=last)
     started = now
-    hook_seconds = hook_result(container, "postStart", restarts=restarts).seconds
-    if hook_seconds:
-        started = first_start(container, now) if begin is None else begin
-        runs_at = None if hook_seconds == inf else after(started, span_of(hook_seconds))
+    hook = hook_result(container, "postStart", restarts=restarts)
+    if hook.seconds or hook.began:
+        started = hook.began or (first_start(container, now) if begin is None else begin)
+        runs_at = None if hook.seconds == inf else after(started, span_of(hook.seconds))
         if runs_at is None or runs_at > now:
             # A kubelet reports a container after its postStart hook.
             waiting = status or waiting_status(container, "ContainerCreating")
-            return ContainerUpdate(status=waiting, due=runs_at)
+            actions = (RunHook(container.name, "postStart", restarts),) if hook.is_pending else ()
+            return ContainerUpdate(status=waiting, due=runs_at, actions=actions)
     return start_container(container, started, restarts=restarts, last=last)
 
 
@@ -193,7 +194,11 @@ def _first_probe_failures(
     """Return the events of the probes that fail from the start; their later failures repeat the same events."""
     if probes is None or container.process is not None:
         return ()
-    return tuple(unhealthy_event(container, probe, restarts, at) for probe, at in probes.first_failures)
+    return tuple(
+        event
+        for probe, at in probes.first_failures
+        for event in unhealthy_events(container, probe, restarts, at)
+    )
 
 
 def _post_start_failure(container: Container, restarts: int) -> tuple[EmitEvent, ...]:
@@ -205,7 +210,11 @@ def _post_start_failure(container: Container, restarts: int) -> tuple[EmitEvent,
     )
 
 
-def unhealthy_event(container: Container, probe: Probe, restarts: int, seconds: float) -> EmitEvent:
-    """Return the event of a probe that fails at a time of a run."""
+def unhealthy_events(
+    container: Container, probe: Probe, restarts: int, seconds: float
+) -> tuple[EmitEvent, ...]:
+    """Return the event of a probe that fails at a time of a run. One in real time has reported its failures itself."""
+    if probe in container.observed.probes:
+        return ()
     results = container.probe_results(restarts)[probe]
-    return EmitEvent("Warning", "Unhealthy", failure_message(results, seconds), container.field)
+    return (EmitEvent("Warning", "Unhealthy", failure_message(results, seconds), container.field),)

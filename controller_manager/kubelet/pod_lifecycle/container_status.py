@@ -14,7 +14,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import NO_RESULTS, Results, probe_results
+from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun, Results
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import NO_RESULTS, probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun, probed_run
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
@@ -63,6 +64,11 @@ class Container(Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         return str(self.spec["name"])
 
+    @property
+    def observed(self) -> ObservedRun:
+        """What was observed of the probes and hooks that run in real time."""
+        return self.context.observed_run(self.name)
+
     def probe_results(self, restarts: int) -> Mapping[Probe, Results]:
         """Return the results of probes in the run after `restarts` restarts; a process is really probed."""
         if self.process is not None:
@@ -77,6 +83,19 @@ class Container(Struct, frozen=True, kw_only=True):
     def field(self) -> str:
         """The path of the container in its pod, as in events."""
         return f"spec.{_CONTAINER_FIELDS[self.role]}{{{self.name}}}"
+
+
+def container_field(pod: ReadOnlyTree, name: str) -> str:
+    """Return the path of a container in its pod, as in events; "" if the pod has none of that name."""
+    return next(
+        (
+            f"spec.{field}{{{name}}}"
+            for field in dict.fromkeys(_CONTAINER_FIELDS.values())
+            for container in pod["spec"].get(field) or ()
+            if container["name"] == name
+        ),
+        "",
+    )
 
 
 class ContainerUpdate(Struct, frozen=True, kw_only=True):

@@ -32,7 +32,6 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     running_since,
     waiting_status,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.hooks import pre_stop_result
 from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_phase, stopped_pod_phase
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_ends import with_unknown_ends
@@ -344,15 +343,6 @@ def _run_main(containers: PodContainers, now: datetime) -> list[ContainerUpdate]
             container.process is None and not update.is_blocked and lifecycle.never_ran(update.status)
         )
     return updates
-
-
-def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:
-    """Return the duration of the longest preStop hook of the running containers, which are stopped at `begin`."""
-    running = (*containers.init, *containers.main, *containers.ephemeral)
-    return max(
-        (pre_stop_result(container, status, begin).seconds for container, status in running if status),
-        default=0.0,
-    )
 
 
 def _stop(

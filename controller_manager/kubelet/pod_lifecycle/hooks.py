@@ -1,33 +1,18 @@
 """The postStart and preStop hooks of simulated containers: whether they succeed, and how long they take. Pure.
 
-The command of a hook is interpreted. One whose result nobody can know succeeds at once, as does an HTTP request to a known port.
+The command of a hook is interpreted, or runs in real time if it uses the network. One whose result nobody can know succeeds at once, as does an HTTP request to a known port.
 """
 
 from datetime import datetime
-from typing import Final, Literal
-
-from msgspec import Struct
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import handler_timeline
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, running_since
+from mockube.controller_manager.kubelet.pod_lifecycle.observations import HOOK_SUCCESS, Hook, HookResult
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import CONDITION_READY_TO_START
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
-
-Hook = Literal["postStart", "preStop"]
-
-
-class HookResult(Struct, frozen=True, kw_only=True):
-    """The end of a hook."""
-
-    is_success: bool = True
-    seconds: float = 0.0
-    """Its duration; infinite if it does not end."""
-
-
-_SUCCESS: Final = HookResult()
 
 
 def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: float = 0.0) -> HookResult:
@@ -37,11 +22,13 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
     """
     handler = (container.spec.get("lifecycle") or {}).get(hook)
     if not handler or container.process is not None:
-        return _SUCCESS
+        return HOOK_SUCCESS
     if container.script.fail_post_start if hook == "postStart" else container.script.fail_pre_stop:
         return HookResult(is_success=False)
     if "sleep" in handler:
         return HookResult(seconds=float(handler["sleep"].get("seconds") or 0))
+    if (observed := container.observed.hook(hook, restarts)) is not None:
+        return observed
     if "exec" in handler:
         timeline = handler_timeline(
             container.pod,
@@ -52,14 +39,14 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
             restarts=restarts,
         )
         result = [result for time, result in timeline if time <= seconds][-1]
-        return HookResult(is_success=not result.exit_code, seconds=result.seconds) if result else _SUCCESS
+        return HookResult(is_success=not result.exit_code, seconds=result.seconds) if result else HOOK_SUCCESS
     if "httpGet" not in handler:
         return HookResult(is_success=False)  # A kubelet does not run hooks of the fourth kind, tcpSocket.
     try:
         resolve_port(handler["httpGet"]["port"], container.spec)
     except UnresolvedPort:
         return HookResult(is_success=False)
-    return _SUCCESS
+    return HOOK_SUCCESS
 
 
 def first_start(container: Container, now: datetime) -> datetime:
@@ -87,6 +74,6 @@ def pre_stop_result(container: Container, status: ReadOnlyTree, begin: datetime)
     """Return the result of the preStop hook of a running container that is stopped at a time."""
     started = running_since(status)
     if started is None:
-        return _SUCCESS
+        return HOOK_SUCCESS
     seconds = max((begin - started).total_seconds(), 0.0)
     return hook_result(container, "preStop", restarts=status["restartCount"], seconds=seconds)

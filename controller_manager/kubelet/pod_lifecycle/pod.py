@@ -42,13 +42,14 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     grace_seconds,
     has_run,
     keep_waiting,
-    pre_stop_seconds,
     processes_to_stop,
     run_containers,
     stop_containers,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.default_commands import default_command_events
+from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import PodState, kubelet_conditions
+from mockube.controller_manager.kubelet.pod_lifecycle.pre_stops import pending_pre_stops, pre_stop_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
@@ -91,6 +92,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     processes: Mapping[str, ProcessState] = field(default_factory=dict)
     """The states of the pod's containers that run as local processes, by container name."""
+    observed: Mapping[str, ObservedRun] = {}
+    """What was observed of the probes and hooks that run in real time, by container name."""
 
 
 def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
@@ -106,6 +109,7 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
             retry_at=context.retry_at,
             fails_unknown_programs=context.fails_unknown_programs,
             pod_ip=_pod_ip(pod, context),
+            observed=context.observed,
         ),
     )
     if meta.is_deleting(pod):
@@ -128,13 +132,19 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
 def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datetime) -> Step:
     """Return the next step for a pod that was preempted at `since`: its containers stop as in a deletion."""
     script = script_of(meta.annotations(pod))
-    containers = containers_of(pod, script, has_ids=context.details, processes=context.processes)
+    containers = containers_of(
+        pod,
+        script,
+        has_ids=context.details,
+        processes=context.processes,
+        context=ContainerContext(observed=context.observed),
+    )
     if to_stop := processes_to_stop(containers):
         return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else after(since, span_of(min(duration, grace_seconds(pod))))
     if ends_at > now:
-        return Step(requeue_at=ends_at)
+        return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, since))
     update = replace(stop_containers(containers, now), phase=FAILED)
     status = preempted_status(pod, _status(pod, update, context, now), now)
     return Step(effects=(*(update.events if context.details else ()), *_writes(pod, status)))
@@ -243,7 +253,7 @@ def _terminate(
     ends_at = after(begin, span_of(min(_stop_seconds(containers, script, begin), grace)))
     ends_at = now if context.processes else ends_at  # Its processes have ended already.
     if ends_at > now:
-        return Step(requeue_at=ends_at)
+        return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, begin))
     effects: list[Effect] = []
     # Without finalizers the last status is deleted with the pod at once.
     if context.details or meta.finalizers(pod):

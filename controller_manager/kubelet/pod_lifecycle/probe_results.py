@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from math import inf
 from typing import Final
 
-from msgspec import Struct
-
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.pods import every_container
@@ -22,6 +20,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import 
     handler_timeline,
     program_of_run,
 )
+from mockube.controller_manager.kubelet.pod_lifecycle.observations import SUCCESS, ProbeResult, Results
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     UnresolvedPort,
@@ -32,22 +31,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
 )
 from mockube.controller_manager.kubelet.pod_script import Script
 
-
-class ProbeResult(Struct, frozen=True, kw_only=True):
-    """The result of an attempt of a probe."""
-
-    is_success: bool | None = True
-    """None for an attempt without a result, which counts neither as a success nor as a failure."""
-    message: str = ""
-    """The message of the Event, unless it is a success."""
-    seconds: float = 0.0
-    """Its duration."""
-
-
-Results = tuple[tuple[float, ProbeResult], ...]
-"""Results, each with the time from which on it is that of an attempt, in seconds from the start of the run."""
-_SUCCESS: Final = ProbeResult()
-SUCCESSES: Final[Results] = ((0.0, _SUCCESS),)
+SUCCESSES: Final[Results] = ((0.0, SUCCESS),)
 NO_RESULTS: Final[Mapping[Probe, Results]] = {}
 
 
@@ -63,12 +47,13 @@ def probe_results(
     probes = [(probe, spec) for probe in Probe if (spec := container.get(probe.value))]
     if not probes:
         return NO_RESULTS
+    observed = context.observed_run(container["name"])
     results = {}
     for probe, spec in probes:
-        probe_timeline = _scripted_results(probe, spec, script)
-        if not probe_timeline and "exec" in spec:
+        probe_timeline = scripted_results(probe, spec, script) or observed.results(probe, restarts)
+        if probe_timeline is None and "exec" in spec:
             probe_timeline = _exec_results(pod, container, script, probe, context, restarts=restarts)
-        elif not probe_timeline:
+        elif probe_timeline is None:
             probe_timeline = _port_results(pod, container, script, probe, pod_ip=context.pod_ip)
         if probe_timeline and probe_timeline != SUCCESSES:
             results[probe] = probe_timeline
@@ -78,15 +63,16 @@ def probe_results(
 # --- scripted
 
 
-def _scripted_results(probe: Probe, spec: ReadOnlyTree, script: Script) -> Results:
+def scripted_results(probe: Probe, spec: ReadOnlyTree, script: Script) -> Results:
+    """Return the results that the annotations of a pod script; empty if they leave the probe alone."""
     if not script.has_probes:
         return ()
     output = next((text for name, text in _SCRIPTED_OUTPUTS.items() if name in spec), "")
     failure = ProbeResult(is_success=False, message=unhealthy_message(probe, output))
     if probe is Probe.STARTUP:
-        return _two_results(failure, script.startup_after, _SUCCESS) if script.startup_after else ()
+        return _two_results(failure, script.startup_after, SUCCESS) if script.startup_after else ()
     after = script.fail_readiness_after if probe is Probe.READINESS else script.fail_liveness_after
-    return _two_results(_SUCCESS, after, failure) if after != inf else ()
+    return _two_results(SUCCESS, after, failure) if after != inf else ()
 
 
 def _two_results(before: ProbeResult, time: float, after: ProbeResult) -> Results:
@@ -119,12 +105,13 @@ def _exec_results(
     timeline = handler_timeline(pod, container, script, spec["exec"], context, restarts=restarts)
     timeout = float(probe_times(spec).timeout)
     command = " ".join(spec["exec"].get("command") or ())
-    return tuple((time, _exec_result(result, probe, command, timeout)) for time, result in timeline)
+    return tuple((time, exec_result(result, probe, command, timeout)) for time, result in timeline)
 
 
-def _exec_result(result: CommandResult | None, probe: Probe, command: str, timeout: float) -> ProbeResult:
+def exec_result(result: CommandResult | None, probe: Probe, command: str, timeout: float) -> ProbeResult:
+    """Return the result of an attempt whose command has ended so, or whose result nobody can know."""
     if result is None:
-        return _SUCCESS
+        return SUCCESS
     if result.seconds > timeout:
         output = f"command timed out: {quote(command)} timed out after {timeout:g}s"
     elif result.exit_code:
@@ -149,13 +136,13 @@ def _port_results(
         port = resolve_port(action["port"], container)
     except UnresolvedPort as error:
         return ((0.0, ProbeResult(is_success=None, message=errored_message(probe, str(error)))),)
-    if action.get("host") or not _is_closed(pod, port, script):
+    if action.get("host") or not is_closed(pod, port, script):
         return ()
     message = unhealthy_message(probe, _refusal(spec, join_host_port(pod_ip, port)))
     return ((0.0, ProbeResult(is_success=False, message=message)),)
 
 
-def _is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
+def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
     """Return whether nothing in the pod can listen on the port."""
     if str(port) in script.answers or pod["spec"].get("hostNetwork"):
         return False

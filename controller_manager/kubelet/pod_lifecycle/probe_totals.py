@@ -7,7 +7,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import SUCCESSES, ProbeResult, Results
+from mockube.controller_manager.kubelet.pod_lifecycle.observations import ProbeResult, Results
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import SUCCESSES
 from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import attempts_of, probed_run, result_at
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeTimes, probe_times
 

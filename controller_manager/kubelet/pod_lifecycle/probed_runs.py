@@ -13,7 +13,8 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import SUCCESSES, ProbeResult, Results
+from mockube.controller_manager.kubelet.pod_lifecycle.observations import ProbeResult, Results
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import SUCCESSES
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
     ProbeTimes,
@@ -111,9 +112,9 @@ class _ProbeRun(Struct, frozen=True):
     def first_failures(self, begin: float) -> tuple[tuple[Probe, float], ...]:
         """Return the probe and its first time if it fails then. A failing liveness probe is reported when it kills."""
         first = attempt_time(self.probe, self.times, begin)
-        is_success = result_at(self.results, first).is_success
-        is_reported = is_success is None or self.probe is not Probe.LIVENESS
-        return () if is_success or not is_reported else ((self.probe, first),)
+        result = result_at(self.results, first)
+        is_reported = bool(result.message) if result.is_success is None else self.probe is not Probe.LIVENESS
+        return () if result.is_success or not is_reported else ((self.probe, first),)
 
     def decisions(self, begin: float) -> Iterator[tuple[float, bool]]:
         """Yield the times at which so many equal results in a row are reached that they count, with the results."""

@@ -21,7 +21,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.start_checks import unmounted_volume
-from mockube.controller_manager.kubelet.effects import ContainerAction, StartContainer, StopContainer
+from mockube.controller_manager.kubelet.effects import ContainerAction, RunHook, StartContainer, StopContainer
 from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
@@ -127,6 +127,8 @@ class ProcessRuntime:
                     run = record.runs.get(name) if record else None
                     if run is not None:
                         run.stop(grace_seconds(pod))
+                case RunHook():
+                    pass  # of a simulated container
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
         """Return the latest run of a container; None if it is simulated, or has not run yet."""

@@ -36,7 +36,6 @@ from mockube.controller_manager.kubelet.containers.runs import (
 )
 from mockube.controller_manager.kubelet.containers.writable import mounts_of
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
-from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.controller_manager.kubelet.server.authorization import (
     KubeletAuthorizer,
     request_attributes,
@@ -196,10 +195,13 @@ class KubeletEndpoints:
                     NodePages,
                 )
 
-                process_totals = (lambda _: None) if self.processes is None else self.processes.probe_totals
-                context = ContainerContext(fails_unknown_programs=self._references.fails_unknown_programs)
                 self._node_pages = NodePages(
-                    self._pods, self.kwok, self._clock, self.random, process_totals, context
+                    self._pods,
+                    self.kwok,
+                    self._clock,
+                    self.random,
+                    self._interactive,
+                    lambda pod: self.processes.probe_totals(pod) if self.processes else None,
                 )
             page = await self._node_pages.respond(request.path, request.query, node)
         if page is None:

@@ -51,6 +51,8 @@ from mockube.controller_manager.kubelet.effects import ContainerAction, StartCon
 from mockube.controller_manager.kubelet.network_view import InformerView
 from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import default_program
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import CONTINUES, end_without_program
 from mockube.controller_manager.kubelet.pod_script import script_of
@@ -225,6 +227,8 @@ class InteractiveContainers:
         """Called with a pod, its container, a program that is not simulated, and what happens without it, once for each."""
         self._unknown_programs: dict[str, set[tuple[str, str]]] = {}
         """The containers with their programs that are not simulated, by the pod's uid."""
+        self.probe_totals: dict[str, dict[tuple[str, Probe], ProbeTotals]] = {}
+        """The results of probes that run in real time, by the pod's uid."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -267,6 +271,7 @@ class InteractiveContainers:
         """Stop the runs of a deleted pod, and drop its files."""
         self.files.forget(uid)
         self._unknown_programs.pop(uid, None)
+        self.probe_totals.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
             for run in runs:
                 run.stop()

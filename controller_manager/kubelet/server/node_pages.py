@@ -18,7 +18,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
+from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
+from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.kubelet.server.kubelet_metrics import KUBELET_METRICS, amount_of, limit_of
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family
@@ -40,16 +41,16 @@ class NodePages:
         kwok: KwokObjects,
         clock: Clock,
         random: Random,
-        process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None] = lambda _: None,
-        context: ContainerContext = NO_CONTEXT,
+        interactive: InteractiveContainers,
+        process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
     ) -> None:
         """`process_totals` returns the results of the probes of a pod's processes."""
         self._usage = NodeUsage(pods, kwok, clock, random)
         self._kwok = kwok
         self._pods = pods
         self._clock = clock
+        self._interactive = interactive
         self._process_totals = process_totals
-        self._context = context
 
     async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
         """Return the response for a path; None if the path is unknown."""
@@ -72,8 +73,13 @@ class NodePages:
             measurement = await self._usage.measure(node)
             families = (metric_family(metric, self._usage, measurement) for metric in metrics)
         elif path == "/metrics/probes":
-            pods, now = self._active_pods(node), self._clock.now()
-            families = probe_metrics(pods, now, self._process_totals, self._context)
+            families = probe_metrics(
+                self._active_pods(node),
+                self._clock.now(),
+                self._process_totals,
+                ContainerContext(fails_unknown_programs=self._interactive.references.fails_unknown_programs),
+                lambda pod: self._interactive.probe_totals.get(meta.uid(pod), {}),
+            )
         elif kubelet_families is not None:
             families = kubelet_families(await self._usage.measure(node))
         else:

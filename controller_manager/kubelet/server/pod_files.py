@@ -8,6 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import (
@@ -22,6 +23,7 @@ from mockube.controller_manager.kubelet.containers.runs import (
     NoLogs,
     host_of,
     is_repeatable,
+    live_command,
     main_process,
     run_of,
 )
@@ -46,16 +48,26 @@ class PodFiles:
         self._clock = clock
         self._container_files = ContainerFiles()
         self._replays: dict[RunKey, LogReplay] = {}
+        self._early: set[RunKey] = set()
+        """The runs whose files were read before the pod's status had the run, as by a postStart hook."""
 
     async def file_system(
-        self, pod: ReadOnlyTree, container: ReadOnlyTree, *, restarts: int | None = None
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        *,
+        restarts: int | None = None,
+        references: References | None = None,
     ) -> FileSystem:
-        """Return the present files of a running container; `restarts` is its run, if the pod's status lacks it yet."""
+        """Return the present files of a running container; `restarts` is its run, if the pod's status lacks it yet.
+
+        `references` are its objects, if they are loaded already.
+        """
         shared = shared_volumes(pod, container)
         for other in every_container(pod["spec"]):
             if other is not container and shared & shared_volumes(pod, other):
                 await self._replay_up_to_now(pod, other)
-        return await self._replay_up_to_now(pod, container, restarts)
+        return await self._replay_up_to_now(pod, container, restarts, references)
 
     async def volumes_after_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """Return the contents of a container's volumes at its first start: those that init containers have written."""
@@ -86,16 +98,22 @@ class PodFiles:
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
         self._container_files.forget(uid)
+        self._early = {key for key in self._early if key.uid != uid}
         self._drop_replays()
 
     async def _replay_up_to_now(
-        self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None = None
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        restarts: int | None = None,
+        references: References | None = None,
     ) -> FileSystem:
         """Replay a container's command up to now; return its files."""
         run = _latest_run(pod, container)
         if restarts is None:
             restarts = run.restarts if run else 0
-        references = await self._references.load_shared(pod, container, restarts)
+        if references is None:
+            references = await self._references.load_shared(pod, container, restarts)
         key = RunKey(meta.uid(pod), container["name"], restarts)
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
@@ -108,8 +126,14 @@ class PodFiles:
         )
         if is_new:
             self._drop_replays()
-            # A run that begins now writes its files itself.
-            if run is not None and run.restarts == restarts and _may_write(pod, container):
+        has_begun = run is not None and run.restarts == restarts
+        if is_new and not has_begun:
+            self._early.add(key)
+        elif run is not None and has_begun and (is_new or key in self._early):
+            # A run in real time that begins now writes its files itself.
+            is_live = key in self._early and live_command(pod, container)
+            self._early.discard(key)
+            if not is_live and _may_write(pod, container):
                 host = host_of(pod, container, references, run.started, files=files)
                 command = main_process(pod, container, references, host)
                 self._replays[key] = LogReplay(command, host, run.started)

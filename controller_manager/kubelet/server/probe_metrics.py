@@ -36,15 +36,20 @@ def probe_metrics(
     now: datetime,
     process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
     context: ContainerContext = NO_CONTEXT,
+    observed_totals: Callable[[ReadOnlyTree], TotalsByProbe] = lambda _: {},
 ) -> Iterator[Family]:
     """Yield the metrics of `/metrics/probes`.
 
-    `process_totals` returns the results of the probes of a pod's processes. Those of simulated containers are computed.
+    `process_totals` returns the results of the probes of a pod's processes, `observed_totals` those of simulated containers that run in
+    real time. Those of other simulated containers are computed.
     """
     entries = sorted(
         (_labels(pod, container, probe), meta.uid(pod), totals)
         for pod in pods
-        for (container, probe), totals in _totals(pod, now, process_totals(pod) or {}, context).items()
+        for (container, probe), totals in {
+            **_totals(pod, now, process_totals(pod) or {}, context),
+            **observed_totals(pod),
+        }.items()
     )
     durations = [sample for labels, _, totals in entries for sample in _histogram(dict(labels), totals)]
     yield Family(_DURATION, "histogram", "[ALPHA] Duration in seconds for a probe response.", durations)

@@ -1,0 +1,25 @@
+"""The preStop hooks of a pod that is stopped: how long they take, and which have to run in real time. Pure."""
+
+from datetime import datetime
+
+from mockube.controller_manager.kubelet.effects import RunHook
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers
+from mockube.controller_manager.kubelet.pod_lifecycle.hooks import pre_stop_result
+
+
+def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:
+    """Return the duration of the longest preStop hook of the running containers, which are stopped at `begin`."""
+    running = (*containers.init, *containers.main, *containers.ephemeral)
+    return max(
+        (pre_stop_result(container, status, begin).seconds for container, status in running if status),
+        default=0.0,
+    )
+
+
+def pending_pre_stops(containers: PodContainers, begin: datetime) -> tuple[RunHook, ...]:
+    """Return the preStop hooks that have to run in real time when the running containers are stopped at `begin`."""
+    return tuple(
+        RunHook(container.name, "preStop", status["restartCount"])
+        for container, status in (*containers.init, *containers.main, *containers.ephemeral)
+        if status and pre_stop_result(container, status, begin).is_pending
+    )
