@@ -30,6 +30,16 @@ SIGPIPE_CODE: Final = 141
 _BYTES_PER_COMMAND: Final = 1 << 20
 """The size of a file that is copied in the time of a command."""
 
+_READ_ERROR: Final = "read error: Bad file descriptor"
+_CLOSED_INPUT: Final = {
+    **dict.fromkeys(("cut", "nl", "rev", "sed", "sort", "xargs", "grep", "egrep", "fgrep"), ""),
+    **dict.fromkeys(("base64", "cat", "tail", "tr"), _READ_ERROR),
+    "head": "standard input: Input/output error",
+    "tac": "-: Bad file descriptor",
+    "wc": "standard input: Bad file descriptor",
+}
+"""The programs that take a closed input for an empty one, with what they report at the end before they fail; "": nothing."""
+
 Data = Generator[Effect, bytes | None, bytes]
 
 
@@ -262,7 +272,7 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
     """Execute a program with its descriptors; SIGPIPE ends it, or the shell if it is a builtin."""
     try:
         with process.processes.hold(process.descriptors):
-            return (yield from _deliver_all(execution, process.descriptors))
+            return (yield from _deliver_all(execution, process))
     except BrokenPipe:
         if is_builtin:
             raise
@@ -282,14 +292,18 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
         execution.close()
 
 
-def _deliver_all(execution: Run, descriptors: Mapping[int, DescriptorStream]) -> Run:
+def _deliver_all(execution: Run, process: Process) -> Run:
+    descriptors = process.descriptors
     reply: bytes | None = None
+    problem = ""
     while True:
         try:
             effect = execution.send(reply) if reply else next(execution)
         except StopIteration as stop:
             code: int = stop.value
-            return code
+            if problem:
+                yield from _report(process, problem)
+            return 1 if problem else code
         reply = None
         if type(effect) is Output:
             stream = descriptors.get(effect.descriptor)
@@ -300,10 +314,19 @@ def _deliver_all(execution: Run, descriptors: Mapping[int, DescriptorStream]) ->
         elif type(effect) is Input:
             stream = descriptors.get(0)
             if stream is None:
-                raise ClosedInput
-            reply = yield from stream.read(effect.limit)
+                problem = _problem_of_closed_input(process)
+            else:
+                reply = yield from stream.read(effect.limit)
         else:
             reply = yield effect
+
+
+def _problem_of_closed_input(process: Process) -> str:
+    """Return what a program reports at its end; raise `ClosedInput` if it ends at once."""
+    problem = _CLOSED_INPUT.get(process.name.rpartition("/")[2])
+    if problem is None:
+        raise ClosedInput
+    return problem
 
 
 def _report(process: Process, text: str) -> Steps:

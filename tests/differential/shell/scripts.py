@@ -185,7 +185,8 @@ class Scripts(Words):
 
     def pipeline(self):
         parts = [self.command()]
-        parts += [self.pick(*snippets.PIPELINE) for _ in range(self.random.randint(1, 2))]
+        # Two processes that write the same file at the same time have no result.
+        parts += {self.pick(*snippets.PIPELINE): None for _ in range(self.random.randint(1, 2))}
         return (
             self.pick("", "", "! ")
             + " | ".join(parts)

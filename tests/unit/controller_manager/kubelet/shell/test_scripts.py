@@ -101,6 +101,10 @@ def script(text, **options):
         ("seq 3 | grep -B 9999999999G 2; seq 3 | grep -A 9999999999G 2", "1\n2\n2\n3\n"),
         (f"cd /data; touch a10 a9 {'٣' * 5_000}; ls -v", f"a9\na10\n{'٣' * 5_000}\n"),
         ("seq 3 > /data/f; tail -n 1 --pid 99 -f /data/f; tail -n 1 --pid=99 -f /data/f", "3\n3\n"),
+        (
+            "(seq 3 | sort <&-; echo b | grep b <&-; echo $?; echo b | wc -l <&-) 2> /dev/null; wc -l <&- 2>&1 | cat",
+            "1\n0\n0\nwc: standard input: Bad file descriptor\n",
+        ),
         ("cksum < /dev/null; seq 1 20000 | cksum", "4294967295 0\n3231941463 108894\n"),
     ],
 )
@@ -114,6 +118,8 @@ def test_script_output(text, output):
     [
         ("exit 3", "", 3),
         ("make all", "sh: 1: make: not found\n", 127),
+        ("cat <&-", "cat: read error: Bad file descriptor\n", 1),
+        ("md5sum <&-", "md5sum: standard input: Bad file descriptor\n", 1),
         ("cat /none", "cat: can't open '/none': No such file or directory\n", 1),
         (
             "echo x > /etc/config/colour",
