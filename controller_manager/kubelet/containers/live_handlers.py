@@ -1,5 +1,6 @@
-"""The commands of probes and hooks that run in real time, because they use the network. Pure."""
+"""The commands of probes and hooks that run in real time, because they use the network, or files that a hook writes. Pure."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -7,6 +8,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.runs import mentions_network
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
+WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
+"""Matches a command that may write files."""
 _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
@@ -16,10 +19,11 @@ def live_commands(container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
     if not hooks and not any(probe in container for probe in _PROBES):
         return _NONE
     handlers = {field: handler for field in _PROBES if (handler := container.get(field))} | (hooks or {})
-    return {
-        field: argv
+    commands = {
+        field: tuple(handler["exec"].get("command") or ())
         for field, handler in handlers.items()
-        if isinstance(handler, Mapping)
-        and "exec" in handler
-        and mentions_network(argv := tuple(handler["exec"].get("command") or ()))
+        if isinstance(handler, Mapping) and "exec" in handler
     }
+    if WRITE_COMMAND.search("\0".join(commands.get("postStart", ()))) and len(commands) > 1:
+        return commands
+    return {field: argv for field, argv in commands.items() if mentions_network(argv)}

@@ -37,6 +37,9 @@ from mockube.controller_manager.supervision import yield_to_loop
 
 SLICE = 50
 """The number of commands after which other tasks run."""
+_SHORT_SLEEP = 0.01
+_MAX_SHORT_SLEEPS = 0.1
+"""The seconds of short sleeps, such as the round trips of the network, that are slept together: a timer costs more than they do."""
 
 
 def running_container(pod: ReadOnlyTree, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
@@ -83,6 +86,7 @@ async def run_to_end(
     """Execute a command to its end; return its exit code. `network` answers its use of the network."""
     reply: bytes | None = None
     commands = 0
+    short_sleeps = 0.0
     try:
         while True:
             effect = execution.send(reply) if reply else next(execution)
@@ -92,7 +96,16 @@ async def run_to_end(
                 await yield_to_loop()
             if isinstance(effect, NetworkCall):
                 reply = await network(effect.request)
+            elif (
+                isinstance(effect, Sleep)
+                and effect.seconds + short_sleeps < _MAX_SHORT_SLEEPS
+                and effect.seconds < _SHORT_SLEEP
+            ):
+                short_sleeps, reply = short_sleeps + effect.seconds, None
+                await yield_to_loop()
             else:
+                if isinstance(effect, Sleep):
+                    effect, short_sleeps = Sleep(effect.seconds + short_sleeps), 0.0
                 reply = await _apply_effect(effect, streams, clock)
                 if after_sleep is not None and isinstance(effect, Sleep):
                     await after_sleep()

@@ -1,8 +1,6 @@
 """The files of a pod's simulated containers, with the changes by clients and by the containers' own commands."""
 
-import re
 from datetime import datetime
-from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
@@ -10,6 +8,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.images import file_places
+from mockube.controller_manager.kubelet.containers.live_handlers import WRITE_COMMAND
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import (
     files_of,
@@ -37,9 +36,6 @@ from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.supervision import yield_to_loop
-
-_WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
-"""Matches the command of a container that may write files; other commands need no replay."""
 
 
 class PodFiles:
@@ -168,4 +164,4 @@ def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         return False
     script = script_of(meta.annotations(pod)).command(container["name"])
     text = " ".join(command_of(container)) if script is None else script
-    return _WRITE_COMMAND.search(text) is not None
+    return WRITE_COMMAND.search(text) is not None

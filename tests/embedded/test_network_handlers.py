@@ -1,0 +1,136 @@
+"""Probes and hooks reach the simulated network: a container is ready when the command of its probe really succeeds."""
+
+import orjson
+import pytest
+
+HOOK = "until nc -z {host} 5432; do sleep 1; done; echo reached > /tmp/reached"
+
+
+def pod(name, image="example/app", command=("sleep", "infinity"), annotations=None, **fields):
+    container = {"name": "c", "image": image, **fields}
+    if command:
+        container["command"] = list(command)
+    metadata = {"name": name, "labels": {"app": name}, "annotations": annotations or {}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+
+
+def probe(*command, **fields):
+    return {"exec": {"command": list(command)}, "periodSeconds": 1, "timeoutSeconds": 5, **fields}
+
+
+def hook(script):
+    return {"exec": {"command": ["sh", "-c", script]}}
+
+
+@pytest.fixture
+def apply(cluster):
+    def apply_object(tree):
+        cluster.apply(orjson.dumps(tree).decode())
+
+    return apply_object
+
+
+@pytest.fixture
+def start_database(cluster, apply):
+    """Return a function that starts a database with a Service."""
+
+    def start(name):
+        port = {"port": 5432}
+        apply(pod(name, image="postgres:16", command=()))
+        spec = {"selector": {"app": name}, "ports": [port]}
+        apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
+
+    return start
+
+
+def warnings(cluster, name, reason):
+    return {
+        event["message"]
+        for event in cluster.list("Event")
+        if event["involvedObject"]["name"] == name and event["reason"] == reason
+    }
+
+
+def status_of(pod):
+    return (pod["status"].get("containerStatuses") or [{}])[0]
+
+
+def test_readiness_follows_a_service(cluster, apply, start_database):
+    apply(pod("reader", readinessProbe=probe("pg_isready", "-h", "readable", failureThreshold=1)))
+    cluster.wait("Pod", "reader", lambda pod: status_of(pod).get("started"))
+    cluster.advance(5)
+    assert not status_of(cluster.get("Pod", "reader"))["ready"]
+    assert warnings(cluster, "reader", "Unhealthy") == {
+        "Readiness probe failed: readable:5432 - no response\n"
+    }
+    start_database("readable")
+    cluster.advance(5)
+    assert status_of(cluster.get("Pod", "reader"))["ready"]
+    cluster.delete("Pod", "readable")
+    cluster.wait_gone("Pod", "readable")
+    cluster.advance(5)
+    assert not status_of(cluster.get("Pod", "reader"))["ready"]
+
+
+def test_liveness_and_startup_probes_without_their_service_restart_the_container(cluster, apply):
+    apply(pod("live", livenessProbe=probe("sh", "-c", "exec nc -z missing 80", failureThreshold=3)))
+    apply(pod("slow", startupProbe=probe("wget", "-q", "--spider", "missing", failureThreshold=4)))
+    for name in ("live", "slow"):
+        cluster.wait("Pod", name, lambda pod: "running" in status_of(pod).get("state", {}))
+    cluster.advance(8)
+    for name in ("live", "slow"):
+        assert status_of(cluster.get("Pod", name))["restartCount"] == 1, name
+    assert warnings(cluster, "slow", "Unhealthy") == {"Startup probe failed: wget: bad address 'missing'\n"}
+
+
+def test_post_start_hook_waits_for_a_service(cluster, apply, start_database):
+    lifecycle = {"postStart": hook(HOOK.format(host="hooked"))}
+    apply(pod("hook", lifecycle=lifecycle, readinessProbe=probe("cat", "/tmp/reached")))
+    cluster.wait("Pod", "hook", lambda pod: status_of(pod).get("state"))
+    cluster.advance(10)
+    assert status_of(cluster.get("Pod", "hook"))["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    start_database("hooked")
+    cluster.advance(5)
+    assert status_of(cluster.get("Pod", "hook"))["ready"]
+
+
+def test_post_start_hook_that_reaches_nothing_kills_the_container(cluster, apply):
+    apply(pod("unhooked", lifecycle={"postStart": hook("wget -q missing")}))
+    cluster.wait("Pod", "unhooked", lambda pod: status_of(pod).get("restartCount"))
+    assert warnings(cluster, "unhooked", "FailedPostStartHook") == {"PostStartHook failed"}
+
+
+def test_pre_stop_hook_runs_before_the_pod_goes(cluster, apply):
+    apply(pod("stopped", lifecycle={"preStop": hook("sleep 4; wget -q missing")}))
+    cluster.wait("Pod", "stopped", "Ready")
+    cluster.delete("Pod", "stopped")
+    cluster.advance(2)
+    assert cluster.get("Pod", "stopped")["metadata"]["deletionTimestamp"]
+    cluster.advance(4)
+    cluster.wait_gone("Pod", "stopped")
+    assert warnings(cluster, "stopped", "FailedPreStopHook") == {"PreStopHook failed"}
+
+
+def test_server_of_a_known_image_answers_its_own_probe(cluster, apply):
+    readiness = probe("sh", "-c", "redis-cli -h localhost ping | grep -q PONG")
+    apply(pod("cache", image="redis:7", command=(), readinessProbe=readiness))
+    cluster.wait("Pod", "cache", "Ready")
+    cluster.advance(3)
+    assert not warnings(cluster, "cache", "Unhealthy")
+
+
+def test_probe_of_a_server_that_is_not_simulated_succeeds_and_says_so(cluster, apply):
+    readiness = probe("sh", "-c", "curl -s localhost:8080/health | grep -q UP")
+    apply(pod("own", command=(), readinessProbe=readiness))
+    cluster.wait("Pod", "own", "Ready")
+    assert warnings(cluster, "own", "NotSimulated") == {
+        "curl: the server on port 8080 of the image example/app is not simulated: its readinessProbe succeeds without it"
+    }
+
+
+def test_probe_reads_the_answer_that_an_annotation_gives(cluster, apply):
+    readiness = probe("sh", "-c", "curl -s localhost:8080/health | grep -q UP")
+    apply(pod("down", annotations={"mockube.dev/answer.8080": "DOWN"}, readinessProbe=readiness))
+    cluster.wait("Pod", "down", lambda pod: status_of(pod).get("started"))
+    cluster.advance(5)
+    assert not status_of(cluster.get("Pod", "down"))["ready"]
