@@ -133,6 +133,9 @@ _BY_TEST = {
     f"{_CONTAINERS}test_failed_simulated_container_ends_with_its_error": (
         "controller_manager/kubelet/server/interactive.py::_start start 'container * of *'",
     ),
+    f"{_CONTAINERS}test_failed_task_of_simulated_handler_counts_as_its_failure": (
+        "controller_manager/kubelet/server/live_handlers.py::_start start '* of *'",
+    ),
     _FORWARDED: (
         "controller_manager/kubelet/server/port_forward.py::_add start 'a forwarded connection'",
         "controller_manager/kubelet/server/process_streams.py::connect_port start 'a connection to a process'",

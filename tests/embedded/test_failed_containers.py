@@ -82,6 +82,30 @@ def test_failed_end_of_pod_is_logged_and_leaves_no_process(cluster, pods, caplog
     assert_gone(process)
 
 
+def simulated(**fields):
+    return {"name": "c", "image": "example/app", "command": ["sleep", "infinity"], **fields}
+
+
+def shell(script):
+    return {"exec": {"command": ["sh", "-c", script]}}
+
+
+def test_failed_task_of_simulated_handler_counts_as_its_failure(cluster, pods, caplog):
+    first_attempt = "[ -f /tmp/seen ] || { touch /tmp/seen; nc -z missing 80; sleep 1000; }"
+    probed = create(pods, simulated(readinessProbe={**shell(first_attempt), "timeoutSeconds": 1000}))
+    hooked = create(pods, simulated(lifecycle={"postStart": shell("nc -z missing 80; sleep 1000")}))
+    cluster.wait("Pod", probed, lambda pod: status_of(pod).get("started"))
+    cluster.wait("Pod", hooked, lambda pod: status_of(pod).get("state"))
+    cluster.advance(5)
+    for field, name in (("readinessProbe", probed), ("postStart", hooked)):
+        fail_task(cluster, f"{field} of container c of pod default/{name}")
+        until(lambda name=name: logged_failures(caplog, f"container c of pod default/{name}"), "the failure")
+    cluster.advance(20)
+    assert status_of(cluster.get("Pod", probed))["ready"]
+    state = status_of(cluster.get("Pod", hooked))
+    assert (state["state"].get("terminated") or state["lastState"]["terminated"])["exitCode"] == 137
+
+
 def test_failed_simulated_container_ends_with_its_error(cluster, pods, caplog):
     container = {"name": "c", "image": "busybox", "command": ["sh"], "stdin": True}
     name = create(pods, container, policy="Never")

@@ -1,9 +1,16 @@
-"""Probes and hooks reach the simulated network: a container is ready when the command of its probe really succeeds."""
+"""Probes and hooks reach the simulated network, and the files of clients: a container is ready when its probe really succeeds."""
 
 import orjson
 import pytest
+from kubernetes import client as official
+from kubernetes.stream import stream
 
 HOOK = "until nc -z {host} 5432; do sleep 1; done; echo reached > /tmp/reached"
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def pod(name, image="example/app", command=("sleep", "infinity"), annotations=None, **fields):
@@ -134,3 +141,15 @@ def test_probe_reads_the_answer_that_an_annotation_gives(cluster, apply):
     cluster.wait("Pod", "down", lambda pod: status_of(pod).get("started"))
     cluster.advance(5)
     assert not status_of(cluster.get("Pod", "down"))["ready"]
+
+
+def test_probe_sees_files_that_a_client_writes(cluster, apply):
+    apply(pod("files", readinessProbe=probe("cat", "/tmp/ready")))
+    cluster.wait("Pod", "files", lambda pod: status_of(pod).get("started"))
+    api = official.CoreV1Api(cluster.kubernetes())
+    for command, is_ready in ((["touch", "/tmp/ready"], True), (["rm", "/tmp/ready"], False)):
+        assert not stream(
+            api.connect_get_namespaced_pod_exec, "files", "default", command=command, stdout=True
+        )
+        cluster.advance(5)
+        assert status_of(cluster.get("Pod", "files"))["ready"] is is_ready

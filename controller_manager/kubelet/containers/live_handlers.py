@@ -1,4 +1,4 @@
-"""The commands of probes and hooks that run in real time, because they use the network, or files that a hook writes. Pure."""
+"""The commands of probes and hooks that run in real time, because they use the network, or files that a hook or a client writes. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -13,8 +13,13 @@ WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|d
 _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
-def live_commands(container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
-    """Return the commands of a container's probes and hooks that run in real time, by the field of each."""
+def live_commands(
+    container: ReadOnlyTree, *, has_changed_files: bool = False
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the commands of a container's probes and hooks that run in real time, by the field of each.
+
+    All of them do if a client has changed files of the container (`has_changed_files`).
+    """
     hooks = container.get("lifecycle")
     if not hooks and not any(probe in container for probe in _PROBES):
         return _NONE
@@ -24,6 +29,8 @@ def live_commands(container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
         for field, handler in handlers.items()
         if isinstance(handler, Mapping) and "exec" in handler
     }
+    if has_changed_files:
+        return commands
     if WRITE_COMMAND.search("\0".join(commands.get("postStart", ()))) and len(commands) > 1:
         return commands
     return {field: argv for field, argv in commands.items() if mentions_network(argv)}

@@ -62,7 +62,13 @@ from mockube.controller_manager.kubelet.server.remote_command import (
     stream_options,
 )
 from mockube.controller_manager.kubelet.server.sessions import Sessions
-from mockube.controller_manager.kubelet.server.streams import STDOUT, Streams, exit_status, success_status
+from mockube.controller_manager.kubelet.server.streams import (
+    STDIN,
+    STDOUT,
+    Streams,
+    exit_status,
+    success_status,
+)
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Run
@@ -219,6 +225,8 @@ class KubeletEndpoints:
             work = partial(_process_streams().run_exec, process, command, has_terminal=options.tty)
             options = replace(options, tty=False)  # a process has a real terminal
         else:
+            if self._files.note_command(pod.uid, name, command, has_input=STDIN in options.streams):
+                self._interactive.on_change(pod.key)
             execution = await self._simulated_command(pod, container, run, command, options)
             network = self._interactive.network.caller(pod.object)
             work = partial(execute, execution, self._clock, network)

@@ -63,12 +63,18 @@ _NOTHING: Final[Mapping[str, ObservedRun]] = {}
 class _LiveRun:
     """The probes and hooks of one run of a container."""
 
-    def __init__(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> None:
+    def __init__(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        restarts: int,
+        commands: Mapping[str, tuple[str, ...]],
+    ) -> None:
         self.pod = pod
         """The latest version of the pod."""
         self.container = container
         self.restarts = restarts
-        self.commands = live_commands(container)
+        self.commands = commands
         script = script_of(meta.annotations(pod))
         self.probes = {
             probe: ProbeHistory(probe_times(spec))
@@ -82,6 +88,10 @@ class _LiveRun:
         self.loaded_at = 0.0
         self.reported: set[tuple[str, str]] = set()
         """The probes and hooks with their programs that are not simulated."""
+
+    @property
+    def name(self) -> str:
+        return f"container {self.container['name']} of pod {Key.of(self.pod)}"
 
     def seed(self, status: ReadOnlyTree, elapsed: float) -> None:
         """Take over what the status says of a run that began before the observation."""
@@ -132,8 +142,10 @@ class LiveHandlers:
     def observations(self, pod: ReadOnlyTree) -> Mapping[str, ObservedRun]:
         """Return what was observed of the pod's containers that have such probes or hooks, by name."""
         observed = {}
-        for container in _observed_containers(pod):
-            run = self._run_of(pod, container["name"]) or self._adopt(pod, container)
+        for container in self._observed_containers(pod):
+            run = self._run_of(pod, container["name"])
+            if run is None or run.commands != self._commands(pod, container):
+                run = self._adopt(pod, container)
             run.pod = pod
             observed[container["name"]] = run.observation()
         return observed or _NOTHING
@@ -142,14 +154,16 @@ class LiveHandlers:
         """Run the hooks that are due."""
         for action in actions:
             if isinstance(action, RunHook):
-                container = next(one for one in _observed_containers(pod) if one["name"] == action.container)
+                container = next(
+                    one for one in self._observed_containers(pod) if one["name"] == action.container
+                )
                 run = self._run_for(pod, container, action.restarts)
                 if action.hook not in run.hooks:
                     self._start(run, action.hook, self._run_hook(run, action.hook))
 
     def follow(self, pod: ReadOnlyTree) -> None:
         """Start and end the probes of a pod's containers by its status."""
-        for container in _observed_containers(pod):
+        for container in self._observed_containers(pod):
             status = container_status(pod, container["name"]) or {}
             running = (status.get("state") or {}).get("running")
             if running:
@@ -166,6 +180,13 @@ class LiveHandlers:
         for run in self._runs.pop(uid, {}).values():
             run.cancel()
 
+    def _commands(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
+        has_changed_files = self._containers.files.is_changed(meta.uid(pod), container["name"])
+        return live_commands(container, has_changed_files=has_changed_files)
+
+    def _observed_containers(self, pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+        return (container for container in every_container(pod["spec"]) if self._commands(pod, container))
+
     def _run_of(self, pod: ReadOnlyTree, name: str) -> _LiveRun | None:
         return self._runs.get(meta.uid(pod), {}).get(name)
 
@@ -175,13 +196,15 @@ class LiveHandlers:
         if run is None or run.restarts != restarts:
             if run is not None:
                 run.cancel()
-            run = _LiveRun(pod, container, restarts)
+            run = _LiveRun(pod, container, restarts, self._commands(pod, container))
             self._runs.setdefault(meta.uid(pod), {})[container["name"]] = run
         run.pod = pod
         return run
 
     def _adopt(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> _LiveRun:
-        """Return the run of a container that is observed for the first time."""
+        """Return the run of a container that is observed for the first time, or with other probes than before."""
+        if (earlier := self._runs.get(meta.uid(pod), {}).pop(container["name"], None)) is not None:
+            earlier.cancel()
         status = container_status(pod, container["name"]) or {}
         running = (status.get("state") or {}).get("running")
         if not running:
@@ -196,16 +219,20 @@ class LiveHandlers:
         if name in run.tasks:
             work.close()
             return
-        task = start(f"{name} of container {run.container['name']} of {Key.of(run.pod)}", work)
+        task = start(f"{name} of {run.name}", work)
         run.tasks[name] = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _run_hook(self, run: _LiveRun, hook: Hook) -> None:
         began = self._clock.now()
-        result = await self._execute_once_loaded(run, hook)
+        is_success = False
+        try:
+            result = await self._execute_once_loaded(run, hook)
+            is_success = result is None or not result.exit_code
+        except Exception:
+            LOG.exception("the %s hook of %s failed", hook, run.name)
         seconds = (self._clock.now() - began).total_seconds()
-        is_success = result is None or not result.exit_code
         run.hooks[hook] = HookResult(is_success=is_success, seconds=seconds, began=began)
         self.on_change(Key.of(run.pod))
 
@@ -214,7 +241,7 @@ class LiveHandlers:
             try:
                 return await self._execute(run, hook, inf)
             except (ApiError, NoResponse) as error:
-                LOG.warning("the %s hook of %s waits for the server: %s", hook, Key.of(run.pod), error)
+                LOG.warning("the %s hook of %s waits for the server: %s", hook, run.name, error)
                 await self._clock.sleep(_RETRY_SECONDS)
 
     async def _run_probe(self, run: _LiveRun, probe: Probe, started: datetime) -> None:
@@ -229,26 +256,25 @@ class LiveHandlers:
         at = attempt_time(probe, times, begin)
         while True:
             at += max(ceil((elapsed() - at) / times.period), 0) * times.period
-            await self._clock.sleep(max(at - elapsed(), 0.0))
-            result = await self._attempt(run, probe, float(times.timeout))
-            if result is not None:
+            try:
+                await self._clock.sleep(max(at - elapsed(), 0.0))
+                result = await self._attempt(run, probe, float(times.timeout))
+            except (ApiError, NoResponse) as error:
+                LOG.warning("a probe of %s waits for the server: %s", run.name, error)
+            except Exception:
+                LOG.exception("a probe of %s failed; it will be run again", run.name)
+            else:
                 if run.probes[probe].add(at, result):
                     self.on_change(Key.of(run.pod))
                 if probe is Probe.STARTUP and result.is_success:
                     return
             at += times.period
 
-    async def _attempt(self, run: _LiveRun, probe: Probe, limit: float) -> ProbeResult | None:
-        """Run a probe once; return None if the API server did not respond."""
+    async def _attempt(self, run: _LiveRun, probe: Probe, limit: float) -> ProbeResult:
         name = run.container["name"]
         begin = self._clock.monotonic()
-        try:
-            command = await self._execute(run, probe.value, limit)
-        except (ApiError, NoResponse) as error:
-            LOG.warning("a probe of container %s of pod %s failed: %s", name, Key.of(run.pod), error)
-            return None
-        text = " ".join(run.commands[probe.value])
-        result = exec_result(command, probe, text, limit)
+        command = await self._execute(run, probe.value, limit)
+        result = exec_result(command, probe, " ".join(run.commands[probe.value]), limit)
         totals = self._containers.probe_totals.setdefault(meta.uid(run.pod), {}).setdefault(
             (name, probe), ProbeTotals()
         )
@@ -297,10 +323,6 @@ class LiveHandlers:
             )
             run.loaded_at = now
         return run.references
-
-
-def _observed_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    return (container for container in every_container(pod["spec"]) if live_commands(container))
 
 
 def live_handlers(context: Context) -> LiveHandlers:

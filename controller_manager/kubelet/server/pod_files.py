@@ -1,5 +1,6 @@
 """The files of a pod's simulated containers, with the changes by clients and by the containers' own commands."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from mockube.apimachinery import meta
@@ -46,6 +47,8 @@ class PodFiles:
         self._replays: dict[RunKey, LogReplay] = {}
         self._early: set[RunKey] = set()
         """The runs whose files were read before the pod's status had the run, as by a postStart hook."""
+        self._changed: set[tuple[str, str]] = set()
+        """The containers whose files a client may have changed, by the pod's uid and the name."""
 
     async def file_system(
         self,
@@ -64,6 +67,18 @@ class PodFiles:
             if other is not container and shared & shared_volumes(pod, other):
                 await self._replay_up_to_now(pod, other)
         return await self._replay_up_to_now(pod, container, restarts, references)
+
+    def note_command(self, uid: str, name: str, argv: Sequence[str], *, has_input: bool) -> bool:
+        """Note a command that a client runs in a container; return whether it is the first that may change files."""
+        may_write = has_input or WRITE_COMMAND.search("\0".join(argv)) is not None
+        if not may_write or self.is_changed(uid, name):
+            return False
+        self._changed.add((uid, name))
+        return True
+
+    def is_changed(self, uid: str, name: str) -> bool:
+        """Return whether a client may have changed files of a container."""
+        return (uid, name) in self._changed
 
     async def volumes_after_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """Return the contents of a container's volumes at its first start: those that init containers have written."""
@@ -95,6 +110,7 @@ class PodFiles:
         """Drop the files of a deleted pod."""
         self._container_files.forget(uid)
         self._early = {key for key in self._early if key.uid != uid}
+        self._changed = {key for key in self._changed if key[0] != uid}
         self._drop_replays()
 
     async def _replay_up_to_now(

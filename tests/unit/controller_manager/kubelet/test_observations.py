@@ -1,6 +1,7 @@
 """What was observed of probes and hooks in real time determines the container's status."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.observations import (
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import step
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeTimes
 from mockube.controller_manager.kubelet.server.live_handlers import LiveHandlers
+from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from tests.support.controllers.pods import START, SimulatedPod, container, node_context, pod
 
 FAILURE = ProbeResult(is_success=False, message="Readiness probe failed: ")
@@ -129,7 +131,22 @@ def test_container_that_ran_before_the_manager_keeps_its_readiness():
     state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=60))}}
     status = {"name": "c", "state": state, "ready": True, "started": True, "restartCount": 3}
     tree["status"] = {**tree["status"], "containerStatuses": [status]}
-    seen = LiveHandlers(clock, None, fails_unknown=False).observations(tree)["c"]
+    seen = LiveHandlers(
+        clock, SimpleNamespace(files=PodFiles(None, clock)), fails_unknown=False
+    ).observations(tree)["c"]
     assert {seen.results(probe, 3) for probe in seen.probes} == {((0.0, SUCCESS), (60.0, NOT_PROBED))}
     assert seen.hook("postStart", 3) == HookResult()
     assert (seen.hook("postStart", 4), seen.results(Probe.READINESS, 4)) == (PENDING_HOOK, NOT_OBSERVED)
+
+
+def test_probe_runs_in_real_time_when_a_client_has_written_files():
+    files = PodFiles(None, SteppedClock())
+    handlers = LiveHandlers(SteppedClock(), SimpleNamespace(files=files), fails_unknown=False)
+    tree = pod(container(readinessProbe={"exec": {"command": ["cat", "/tmp/ready"]}}))
+    assert not files.note_command("uid-1", "c", ["ls"], has_input=False)
+    assert not handlers.observations(tree)
+    noted = [files.note_command("uid-1", "c", ["touch", "/tmp/ready"], has_input=False) for _ in range(2)]
+    assert noted == [True, False]
+    assert handlers.observations(tree)["c"].probes == {Probe.READINESS: NOT_OBSERVED}
+    files.forget("uid-1")
+    assert not handlers.observations(tree)
