@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from math import ceil, inf
+from math import floor, inf
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -255,7 +255,7 @@ class LiveHandlers:
         begin = 0.0 if probe is Probe.STARTUP or not has_startup else elapsed()
         at = attempt_time(probe, times, begin)
         while True:
-            at += max(ceil((elapsed() - at) / times.period), 0) * times.period
+            at += max(floor((elapsed() - at) / times.period), 0) * times.period
             try:
                 await self._clock.sleep(max(at - elapsed(), 0.0))
                 result = await self._attempt(run, probe, float(times.timeout))
