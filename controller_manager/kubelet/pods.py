@@ -113,6 +113,10 @@ class SimulatedPods:
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Handle what happens in containers that run in real time."""
         self._interactive.on_change = self._loop.add
         self._interactive.on_unknown_program = self._on_unknown_program
         self._handlers.on_change = self._loop.add

@@ -214,7 +214,7 @@ def unhealthy_events(
     container: Container, probe: Probe, restarts: int, seconds: float
 ) -> tuple[EmitEvent, ...]:
     """Return the event of a probe that fails at a time of a run. One in real time has reported its failures itself."""
-    if probe in container.observed.probes:
+    if probe in container.observed_run.probes:
         return ()
     results = container.probe_results(restarts)[probe]
     return (EmitEvent("Warning", "Unhealthy", failure_message(results, seconds), container.field),)

@@ -65,7 +65,7 @@ class Container(Struct, frozen=True, kw_only=True):
         return str(self.spec["name"])
 
     @property
-    def observed(self) -> ObservedRun:
+    def observed_run(self) -> ObservedRun:
         """What was observed of the probes and hooks that run in real time."""
         return self.context.observed_run(self.name)
 

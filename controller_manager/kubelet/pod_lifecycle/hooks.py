@@ -27,7 +27,7 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
         return HookResult(is_success=False)
     if "sleep" in handler:
         return HookResult(seconds=float(handler["sleep"].get("seconds") or 0))
-    if (observed := container.observed.hook(hook, restarts)) is not None:
+    if (observed := container.observed_run.hook(hook, restarts)) is not None:
         return observed
     if "exec" in handler:
         timeline = handler_timeline(

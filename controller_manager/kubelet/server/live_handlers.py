@@ -155,7 +155,9 @@ class LiveHandlers:
         for action in actions:
             if isinstance(action, RunHook):
                 container = next(
-                    one for one in self._observed_containers(pod) if one["name"] == action.container
+                    container
+                    for container in self._observed_containers(pod)
+                    if container["name"] == action.container
                 )
                 run = self._run_for(pod, container, action.restarts)
                 if action.hook not in run.hooks:
@@ -247,17 +249,17 @@ class LiveHandlers:
     async def _run_probe(self, run: _LiveRun, probe: Probe, started: datetime) -> None:
         """Run a probe until it is cancelled; a startup probe until it succeeds. Attempts have the times of the model."""
 
-        def elapsed() -> float:
+        def elapsed_seconds() -> float:
             return (self._clock.now() - started).total_seconds()
 
         times = probe_times(run.container[probe.value])
         has_startup = bool(run.container.get(Probe.STARTUP.value))
-        begin = 0.0 if probe is Probe.STARTUP or not has_startup else elapsed()
+        begin = 0.0 if probe is Probe.STARTUP or not has_startup else elapsed_seconds()
         at = attempt_time(probe, times, begin)
         while True:
-            at += max(floor((elapsed() - at) / times.period), 0) * times.period
+            at += max(floor((elapsed_seconds() - at) / times.period), 0) * times.period
             try:
-                await self._clock.sleep(max(at - elapsed(), 0.0))
+                await self._clock.sleep(max(at - elapsed_seconds(), 0.0))
                 result = await self._attempt(run, probe, float(times.timeout))
             except (ApiError, NoResponse) as error:
                 LOG.warning("a probe of %s waits for the server: %s", run.name, error)
