@@ -1,0 +1,17 @@
+"""The pages name the releases of Kubernetes that are served."""
+
+import re
+
+from mockube.apimachinery.schema.minors import RELEASES
+from tests.support.processes.process import ROOT
+
+
+def test_readme_names_served_releases():
+    introduction = (ROOT / "README.md").read_text().partition("\n## ")[0]
+    assert re.findall(r"\b1\.\d+\.\d+\b", introduction) == [*RELEASES.values()]
+
+
+def test_table_of_releases_is_that_of_server():
+    section = (ROOT / "docs/fidelity.md").read_text().partition("### Older minor releases")[2]
+    rows = re.findall(r"^\| (1\.\d+) \| (1\.\d+\.\d+) \|$", section.partition("\n### ")[0], re.MULTILINE)
+    assert dict(rows) == RELEASES
