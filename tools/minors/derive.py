@@ -39,9 +39,8 @@ def derive_newest() -> str:
     pack(OPENAPI, additions(CURRENT))
     newest = internal_types(CURRENT)
     pack(INTERNAL, newest)
-    # Those of the first older minor stand for all of them: for each, most of Kubernetes would be compiled.
-    older = internal_types(OLDER[0])
-    pack(OLDER_INTERNAL, {name: fields for name, fields in older.items() if newest.get(name) != fields})
+    present = orjson.loads(gzip.decompress(OLDER_INTERNAL.read_bytes()))
+    pack(OLDER_INTERNAL, with_differences(present, OLDER[0].minor, newest, internal_types(OLDER[0])))
     GATES.write_text(_lines(read_gates(CURRENT)))
     ROLES.write_text(_role_lines(read_roles(CURRENT)))
     WIRE.write_text(protobuf_table.render(wire_table((CURRENT, *OLDER))))
@@ -49,6 +48,17 @@ def derive_newest() -> str:
     _add_hashes(CURRENT)
     paths = (TYPES, OPENAPI, INTERNAL, OLDER_INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)
     return ", ".join(str(path.relative_to(ROOT)) for path in paths)
+
+
+def with_differences(
+    present: Mapping[str, Any], minor: str, newest: Mapping[str, Any], older: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the differences of internal types by minor, from newest to oldest, with those of the first older one.
+
+    The others keep theirs from the next minor: to read one again, most of its Kubernetes would be compiled.
+    """
+    differences = {name: fields for name, fields in older.items() if newest.get(name) != fields}
+    return {minor: differences} | {other: rows for other, rows in present.items() if other != minor}
 
 
 def types_of(release: Release) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from msgspec.json import decode
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.piecewise import release_in_pieces, sorted_items
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.validated_minor import is_before
+from mockube.apiserver.kinds.common.validated_minor import is_before, validated_minor
 
 _NAMES_OF_FILES: Final = 2
 """The number of lines with file names at the start of a unified diff, which are omitted."""
@@ -111,29 +112,36 @@ _Structs: TypeAlias = Mapping[str, tuple[_Field, ...]]
 
 @cache
 def _newest_structs() -> _Structs:
-    return _read("newest")
+    return decode(_read("newest"), type=dict[str, tuple[_Field, ...]])
 
 
 @cache
-def _older_structs() -> _Structs:
-    """Return the structs of 1.36, which stand for those of all minors before 1.37."""
-    return {**_newest_structs(), **_read("older")}
+def _older_structs(minor: str) -> _Structs:
+    """Return the structs of an older minor: each has its differences from the next one, and the oldest ones have none."""
+    structs = dict(_newest_structs())
+    for older, differences in decode(_read("older"), type=dict[str, dict[str, tuple[_Field, ...]]]).items():
+        if not minors.is_before(older, minor):
+            structs |= differences
+    return structs
 
 
-def _read(name: str) -> _Structs:
+def _structs() -> _Structs:
+    minor = validated_minor()
+    return _newest_structs() if minor == minors.NEWEST else _older_structs(minor)
+
+
+def _read(name: str) -> bytes:
     packed = get_data(__package__, f"data/{name}.json.gz")
     assert packed is not None, "the package is installed where its files can be read"
-    return decode(gzip.decompress(packed), type=dict[str, tuple[_Field, ...]])
+    return gzip.decompress(packed)
 
 
 def internal(struct: str, tree: ReadOnlyTree) -> dict[str, Any]:
     """Return a struct in upstream's internal type of that name, such as `core.PodSpec`, as Go prints it."""
-    structs = _newest_structs()
-    if is_before("1.37"):
-        structs = _older_structs()
-        tree = _with_context(tree) if struct == _POD_SPEC else tree
+    if struct == _POD_SPEC and is_before("1.37"):
+        tree = _with_context(tree)
     internal_fields: dict[str, Any] = {}
-    for row in structs[struct]:
+    for row in _structs()[struct]:
         value = tree.get(row.source)
         if row.shape == "inline":
             internal_fields |= internal(row.struct, value or {})

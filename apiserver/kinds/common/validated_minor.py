@@ -23,6 +23,10 @@ def validate_as(minor: str) -> Iterator[None]:
         _minor.reset(token)
 
 
+def validated_minor() -> str:
+    return _minor.get()
+
+
 def is_before(minor: str) -> bool:
     """Return whether the rules are those of a release before a minor."""
     return minors.is_before(_minor.get(), minor)
