@@ -153,3 +153,20 @@ def test_probe_sees_files_that_a_client_writes(cluster, apply):
         )
         cluster.advance(5)
         assert status_of(cluster.get("Pod", "files"))["ready"] is is_ready
+
+
+def test_probe_runs_the_script_of_a_config_map(cluster, apply):
+    text = 'test "$MODE" = on || { echo "the mode is $MODE"; exit 1; }'
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts"}}
+    apply({**config_map, "data": {"probe.sh": text, "on": "on", "off": "off"}})
+    for mode in ("on", "off"):
+        variable = {"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "scripts", "key": mode}}}
+        tree = pod(mode, readinessProbe=probe("sh", "/scripts/probe.sh"), env=[variable])
+        tree["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "scripts"}}]
+        tree["spec"]["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/scripts"}]
+        apply(tree)
+    cluster.wait("Pod", "on", "Ready")
+    cluster.wait("Pod", "off", lambda pod: status_of(pod).get("started"))
+    cluster.advance(5)
+    assert not status_of(cluster.get("Pod", "off"))["ready"]
+    assert warnings(cluster, "off", "Unhealthy") == {"Readiness probe failed: the mode is off\n"}

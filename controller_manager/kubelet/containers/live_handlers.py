@@ -1,10 +1,11 @@
-"""The commands of probes and hooks that run in real time, because they use the network, or files that a hook or a client writes. Pure."""
+"""The commands of probes and hooks that run in real time, because they use the network, API objects, or files that others write. Pure."""
 
 import re
 from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers.object_values import uses_objects
 from mockube.controller_manager.kubelet.containers.runs import mentions_network
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -14,7 +15,7 @@ _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
 def live_commands(
-    container: ReadOnlyTree, *, has_changed_files: bool = False
+    pod: ReadOnlyTree, container: ReadOnlyTree, *, has_changed_files: bool = False
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the commands of a container's probes and hooks that run in real time, by the field of each.
 
@@ -33,4 +34,8 @@ def live_commands(
         return commands
     if WRITE_COMMAND.search("\0".join(commands.get("postStart", ()))) and len(commands) > 1:
         return commands
-    return {field: argv for field, argv in commands.items() if mentions_network(argv)}
+    return {
+        field: argv
+        for field, argv in commands.items()
+        if mentions_network(argv) or uses_objects(pod, container, argv)
+    }

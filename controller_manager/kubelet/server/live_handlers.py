@@ -1,4 +1,4 @@
-"""The probes and hooks of simulated containers that use the network: their commands run in real time.
+"""The probes and hooks of simulated containers whose results nobody can know before: their commands run in real time.
 
 What is observed of them is recorded, so that the pod's status is computed as for other simulated containers. The pod workers (`pods`)
 start them by the pod's status; after a restart of the manager the observation begins again with the results in the status.
@@ -184,7 +184,7 @@ class LiveHandlers:
 
     def _commands(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
         has_changed_files = self._containers.files.is_changed(meta.uid(pod), container["name"])
-        return live_commands(container, has_changed_files=has_changed_files)
+        return live_commands(pod, container, has_changed_files=has_changed_files)
 
     def _observed_containers(self, pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
         return (container for container in every_container(pod["spec"]) if self._commands(pod, container))

@@ -111,17 +111,28 @@ def test_pre_stop_hook_runs_within_the_grace_period():
 
 def test_commands_run_in_real_time_that_use_the_network():
     quick = {"exec": {"command": ["true"]}}
-    assert live_commands(container(readinessProbe=PROBE, livenessProbe=quick, startupProbe={"grpc": {}})) == {
-        "readinessProbe": ("nc", "-z", "db", "5432")
-    }
-    assert live_commands(container()) == live_commands(container(readinessProbe=quick)) == {}
+    subject = container(readinessProbe=PROBE, livenessProbe=quick, startupProbe={"grpc": {}})
+    assert live_commands(pod(subject), subject) == {"readinessProbe": ("nc", "-z", "db", "5432")}
+    for subject in (container(), container(readinessProbe=quick)):
+        assert live_commands(pod(subject), subject) == {}
+
+
+def test_commands_run_in_real_time_that_read_api_objects():
+    volume = {"name": "v", "configMap": {"name": "m"}}
+    script = {"exec": {"command": ["sh", "/scripts/probe.sh"]}}
+    mount = {"name": "v", "mountPath": "/scripts"}
+    variable = {"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "mode"}}}
+    mounted = container(livenessProbe=script, volumeMounts=[mount])
+    named = container(livenessProbe={"exec": {"command": ["sh", "-c", "test $MODE"]}}, env=[variable])
+    for subject in (mounted, named):
+        assert live_commands(pod(subject, volumes=[volume]), subject).keys() == {"livenessProbe"}
 
 
 def test_probes_run_in_real_time_whose_files_a_hook_may_write():
     hook = {"exec": {"command": ["sh", "-c", "echo > /tmp/ready"]}}
     reader = {"exec": {"command": ["cat", "/tmp/ready"]}}
     subject = container(readinessProbe=reader, lifecycle={"postStart": hook})
-    assert live_commands(subject).keys() == {"readinessProbe", "postStart"}
+    assert live_commands(pod(subject), subject).keys() == {"readinessProbe", "postStart"}
 
 
 def test_container_that_ran_before_the_manager_keeps_its_readiness():
