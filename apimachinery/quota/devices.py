@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.pod_sizes import SizeRules
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts, add, maximum
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator
@@ -31,9 +32,10 @@ class Devices(Protocol):
 
 
 class DeviceClaimEvaluator(Evaluator):
-    def __init__(self, devices: Devices) -> None:
+    def __init__(self, devices: Devices, rules: SizeRules) -> None:
         super().__init__(GroupResource("resource.k8s.io", "resourceclaims"))
         self._devices = devices
+        self._rules = rules
 
     def matching_resources(self, names: Iterable[str]) -> Sequence[str]:
         return [name for name in names if self._is_matching_resource(name)]
@@ -93,7 +95,7 @@ class DeviceClaimEvaluator(Evaluator):
             is_claim_of_pod = not any(
                 _comes_before(other, claim) for other in self._siblings(claim, owner["uid"])
             )
-        return pod_usage(pod, now) if is_claim_of_pod else {}
+        return pod_usage(pod, now, self._rules) if is_claim_of_pod else {}
 
     def _siblings(self, claim: ReadOnlyTree, owner: str) -> Iterable[ReadOnlyTree]:
         for other in self._devices.claims(meta.namespace(claim)):

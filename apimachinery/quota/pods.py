@@ -6,6 +6,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import PODS
+from mockube.apimachinery.pod_sizes import SizeRules
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts, read
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
@@ -35,8 +36,9 @@ def is_extended_in_quota(name: str) -> bool:
 
 
 class PodEvaluator(Evaluator):
-    def __init__(self) -> None:
+    def __init__(self, rules: SizeRules) -> None:
         super().__init__(PODS)
+        self._rules = rules
 
     def matching_resources(self, names: Iterable[str]) -> Sequence[str]:
         return [name for name in names if self._is_matching_resource(name)]
@@ -50,7 +52,7 @@ class PodEvaluator(Evaluator):
         )
 
     def usage(self, tree: ReadOnlyTree, now: datetime) -> Amounts:
-        return pod_usage(tree, now)
+        return pod_usage(tree, now, self._rules)
 
     def handles(self, operation: str, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree | None) -> bool:
         if subresource:
@@ -93,9 +95,11 @@ class PodEvaluator(Evaluator):
         return is_live(old, now) and not is_live(new, now)
 
 
-def pod_usage(pod: ReadOnlyTree, now: datetime) -> Amounts:
+def pod_usage(pod: ReadOnlyTree, now: datetime, rules: SizeRules) -> Amounts:
     counted: dict[str, Quantity] = {"count/pods": ONE}
-    return counted | _usage_of(pod_requests(pod), pod_limits(pod)) if is_live(pod, now) else counted
+    if not is_live(pod, now):
+        return counted
+    return counted | _usage_of(pod_requests(pod, rules), pod_limits(pod, rules))
 
 
 def _usage_of(requests: Amounts, limits: Amounts) -> dict[str, Quantity]:

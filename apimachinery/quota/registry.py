@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.pod_sizes import SizeRules
 from mockube.apimachinery.quota.devices import DeviceClaimEvaluator, Devices
 from mockube.apimachinery.quota.evaluator import Evaluator, ObjectCount
 from mockube.apimachinery.quota.pods import PodEvaluator
@@ -28,8 +30,15 @@ IGNORED: Final = frozenset(
 class Evaluators(dict[GroupResource, Evaluator]):
     """The evaluators by resource; a missing one is created on first use and only counts objects."""
 
-    def __init__(self, devices: Devices) -> None:
-        special = (PodEvaluator(), ServiceEvaluator(), ClaimEvaluator(), DeviceClaimEvaluator(devices))
+    def __init__(self, devices: Devices, gates: FeatureGates) -> None:
+        # Quotas do not count the status of resources of the pod itself.
+        rules = SizeRules.of(gates)._replace(has_pod_resizes=False)
+        special = (
+            PodEvaluator(rules),
+            ServiceEvaluator(),
+            ClaimEvaluator(),
+            DeviceClaimEvaluator(devices, rules),
+        )
         super().__init__({evaluator.resource: evaluator for evaluator in special})
 
     def __missing__(self, resource: GroupResource) -> Evaluator:

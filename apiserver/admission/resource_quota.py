@@ -123,7 +123,7 @@ class ResourceQuota(Plugin):
         if not namespace or not (self._limited or registry.list_cached(QUOTAS, namespace)):
             return
         if self._evaluators is None:
-            self._evaluators = Evaluators(_CachedDevices(registry))
+            self._evaluators = Evaluators(_CachedDevices(registry), registry.gates)
         evaluator = self._evaluators[attributes.resource.group_resource]
         request = _Request(attributes=attributes, evaluator=evaluator, limited=self._limited)
         operation, subresource = attributes.operation.value, attributes.subresource

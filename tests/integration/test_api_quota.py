@@ -1,4 +1,4 @@
-"""Usage that quotas charge and refuse, over HTTP: as kube-apiserver 1.36 does, and under concurrency."""
+"""Usage that quotas charge and refuse, over HTTP: as kube-apiserver does, and under concurrency."""
 
 import asyncio
 from collections import Counter
@@ -19,6 +19,11 @@ from tests.support.server.definitions import WIDGETS, define, definition
 CASES = [
     orjson.loads(line) for line in (Path(__file__).parent / "quota_answers.jsonl").read_bytes().splitlines()
 ]
+RESIZES = [
+    orjson.loads(line)
+    for line in (Path(__file__).parent / "quota_of_resizes.jsonl").read_bytes().splitlines()
+]
+STRATEGIC = "strategic-merge-patch+json"
 COMPUTE = {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 AMOUNTS = {
     *COMPUTE, "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "hugepages-2Mi",
@@ -96,6 +101,30 @@ async def check(client, case, namespace):
             answer = await client.post(path, {"metadata": {"name": "x"}, **step["write"]})
         assert (answer.status, answer.body.get("message")) == (step["status"], step["message"]), case["id"]
         assert await quota_usage(client, path=quotas) == step["used"], case["id"]
+
+
+@pytest.mark.parametrize("minor", sorted({case["minor"] for case in RESIZES}))
+async def test_resizes_are_charged_as_in_minor(minor):
+    """A resize is charged for what the largest size of the pod grows by; recorded from kube-apiserver."""
+    async with apiserver.running(settings=Settings(minor=minor)) as client:
+        for number, case in enumerate(RESIZES):
+            if case["minor"] == minor:
+                namespace = f"/api/v1/namespaces/n{number}"
+                await client.post("/api/v1/namespaces", {"metadata": {"name": f"n{number}"}})
+                await client.post(f"{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
+                await check_resize(client, case, namespace)
+
+
+async def check_resize(client, case, namespace):
+    pod = (await client.post(f"{namespace}/pods", {"metadata": {"name": "x"}, "spec": case["spec"]})).body
+    status = {**pod["status"], **case["status"]}
+    answer = await client.put(f"{namespace}/pods/x/status", {**pod, "status": status})
+    assert answer.status == 200, answer.body
+    hard = {f"{kind}.{name}": "1000Gi" for kind in ("requests", "limits") for name in ("cpu", "memory")}
+    await limit(client, path=f"{namespace}/resourcequotas", hard=hard)
+    answer = await client.patch(f"{namespace}/pods/x/resize", {"spec": case["resize"]}, kind=STRATEGIC)
+    assert answer.status == 200, answer.body
+    assert await quota_usage(client, path=f"{namespace}/resourcequotas") == case["used"], case
 
 
 async def test_concurrent_writers_do_not_exceed_quota(client):

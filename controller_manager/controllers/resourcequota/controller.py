@@ -56,7 +56,7 @@ class ResourceQuotaController:
         self._watched = WatchedKinds(
             self._informers, verbs=("create", "list", "watch", "delete"), ignored=IGNORED
         )
-        self._evaluators = Evaluators(self)
+        self._evaluators = Evaluators(self, context.informers.caches.gates)
         self._last_changes: dict[Key, datetime] = {}
         """The times of the last observed change, by quota."""
         loop = partial(ReconcileLoop, clock=context.clock, metrics=context.metrics)
