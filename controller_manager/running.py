@@ -131,7 +131,11 @@ class ManagerRun:
             informers=self.informers,
             clock=dependencies.clock,
             random=dependencies.random,
-            recorder=Recorders(writer=self.events, client=client),
+            recorder=Recorders(
+                writer=self.events,
+                client=client,
+                minor=dependencies.config.features.kubernetes_version,
+            ),
             metrics=dependencies.metrics,
             options=dependencies.config,
             names=self._names,

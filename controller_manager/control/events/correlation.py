@@ -130,7 +130,7 @@ class _RecordedEvent(Struct):
 
 
 class _SpamFilter(Struct):
-    """The token bucket of the Events about one object."""
+    """The token bucket of the Events about one object, of one type."""
 
     tokens: float = SPAM_BURST
     refilled_at: datetime | None = None
@@ -149,8 +149,10 @@ class _SpamFilter(Struct):
 class CountCorrelator:
     """The `EventCorrelator` of core/v1: counts repetitions, aggregates similar Events, and limits their rate."""
 
-    def __init__(self, component: str) -> None:
+    def __init__(self, component: str, *, limits_each_type: bool = True) -> None:
         self._component = component
+        self._limits_each_type = limits_each_type
+        """Whether Events of each type have a rate limit of their own: many warnings then do not suppress other Events."""
         self._similar = _LRUCache(_SimilarEvents)
         self._recorded = _LRUCache(_RecordedEvent)
         self._spam_filters = _LRUCache(_SpamFilter)
@@ -161,7 +163,8 @@ class CountCorrelator:
         recorded.count += 1
         if recorded.first is None:
             recorded.name, recorded.first = occurrence.new_name(), occurrence.time
-        if not self._spam_filters.of(occurrence.subject).take(occurrence.time):
+        limited = (occurrence.subject, occurrence.type if self._limits_each_type else "")
+        if not self._spam_filters.of(limited).take(occurrence.time):
             return None
         body = self._body(occurrence, recorded, message)
         if recorded.count == 1:

@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from mockube.apimachinery import meta, randomness
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client
@@ -37,6 +38,8 @@ from mockube.controller_manager.supervision import start_in
 
 LOG = logging.getLogger(__name__)
 
+_LIMITS_EACH_TYPE_SINCE: Final = "1.32"
+"""The first minor release with a rate limit for each type of the Events about an object."""
 QUEUE_LENGTH: Final = 10_000
 """The maximum number of Events that wait to be written; upstream's is 1000 for each controller and each kubelet."""
 BURST: Final = 100
@@ -230,10 +233,13 @@ class Recorders(Struct, frozen=True, kw_only=True):
 
     writer: EventWriter
     client: Client
+    minor: str = minors.NEWEST
 
     def of(self, component: str, *, can_wait: bool = False) -> Recorder:
         """Return a recorder of Events of core/v1."""
-        return self.writer.add(self.client, EVENTS, CountCorrelator(component), can_wait=can_wait)
+        limits_each_type = not minors.is_before(self.minor, _LIMITS_EACH_TYPE_SINCE)
+        correlator = CountCorrelator(component, limits_each_type=limits_each_type)
+        return self.writer.add(self.client, EVENTS, correlator, can_wait=can_wait)
 
     def series_of(self, component: str, instance: str, *, can_wait: bool = False) -> Recorder:
         """Return a recorder of Events of events.k8s.io/v1, as kube-scheduler uses."""

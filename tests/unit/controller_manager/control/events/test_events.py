@@ -20,13 +20,13 @@ WEB = {
 }
 
 
-def occurrence(message="m", *, reason="Why", after=0, about=WEB, **more):
+def occurrence(message="m", *, type_="Normal", reason="Why", after=0, about=WEB, **more):
     """Return an occurrence that was reported `after` this many seconds."""
     return Occurrence(
         time=START + timedelta(seconds=after),
         nanoseconds=NANOSECONDS + int(after * 10**9),
         about=reference(about),
-        type="Normal",
+        type=type_,
         reason=reason,
         message=message,
         **more,
@@ -140,6 +140,14 @@ def test_event_rate_limit_is_per_object(counted_events):
         counted_events.write(occurrence(after=number))
     other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
     assert write_summary(counted_events.write(occurrence(about=other, after=40))) == "create m x1"
+
+
+@pytest.mark.parametrize(("limits_each_type", "expected"), [(True, "create up x1"), (False, None)])
+def test_warnings_do_not_suppress_other_events(limits_each_type, expected):
+    counted_events = CountCorrelator("horizontal-pod-autoscaler", limits_each_type=limits_each_type)
+    for number in range(40):
+        counted_events.write(occurrence(type_="Warning", after=number))
+    assert write_summary(counted_events.write(occurrence("up", after=40))) == expected
 
 
 # --- events.k8s.io/v1

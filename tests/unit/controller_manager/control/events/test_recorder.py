@@ -66,6 +66,16 @@ async def test_recorded_event_is_created_then_patched(running_writer, recorder, 
     assert name == client.calls[0][2]
 
 
+@pytest.mark.parametrize(("minor", "creations"), [("1.31", 1), ("1.32", 2)])
+async def test_rate_limit_of_minor_applies(running_writer, writer, client, minor, creations):
+    recorder = Recorders(writer=writer, client=client, minor=minor).of("kubelet")
+    for _ in range(30):
+        recorder.record(WEB, "Warning", "Unhealthy", "a")
+    recorder.record(WEB, "Normal", "Started", "b")
+    await until(lambda: running_writer.is_idle)
+    assert verbs(client).count("create") == creations
+
+
 async def test_simultaneous_events_have_different_names(running_writer, recorder, client):
     recorder.record(WEB, "Normal", "Pulled", "a")
     recorder.record(WEB, "Normal", "Started", "b")
