@@ -5,6 +5,8 @@ import pytest
 from kubernetes import client as official
 from kubernetes.stream import stream
 
+from tests.support.processes.acknowledged_writes import until
+
 HOOK = "until nc -z {host} 5432; do sleep 1; done; echo reached > /tmp/reached"
 
 pytestmark = [
@@ -170,3 +172,55 @@ def test_probe_runs_the_script_of_a_config_map(cluster, apply):
     cluster.advance(5)
     assert not status_of(cluster.get("Pod", "off"))["ready"]
     assert warnings(cluster, "off", "Unhealthy") == {"Readiness probe failed: the mode is off\n"}
+
+
+WAITS = "until nc -z {host} 5432; do sleep 1; done; touch /tmp/go; {end}"
+
+
+def test_readiness_follows_a_command_that_waits_for_a_service(cluster, apply, start_database):
+    command = ["sh", "-c", WAITS.format(host="awaited", end="sleep infinity")]
+    apply(pod("waits", command=command, readinessProbe=probe("cat", "/tmp/go")))
+    cluster.wait("Pod", "waits", lambda pod: status_of(pod).get("started"))
+    cluster.advance(5)
+    assert not status_of(cluster.get("Pod", "waits"))["ready"]
+    start_database("awaited")
+    cluster.advance(6)
+    assert status_of(cluster.get("Pod", "waits"))["ready"]
+
+
+def test_command_with_network_is_restarted_by_its_probe(cluster, apply):
+    command = ["sh", "-c", WAITS.format(host="missing", end="sleep infinity")]
+    apply(pod("restarted", command=command, livenessProbe=probe("cat", "/tmp/go", failureThreshold=3)))
+    cluster.wait("Pod", "restarted", lambda pod: status_of(pod).get("started"))
+    cluster.advance(8)
+    status = status_of(cluster.get("Pod", "restarted"))
+    assert status["restartCount"] == 1
+    assert status["lastState"]["terminated"]["exitCode"] == 137
+    messages = {"Liveness probe failed: cat: can't open '/tmp/go': No such file or directory\n"}
+    assert warnings(cluster, "restarted", "Unhealthy") == messages
+
+
+def test_hooks_of_a_command_with_network_run(cluster, apply):
+    command = ["sh", "-c", WAITS.format(host="missing", end="true")]
+    lifecycle = {"postStart": hook("sleep 3; touch /tmp/go"), "preStop": hook("sleep 4; false")}
+    apply(pod("hooks", command=command, lifecycle=lifecycle, readinessProbe=probe("cat", "/tmp/go")))
+    cluster.wait("Pod", "hooks", lambda pod: status_of(pod).get("state"))
+    assert status_of(cluster.get("Pod", "hooks"))["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    cluster.advance(6)
+    assert status_of(cluster.get("Pod", "hooks"))["ready"]
+    cluster.delete("Pod", "hooks")
+    cluster.advance(2)
+    assert "running" in status_of(cluster.get("Pod", "hooks"))["state"]
+    cluster.advance(4)
+    cluster.wait_gone("Pod", "hooks")
+    assert warnings(cluster, "hooks", "FailedPreStopHook") == {"PreStopHook failed"}
+
+
+def test_probe_of_a_command_that_ends_in_a_program_that_is_not_simulated_succeeds(cluster, apply):
+    command = ["sh", "-c", "nc -z missing 80; exec serve"]
+    apply(pod("unknown", command=command, readinessProbe=probe("cat", "/var/ready")))
+    cluster.wait("Pod", "unknown", "Ready")
+    message = (
+        "serve of the image example/app is not simulated: the container runs without it until it is stopped"
+    )
+    until(lambda: warnings(cluster, "unknown", "NotSimulated") == {message}, "the event")

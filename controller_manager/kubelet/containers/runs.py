@@ -191,9 +191,9 @@ def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that uses the network, or files of an init container that does.
 
-    Probes, hooks and annotations that script the runs say what the container does over time, and exclude it.
+    Annotations that script the runs say what the container does over time, and exclude it.
     """
-    if not _may_use_network(pod) or any(field in container for field in _TIMED):
+    if not _may_use_network(pod):
         return ()
     script = script_of(meta.annotations(pod))
     argv = _main_argv(container, script)

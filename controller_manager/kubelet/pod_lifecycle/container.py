@@ -252,11 +252,33 @@ def _run_process(
     if status["image"] != container.spec["image"] and not process.is_stopping:
         event = EmitEvent("Normal", "Killing", _definition_changed_message(container), container.field)
         return ContainerUpdate(status=status, events=(event,), actions=(StopContainer(container.name),))
+    if process.is_simulated:
+        return _run_live(container, status, process, now)
     readiness = {
         "ready": counts_for_readiness(container) and process.is_ready,
         "started": process.passed_startup,
     }
     return ContainerUpdate(status=status if readiness.items() <= status.items() else {**status, **readiness})
+
+
+def _run_live(
+    container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
+) -> ContainerUpdate:
+    """Update the status of a simulated container that runs in real time by its hook and its probes."""
+    restarts, started = status["restartCount"], running_since(status)
+    stop = () if process.is_stopping else (StopContainer(container.name),)
+    if not hook_result(container, "postStart", restarts=restarts).is_success:
+        return ContainerUpdate(status=status, actions=stop)
+    probes = container.probed_run(restarts)
+    if probes is None or started is None:
+        readiness = {"ready": counts_for_readiness(container), "started": True}
+        return ContainerUpdate(
+            status=status if readiness.items() <= status.items() else {**status, **readiness}
+        )
+    update = _run_probed(container, status, probes, started, now, None)
+    if "terminated" in update.status["state"]:
+        return ContainerUpdate(status=status, events=update.events if stop else (), actions=stop)
+    return update
 
 
 def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:

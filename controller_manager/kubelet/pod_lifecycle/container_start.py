@@ -57,18 +57,27 @@ def start_run(
     if status is not None and (retry_at := _time_of_retry(container, status)) is not None and retry_at > now:
         return ContainerUpdate(status=status, due=retry_at, is_blocked=True)
     if container.process is not None:
-        return _start_process(container, container.process, status, restarts=restarts, last=last)
+        return _start_process(container, container.process, status, now, restarts=restarts, last=last)
     started = now
     hook = hook_result(container, "postStart", restarts=restarts)
     if hook.seconds or hook.began:
         started = hook.began or (first_start(container, now) if begin is None else begin)
-        runs_at = None if hook.seconds == inf else after(started, span_of(hook.seconds))
-        if runs_at is None or runs_at > now:
-            # A kubelet reports a container after its postStart hook.
-            waiting = status or waiting_status(container, "ContainerCreating")
-            actions = (RunHook(container.name, "postStart", restarts),) if hook.is_pending else ()
-            return ContainerUpdate(status=waiting, due=runs_at, actions=actions)
+        before = status or waiting_status(container, "ContainerCreating")
+        if waiting := _wait_for_hook(container, before, started, now, restarts):
+            return waiting
     return start_container(container, started, restarts=restarts, last=last)
+
+
+def _wait_for_hook(
+    container: Container, before: ReadOnlyTree, started: datetime, now: datetime, restarts: int
+) -> ContainerUpdate | None:
+    """Return the update of a container whose postStart hook runs, because a kubelet reports it after its hook; None if none runs."""
+    hook = hook_result(container, "postStart", restarts=restarts)
+    runs_at = None if hook.seconds == inf else after(hook.began or started, span_of(hook.seconds))
+    if runs_at is not None and runs_at <= now:
+        return None
+    actions = (RunHook(container.name, "postStart", restarts),) if hook.is_pending else ()
+    return ContainerUpdate(status=before, due=runs_at, actions=actions)
 
 
 def _start_failure(container: Container, restarts: int) -> StartFailure | None:
@@ -118,6 +127,7 @@ def _start_process(
     container: Container,
     process: ProcessState,
     status: ReadOnlyTree | None,
+    now: datetime,
     *,
     restarts: int,
     last: ReadOnlyTree | None = None,
@@ -126,6 +136,12 @@ def _start_process(
     before = status or waiting_status(container, "ContainerCreating")
     if process.restarts != restarts:
         return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
+    if process.started is not None and process.is_simulated:
+        if process.exit is None and (
+            waiting := _wait_for_hook(container, before, process.started, now, restarts)
+        ):
+            return waiting
+        return start_container(container, process.started, restarts=restarts, last=last)
     if process.started is not None:
         update = start_container(container, process.started, restarts=restarts, last=last)
         readiness = {
@@ -192,7 +208,7 @@ def _first_probe_failures(
     container: Container, probes: ProbedRun | None, restarts: int
 ) -> tuple[EmitEvent, ...]:
     """Return the events of the probes that fail from the start; their later failures repeat the same events."""
-    if probes is None or container.process is not None:
+    if probes is None or container.is_process:
         return ()
     return tuple(
         event

@@ -58,11 +58,16 @@ class Container(Struct, frozen=True, kw_only=True):
     """Whether the status has the ids of the container and of its image."""
     context: ContainerContext = NO_CONTEXT
     process: ProcessState | None = None
-    """The recorded state of a container that runs as a local process; None for a simulated container."""
+    """The recorded state of a container that runs in real time; None for one whose runs are computed."""
 
     @property
     def name(self) -> str:
         return str(self.spec["name"])
+
+    @property
+    def is_process(self) -> bool:
+        """Whether the container runs as a process of this machine."""
+        return self.process is not None and not self.process.is_simulated
 
     @property
     def observed_run(self) -> ObservedRun:
@@ -71,7 +76,7 @@ class Container(Struct, frozen=True, kw_only=True):
 
     def probe_results(self, restarts: int) -> Mapping[Probe, Results]:
         """Return the results of probes in the run after `restarts` restarts; a process is really probed."""
-        if self.process is not None:
+        if self.is_process:
             return NO_RESULTS
         return probe_results(self.pod, self.spec, self.script, self.context, restarts=restarts)
 

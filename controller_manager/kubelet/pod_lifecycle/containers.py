@@ -4,7 +4,7 @@ Init containers run one after the other. Sidecars start in the same order and co
 together after them. The phase that follows is computed in `phase`. Pure.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -282,8 +282,11 @@ class ProcessStop(Struct, frozen=True, kw_only=True):
         return self.alive > 0
 
 
-def processes_to_stop(containers: PodContainers) -> ProcessStop:
-    """Return the processes to stop next: all main and ephemeral containers, then the sidecars in reverse order."""
+def processes_to_stop(containers: PodContainers, held: Collection[str] = ()) -> ProcessStop:
+    """Return the processes to stop next: all main and ephemeral containers, then the sidecars in reverse order.
+
+    The containers whose names are `held` are not stopped yet.
+    """
     init, others = (
         [container for container, _ in group]
         for group in (containers.init, (*containers.main, *containers.ephemeral))
@@ -294,7 +297,7 @@ def processes_to_stop(containers: PodContainers) -> ProcessStop:
     to_stop = [
         container
         for container in alive
-        if container.process is not None and not container.process.is_stopping
+        if container.process is not None and not container.process.is_stopping and container.name not in held
     ]
     return ProcessStop(
         alive=len(alive),
@@ -339,9 +342,10 @@ def _run_main(containers: PodContainers, now: datetime) -> list[ContainerUpdate]
             continue
         update = lifecycle.advance(container, status, now)
         updates.append(update)
-        waits_for_hook |= (
-            container.process is None and not update.is_blocked and lifecycle.never_ran(update.status)
+        has_hook = container.process is None or (
+            not container.is_process and "postStart" in (container.spec.get("lifecycle") or {})
         )
+        waits_for_hook |= has_hook and not update.is_blocked and lifecycle.never_ran(update.status)
     return updates
 
 
@@ -352,7 +356,8 @@ def _stop(
         return ContainerUpdate(status=update.status, events=update.events)
     if container.process is not None:
         status = lifecycle.end_process(container, update.status, now)
-        return ContainerUpdate(status=status, events=update.events)
+        failure = () if container.is_process else lifecycle.pre_stop_failure(container, update.status, now)
+        return ContainerUpdate(status=status, events=(*update.events, *failure))
     exit_code = container.program.stop_code if code is None else code
     event = _killing_event(container)
     status = end_container(container, update.status, exit_code=exit_code, at=now)

@@ -21,7 +21,7 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
     The hooks of a process are really run.
     """
     handler = (container.spec.get("lifecycle") or {}).get(hook)
-    if not handler or container.process is not None:
+    if not handler or container.is_process:
         return HOOK_SUCCESS
     if container.script.fail_post_start if hook == "postStart" else container.script.fail_pre_stop:
         return HookResult(is_success=False)

@@ -37,6 +37,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_context import C
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     PodContainers,
     PodUpdate,
+    ProcessStop,
     containers_of,
     earliest,
     grace_seconds,
@@ -49,7 +50,11 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
 from mockube.controller_manager.kubelet.pod_lifecycle.default_commands import default_command_events
 from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import PodState, kubelet_conditions
-from mockube.controller_manager.kubelet.pod_lifecycle.pre_stops import pending_pre_stops, pre_stop_seconds
+from mockube.controller_manager.kubelet.pod_lifecycle.pre_stops import (
+    held_containers,
+    pending_pre_stops,
+    pre_stop_seconds,
+)
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
@@ -139,8 +144,9 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
         processes=context.processes,
         context=ContainerContext(observed=context.observed),
     )
-    if to_stop := processes_to_stop(containers):
-        return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
+    held = held_containers(containers, since, grace_seconds(pod), now)
+    if to_stop := processes_to_stop(containers, held):
+        return _stop_step(containers, to_stop, context, since, held)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else after(since, span_of(min(duration, grace_seconds(pod))))
     if ends_at > now:
@@ -240,10 +246,12 @@ def _terminate(
     pod: ReadOnlyTree, containers: PodContainers, script: Script, context: NodeContext, now: datetime
 ) -> Step:
     """Return the next step for a deleted pod: its containers stop, and then it is deleted without further grace."""
-    if to_stop := processes_to_stop(containers):
-        return Step(effects=to_stop.events if context.details else (), actions=to_stop.actions)
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
+    stopped_at = None if deadline is None else after(deadline, span_of(-grace))
+    held = {} if stopped_at is None else held_containers(containers, stopped_at, grace, now)
+    if to_stop := processes_to_stop(containers, held):
+        return _stop_step(containers, to_stop, context, stopped_at, held)
     # Without a grace period the server removes the pod after its last finalizer.
     if grace == 0 or deadline is None or script.hang_terminating:
         return NO_STEP
@@ -261,6 +269,22 @@ def _terminate(
         effects += _writes(pod, _status(pod, update, context, now))
         effects += update.events if context.details else ()
     return Step(effects=(*effects, DeleteObject()))
+
+
+def _stop_step(
+    containers: PodContainers,
+    to_stop: ProcessStop,
+    context: NodeContext,
+    begin: datetime | None,
+    held: Mapping[str, datetime],
+) -> Step:
+    """Return the step that stops processes, and runs the preStop hooks of those that are held."""
+    hooks = pending_pre_stops(containers, begin) if held and begin is not None else ()
+    return Step(
+        effects=to_stop.events if context.details else (),
+        actions=(*to_stop.actions, *hooks),
+        requeue_at=min(held.values(), default=None),
+    )
 
 
 def _stop_seconds(containers: PodContainers, script: Script, begin: datetime) -> float:

@@ -1,7 +1,9 @@
 """The preStop hooks of a pod that is stopped: how long they take, and which have to run in real time. Pure."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
+from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.kubelet.effects import RunHook
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers
 from mockube.controller_manager.kubelet.pod_lifecycle.hooks import pre_stop_result
@@ -14,6 +16,19 @@ def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:
         (pre_stop_result(container, status, begin).seconds for container, status in running if status),
         default=0.0,
     )
+
+
+def held_containers(
+    containers: PodContainers, begin: datetime, limit: float, now: datetime
+) -> Mapping[str, datetime]:
+    """Return the simulated containers in real time whose preStop hooks still run, with the times up to which they do at most."""
+    held = {}
+    for container, status in (*containers.init, *containers.main, *containers.ephemeral):
+        if status and container.process is not None and not container.is_process:
+            seconds = min(pre_stop_result(container, status, begin).seconds, limit)
+            if seconds and (end := after(begin, span_of(seconds))) > now:
+                held[container.name] = end
+    return held
 
 
 def pending_pre_stops(containers: PodContainers, begin: datetime) -> tuple[RunHook, ...]:

@@ -1,4 +1,4 @@
-"""The recorded state of a container that runs as a local process, from which its status is computed. Pure."""
+"""The recorded state of a container that runs in real time, from which its status is computed. Pure."""
 
 from datetime import datetime
 
@@ -29,6 +29,8 @@ class ProcessState(Struct, frozen=True, kw_only=True):
     waiting_reason: str = ""
     """The reason why the run has not started; empty if there is none."""
     waiting_message: str = ""
+    is_simulated: bool = False
+    """Whether its command is a simulated one; its probes and hooks are those of a simulated container."""
 
     @property
     def is_alive(self) -> bool:
@@ -37,3 +39,4 @@ class ProcessState(Struct, frozen=True, kw_only=True):
 
 
 NEVER_RAN = ProcessState()
+NEVER_SIMULATED = ProcessState(is_simulated=True)

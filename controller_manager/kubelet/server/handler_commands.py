@@ -13,7 +13,6 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.hosts import is_loopback
-from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import References, environment_of
 from mockube.controller_manager.kubelet.containers.handlers import (
@@ -24,7 +23,6 @@ from mockube.controller_manager.kubelet.containers.handlers import (
 )
 from mockube.controller_manager.kubelet.containers.port_answers import open_port
 from mockube.controller_manager.kubelet.containers.runs import host_of
-from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import is_simulated
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import is_closed
 from mockube.controller_manager.kubelet.pod_script import Script, script_of
 from mockube.controller_manager.kubelet.server.execution import container_command, run_to_end
@@ -56,6 +54,8 @@ class HandlerRun(Struct, frozen=True, kw_only=True):
     container: ReadOnlyTree
     references: References
     files: FileSystem
+    has_all_files: bool
+    """Whether all programs are simulated that write into the pod's volumes and the container's `/tmp`."""
     fails_unknown: bool
     """Whether programs that are not simulated fail."""
     on_unknown: Callable[[str], None]
@@ -151,8 +151,7 @@ async def run_handler_command(
     environment = environment_of(pod, container, run.references)
     if names_unknown_variable("\0".join(argv), environment):
         return None
-    is_complete = all(is_simulated(pod, other, script) for other in every_container(pod["spec"]))
-    files = _PresentFiles(run.files) if is_complete else _SharedFiles(run.files)
+    files = _PresentFiles(run.files) if run.has_all_files else _SharedFiles(run.files)
     host = host_of(pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict = clock.now, True
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")

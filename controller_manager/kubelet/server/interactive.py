@@ -53,7 +53,7 @@ from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import default_program
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
-from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
+from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_SIMULATED, Exit, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import CONTINUES, end_without_program
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import ReferenceLoader
@@ -152,7 +152,7 @@ class InteractiveRun:
         self, container: ReadOnlyTree, restarts: int, clock: Clock, on_output: Callable[[], None]
     ) -> None:
         self.container = container
-        self.state = ProcessState(restarts=restarts)
+        self.state = ProcessState(restarts=restarts, is_simulated=True)
         self.stdin = InputStream() if has_open_input(container) else None
         """The input, which is empty without `stdin`, and waits for ever with `tty` alone."""
         self.log = RunLog()
@@ -243,7 +243,7 @@ class InteractiveContainers:
         for container in every_container(pod["spec"]):
             if live_command(pod, container):
                 run = self.run_of(pod, container["name"])
-                states[container["name"]] = NEVER_RAN if run is None else run.state
+                states[container["name"]] = NEVER_SIMULATED if run is None else run.state
         return states
 
     def apply(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
@@ -257,6 +257,10 @@ class InteractiveContainers:
                     run.stop()
                 case _:
                     pass
+
+    def has_unknown_program(self, uid: str) -> bool:
+        """Return whether a command of a pod has run a program that is not simulated."""
+        return bool(self._unknown_programs.get(uid))
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
         """Return the latest run of a container; None if it has not run."""

@@ -25,8 +25,9 @@ from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
 from mockube.controller_manager.kubelet.containers.live_handlers import live_commands
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
-from mockube.controller_manager.kubelet.containers.runs import container_status
+from mockube.controller_manager.kubelet.containers.runs import container_status, live_command
 from mockube.controller_manager.kubelet.effects import ContainerAction, RunHook
+from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import is_simulated
 from mockube.controller_manager.kubelet.pod_lifecycle.observations import (
     HOOK_SUCCESS,
     PENDING_HOOK,
@@ -183,7 +184,9 @@ class LiveHandlers:
             run.cancel()
 
     def _commands(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
-        has_changed_files = self._containers.files.is_changed(meta.uid(pod), container["name"])
+        has_changed_files = bool(live_command(pod, container)) or self._containers.files.is_changed(
+            meta.uid(pod), container["name"]
+        )
         return live_commands(pod, container, has_changed_files=has_changed_files)
 
     def _observed_containers(self, pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
@@ -305,12 +308,21 @@ class LiveHandlers:
             container=container,
             references=references,
             files=files,
+            has_all_files=self._has_all_files(pod),
             fails_unknown=fails,
             on_unknown=note_unknown,
         )
         network = self._containers.network.caller(pod)
         return await run_handler_command(
             handler_run, list(run.commands[field]), self._clock, network, limit=limit
+        )
+
+    def _has_all_files(self, pod: ReadOnlyTree) -> bool:
+        """Return whether all programs of the pod's containers are simulated, which may write files."""
+        script = script_of(meta.annotations(pod))
+        return not self._containers.has_unknown_program(meta.uid(pod)) and all(
+            live_command(pod, container) or is_simulated(pod, container, script)
+            for container in every_container(pod["spec"])
         )
 
     async def _load(self, run: _LiveRun) -> References:
