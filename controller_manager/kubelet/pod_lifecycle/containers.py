@@ -282,10 +282,10 @@ class ProcessStop(Struct, frozen=True, kw_only=True):
         return self.alive > 0
 
 
-def processes_to_stop(containers: PodContainers, held: Collection[str] = ()) -> ProcessStop:
+def processes_to_stop(containers: PodContainers, hook_ends: Collection[str] = ()) -> ProcessStop:
     """Return the processes to stop next: all main and ephemeral containers, then the sidecars in reverse order.
 
-    The containers whose names are `held` are not stopped yet.
+    The containers in `hook_ends` are not stopped yet: their preStop hooks run.
     """
     init, others = (
         [container for container, _ in group]
@@ -297,7 +297,9 @@ def processes_to_stop(containers: PodContainers, held: Collection[str] = ()) -> 
     to_stop = [
         container
         for container in alive
-        if container.process is not None and not container.process.is_stopping and container.name not in held
+        if container.process is not None
+        and not container.process.is_stopping
+        and container.name not in hook_ends
     ]
     return ProcessStop(
         alive=len(alive),

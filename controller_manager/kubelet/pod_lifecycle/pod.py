@@ -144,9 +144,9 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
         processes=context.processes,
         context=ContainerContext(observed=context.observed),
     )
-    held = held_containers(containers, since, grace_seconds(pod), now)
-    if to_stop := processes_to_stop(containers, held):
-        return _stop_step(containers, to_stop, context, since, held)
+    hook_ends = held_containers(containers, since, grace_seconds(pod), now)
+    if to_stop := processes_to_stop(containers, hook_ends):
+        return _stop_step(containers, to_stop, context, since, hook_ends)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else after(since, span_of(min(duration, grace_seconds(pod))))
     if ends_at > now:
@@ -249,9 +249,9 @@ def _terminate(
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
     stopped_at = None if deadline is None else after(deadline, span_of(-grace))
-    held = {} if stopped_at is None else held_containers(containers, stopped_at, grace, now)
-    if to_stop := processes_to_stop(containers, held):
-        return _stop_step(containers, to_stop, context, stopped_at, held)
+    hook_ends = {} if stopped_at is None else held_containers(containers, stopped_at, grace, now)
+    if to_stop := processes_to_stop(containers, hook_ends):
+        return _stop_step(containers, to_stop, context, stopped_at, hook_ends)
     # Without a grace period the server removes the pod after its last finalizer.
     if grace == 0 or deadline is None or script.hang_terminating:
         return NO_STEP
@@ -276,14 +276,14 @@ def _stop_step(
     to_stop: ProcessStop,
     context: NodeContext,
     begin: datetime | None,
-    held: Mapping[str, datetime],
+    hook_ends: Mapping[str, datetime],
 ) -> Step:
-    """Return the step that stops processes, and runs the preStop hooks of those that are held."""
-    hooks = pending_pre_stops(containers, begin) if held and begin is not None else ()
+    """Return the step that stops processes, and runs the preStop hooks of the others."""
+    hooks = pending_pre_stops(containers, begin) if hook_ends and begin is not None else ()
     return Step(
         effects=to_stop.events if context.details else (),
         actions=(*to_stop.actions, *hooks),
-        requeue_at=min(held.values(), default=None),
+        requeue_at=min(hook_ends.values(), default=None),
     )
 
 

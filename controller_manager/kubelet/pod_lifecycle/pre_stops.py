@@ -22,13 +22,13 @@ def held_containers(
     containers: PodContainers, begin: datetime, limit: float, now: datetime
 ) -> Mapping[str, datetime]:
     """Return the simulated containers in real time whose preStop hooks still run, with the times up to which they do at most."""
-    held = {}
+    hook_ends = {}
     for container, status in (*containers.init, *containers.main, *containers.ephemeral):
         if status and container.process is not None and not container.is_process:
             seconds = min(pre_stop_result(container, status, begin).seconds, limit)
             if seconds and (end := after(begin, span_of(seconds))) > now:
-                held[container.name] = end
-    return held
+                hook_ends[container.name] = end
+    return hook_ends
 
 
 def pending_pre_stops(containers: PodContainers, begin: datetime) -> tuple[RunHook, ...]:
