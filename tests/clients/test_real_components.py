@@ -54,6 +54,28 @@ metadata: {name: sum}
 spec:
   template: {spec: {restartPolicy: Never, containers: [{name: c, image: one, command: ["true"]}]}}
 """
+DEVICES = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {extendedResourceName: example.com/gpu}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: shared}
+spec:
+  driver: gpu.example.com
+  allNodes: true
+  pool: {name: shared, generation: 1, resourceSliceCount: 1}
+  devices: [{name: g0}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: gpu}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: one, resources: {limits: {example.com/gpu: 1}}}]
+"""
 HAPPENS = {404, 409}
 """Response codes that controllers get when an object was changed or deleted concurrently."""
 
@@ -86,6 +108,19 @@ def roll_out_and_scale(kubectl):
     kubectl("wait", here, "pdb/web", "--for=jsonpath={.status.disruptionsAllowed}=3", "--timeout=50s")
 
 
+def use_device(kubectl):
+    """Run a pod with a device for an extended resource, and delete it with its claim."""
+    here = f"--namespace={OWN_NAMESPACE}"
+    kubectl("apply", here, "-f", "-", stdin=DEVICES)
+    kubectl("wait", here, "pod/gpu", "--for=condition=Ready", "--timeout=50s")
+    name = "--output=jsonpath={.status.extendedResourceClaimStatus.resourceClaimName}"
+    claim = f"resourceclaim/{kubectl('get', here, 'pod/gpu', name)}"
+    device = "--output=jsonpath={.status.reservedFor[0].name} {.status.allocation.devices.results[*].device}"
+    assert kubectl("get", here, claim, device) == "gpu g0"
+    kubectl("delete", here, "pod/gpu")
+    kubectl("wait", here, claim, "--for=delete", "--timeout=50s")
+
+
 def delete_namespace(kubectl):
     kubectl("delete", "namespace", OWN_NAMESPACE, "--timeout=50s")
 
@@ -110,6 +145,7 @@ def test_mockube_manager_works_with_real_apiserver(tmp_path, kubectl_of, account
         own = f"--use-service-account-credentials={accounts}"
         with ManagerProcess(tmp_path / "admin", "--simulate-nodes=3", own):
             roll_out_and_scale(kubectl)
+            use_device(kubectl)
             delete_namespace(kubectl)
     assert not [*failed_requests(tmp_path / "audit")]
 
@@ -130,6 +166,7 @@ def test_real_manager_and_scheduler_work_with_mockube_apiserver(tmp_path, kubect
             RealScheduler(scheduler),
         ):
             roll_out_and_scale(kubectl)
+            use_device(kubectl)
             kubectl("apply", f"--namespace={OWN_NAMESPACE}", "-f", "-", stdin=JOB)
             kubectl("wait", f"--namespace={OWN_NAMESPACE}", "job/sum", "--for=condition=complete")
             delete_namespace(kubectl)
