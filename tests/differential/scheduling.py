@@ -207,12 +207,10 @@ class Comparison:
         self._judge(recorded(self._minor, state, created, attempt), created)
         if "bound" in attempt:
             self._started(created)
-        elif "victims" not in attempt:
-            self._send(
-                "DELETE",
-                f"{self._path('pods', created['metadata']['namespace'])}/{created['metadata']['name']}",
-                {"gracePeriodSeconds": 0},
-            )
+            return
+        path = f"{self._path('pods', created['metadata']['namespace'])}/{created['metadata']['name']}"
+        if "victims" not in attempt or "nodeName" not in self._send("GET", path)["spec"]:
+            self._send("DELETE", path, {"gracePeriodSeconds": 0})
 
     def _with_stale_claim(self, body):
         """Create a pod that has a claim for extended resources already, and return the state before its attempt."""
