@@ -79,6 +79,38 @@ async def test_devices_of_refused_binding_are_released(cluster):
     assert devices == ["g0", "g1"]
 
 
+PRE_BIND = 'running PreBind plugin "DynamicResources": '
+
+
+@pytest.mark.parametrize(
+    ("method", "end", "words"),
+    [
+        ("POST", "/resourceclaims", f"{PRE_BIND}create claim for extended resources default/: "),
+        ("PUT", "", f"{PRE_BIND}add finalizer to claim default/"),
+        ("PUT", "/status", f"{PRE_BIND}add allocation and reservation to claim default/"),
+        ("PATCH", "/web/status", f"{PRE_BIND}update pod default/web ExtendedResourceClaimStatus: "),
+        ("POST", "/binding", 'running Bind plugin "DefaultBinder": '),
+    ],
+)
+async def test_refused_write_leaves_no_claim(cluster, method, end, words):
+    refusals = ["not today"]
+
+    async def refuse(request):
+        if request.method == method and request.target.endswith(end) and refusals:
+            raise Forbidden(refusals.pop())
+
+    cluster.manager.transport.before_request = refuse
+    await new_pod(cluster, "web", asking(gpus=2))
+    message = await condition(cluster, "web")
+    assert message.startswith(words)
+    assert message.endswith(": not today")
+    assert await claims(cluster) == {}
+    await cluster.manager.step(2)
+    assert await cluster.place("web") == "a"
+    pod = (await cluster.server.get(f"{PODS}/web")).body
+    assert [*await claims(cluster)] == [pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"]]
+
+
 async def test_devices_of_unwritten_claim_are_free(cluster):
     refusals = ["no claims today"]
 
