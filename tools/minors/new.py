@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from tools.minors.comparison import Group, changes, groups, read_declarations, report
+from tools.minors.gomodules import COMPONENTS as PROGRAMS
 from tools.minors.gomodules import Release, build_components
 from tools.minors.owners import FILE, UPSTREAM_FILES, owner_of, read_owners
 from tools.minors.releases import CURRENT, OLDER
@@ -28,6 +29,10 @@ COMPONENTS: Final = ROOT / ".kubernetes"
 RELEASES: Final = ROOT / "apimachinery/schema/minors.py"
 TABLE: Final = "RELEASES: Final[Mapping[str, str]] = {\n"
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", "deploy", "examples")
+
+
+class ReleaseError(Exception):
+    """A release that the routine cannot follow, or a step without what an earlier one makes."""
 
 
 def compare(release: Release, options: argparse.Namespace) -> str:
@@ -62,15 +67,23 @@ def with_release(source: str, release: Release) -> str:
     return of_minor.sub(row, source) if of_minor.search(source) else source.replace(TABLE, TABLE + row)
 
 
-def derive(_release: Release, _options: argparse.Namespace) -> str:
+def check_in_table(source: str, release: Release) -> None:
+    """Raise `ReleaseError` unless the table of releases has the release: steps after it read the release from there."""
+    if f'"{release.minor}": "{release.version}",\n' not in source:
+        raise ReleaseError(f"the table of releases does not have {release.version}: --step release adds it")
+
+
+def derive(release: Release, _options: argparse.Namespace) -> str:
     """Derive fields, gates, roles, OpenAPI, protobuf and hashes of the newest minor, and those of the older ones."""
+    check_in_table(RELEASES.read_text(), release)
     _run_python("-m", "tools.minors", "derive")
     _run_python("-m", "tools.minors", "older")
     return "see git status"
 
 
-def list_files(_release: Release, _options: argparse.Namespace) -> str:
+def list_files(release: Release, _options: argparse.Namespace) -> str:
     """List upstream's files, and print those that have no owner yet."""
+    check_in_table(RELEASES.read_text(), release)
     _run_python("-m", "tools.minors", "files")
     owners = read_owners(FILE.read_text())
     paths = UPSTREAM_FILES.read_text().splitlines()
@@ -89,7 +102,10 @@ def build(release: Release, _options: argparse.Namespace) -> str:
 
 def record(release: Release, options: argparse.Namespace) -> str:
     """Record all conversations anew, and print those whose responses changed."""
-    components = {"MOCKUBE_REAL_KUBERNETES": str(COMPONENTS / release.version)}
+    folder = COMPONENTS / release.version
+    if not (folder / PROGRAMS[0]).exists():
+        raise ReleaseError(f"{folder.relative_to(ROOT)} has no components: --step build builds them")
+    components = {"MOCKUBE_REAL_KUBERNETES": str(folder)}
     # Responses of another patch release are not kept: a minor is served as its newest patch.
     older = ["--older", options.since.minor] if options.since.minor != release.minor else []
     _run_python("-m", "tests.recorder.again", *older, environment=components)
@@ -136,10 +152,6 @@ STEPS: Final[Mapping[str, Step]] = {
 """In their order."""
 STEPS_OF_OLDER: Final = ("compare", "release", "derive", "rest")
 """The steps for a patch release of an older minor: the current list of files and the recordings are those of the newest."""
-
-
-class ReleaseError(Exception):
-    """A release that the routine cannot follow."""
 
 
 def run_steps(release: Release, options: argparse.Namespace) -> None:

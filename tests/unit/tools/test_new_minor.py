@@ -3,7 +3,15 @@
 import pytest
 
 from tools.minors.gomodules import Release
-from tools.minors.new import STEPS, TABLE, ReleaseError, check_releases, default_since, with_release
+from tools.minors.new import (
+    STEPS,
+    TABLE,
+    ReleaseError,
+    check_in_table,
+    check_releases,
+    default_since,
+    with_release,
+)
 
 
 def release(version):
@@ -78,6 +86,12 @@ def test_releases_are_ordered_by_age():
         "1.38.1",
     ]
     assert sorted(versions, key=lambda version: release(version).order) == versions
+
+
+def test_step_needs_release_in_table():
+    check_in_table(SOURCE, release("1.36.3"))
+    with pytest.raises(ReleaseError, match="--step release adds it"):
+        check_in_table(SOURCE, release("1.36.4"))
 
 
 def test_steps_are_described():
