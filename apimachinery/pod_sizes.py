@@ -100,7 +100,8 @@ class PodSizes(Generic[Number]):
         effective = _maximum(sizes)
         if self._rules.adds_up_sizes:
             return effective
-        return {name: effective[name] for name in requested if name in effective}
+        # A resource that the status does not have counts as 0, and not as that of the containers.
+        return {name: effective.get(name, amount - amount) for name, amount in requested.items()}
 
     def _pod_level(self, field: str) -> dict[str, Number]:
         return self._read_pod_level((self._spec.get("resources") or _NONE).get(field))

@@ -91,9 +91,13 @@ OF_POD = pod(
 )
 
 
+SHRUNK = pod(container(cpu="1"), own={"cpu": "2"}, infeasible=True, resources={"requests": {"memory": "1Mi"}})
+
+
 @pytest.mark.parametrize(
     ("tree", "amounts"),
     [
+        pytest.param(SHRUNK, {"1.37": 0, "1.36": 0, "1.35": 2000}, id="pod itself without the resource"),
         pytest.param(OPPOSITE, {"1.37": 5000, "1.36": 7000, "1.32": 5000}, id="opposite resizes"),
         pytest.param(ENDED, {"1.37": 4000, "1.36": 1000}, id="init container"),
         pytest.param(OF_POD, {"1.37": 5000, "1.36": 5000, "1.35": 2000}, id="pod itself"),
