@@ -128,12 +128,14 @@ def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
     if not stored:
         yield errors.invalid(path, stored, "must have at least one stored version")
         return
-    version_names = {version.get("name", "") for version in versions}
+    unused = {*stored}
     for version in versions:
-        if version.get("storage") and version.get("name") not in stored:
-            yield errors.invalid(path, stored, f"must have the storage version {version.get('name', '')}")
+        name = version.get("name", "")
+        if version.get("storage") and name not in unused:  # a second version of that name is missing
+            yield errors.invalid(path, stored, f"must have the storage version {name}")
+        unused.discard(name)
     for index, name in enumerate(stored):
-        if name not in version_names:
+        if name in unused:
             problem = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "

@@ -55,7 +55,8 @@ def required(field: str, *, create_only: bool = False, discriminator: str = "") 
 
 
 def forbidden(field: str, *, discriminator: str) -> DeclaredRule:
-    return DeclaredRule(field, ErrorType.FORBIDDEN, discriminator=discriminator)
+    """Return the rule of a member of a union, whose fields are checked even if it is forbidden."""
+    return DeclaredRule(field, ErrorType.FORBIDDEN, ends=False, discriminator=discriminator)
 
 
 def immutable(field: str) -> DeclaredRule:

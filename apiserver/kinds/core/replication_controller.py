@@ -14,6 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm
 from mockube.apiserver.kinds.common.cells import labels_text
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, require
+from mockube.apiserver.kinds.common.declared import DeclaredRules, valid
 from mockube.apiserver.kinds.common.defaults import defaults_table, restore_template_labels, set_labels
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import Validation
@@ -131,6 +132,7 @@ KIND: Final = Kind(
         create=_create,
         update=_update,
         subresources={"status": status_update(_STATUS)},
+        declared=DeclaredRules(valid("metadata.name"), valid("spec.replicas"), valid("spec.minReadySeconds")),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=replica_set_printer(labels_text),

@@ -175,7 +175,7 @@ _UNIONS: Final = (
 
 
 def _check_members(new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
-    """Check members of an unknown type, which the rules by hand accept."""
+    """Check members of an unknown type, which the rules by hand accept, and the fields of a forbidden member."""
     for struct_path, members in _UNIONS:
         struct = meta.value_at(new, struct_path.split(".")) or {}
         old_struct = meta.value_at(old, struct_path.split(".")) or {}
@@ -183,8 +183,15 @@ def _check_members(new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[Fiel
             is_unchanged = all(struct.get(each) == old_struct.get(each) for each in (name, "type"))
             if struct.get(name) is not None and struct.get("type") != type_ and not is_unchanged:
                 yield errors.forbidden(ROOT.child(*struct_path.split("."), name), "")
-                if name == "limited" and not meta.value_at(struct, ("limited", "limitResponse", "type")):
-                    yield errors.required(ROOT.child(*_RESPONSE_TYPE.split(".")), "")
+                if name == "limited":
+                    yield from _check_forbidden_response(struct[name].get("limitResponse") or {})
+
+
+def _check_forbidden_response(response: ReadOnlyTree) -> Iterator[FieldError]:
+    if not response.get("type"):
+        yield errors.required(ROOT.child(*_RESPONSE_TYPE.split(".")), "")
+    elif response["type"] == "Queue" and response.get("queuing") is None:
+        yield errors.required(ROOT.child(*_UNIONS[1][0].split("."), "queuing"), "")
 
 
 _DECLARED: Final = DeclaredRules(

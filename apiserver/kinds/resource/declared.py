@@ -3,7 +3,7 @@
 Errors of declared rules follow those of the other ones. An error has those with it that its rule had before 1.37.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +13,7 @@ from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import Check
+from mockube.apiserver.kinds.common.declared import DeclaredRules
 from mockube.apiserver.kinds.common.validation import Update, Validation
 
 _Arrange: TypeAlias = Callable[[Iterable[FieldError]], Iterable[FieldError]]
@@ -58,6 +59,12 @@ _FIELDS: Final = (
     "tolerations", "capacity",
 )  # fmt: skip
 _ORDER: Final = {name: index for index, name in enumerate(_FIELDS)}
+_REQUIRED_IN: Final = {
+    "exactly": ("deviceClassName",),
+    "firstAvailable": ("name", "deviceClassName"),
+    "cel": ("expression",),
+}
+"""By field, the fields of its struct that are printed even if they are empty."""
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 
 
@@ -66,8 +73,8 @@ def describe_item(item: Any, required: Collection[str] = ()) -> Any:
     if isinstance(item, Mapping):
         names = sorted({*item, *required}, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
         present = [name for name in names if name in required or item[name] not in _EMPTY]
-        return {name: describe_item(item.get(name)) for name in present}
-    return [*map(describe_item, item)] if isinstance(item, list) else item
+        return {name: describe_item(item.get(name), _REQUIRED_IN.get(name, ())) for name in present}
+    return [describe_item(each, required) for each in item] if isinstance(item, list) else item
 
 
 # --- minors
@@ -98,6 +105,19 @@ def _newest(field_errors: Iterable[FieldError]) -> Iterable[FieldError]:
 def _older(field_errors: Iterable[FieldError]) -> Iterator[FieldError]:
     for error in field_errors:
         yield from error.older if isinstance(error, Declared) else (error,)
+
+
+class DeclaredName(DeclaredRules):
+    """The rules of a kind that declares the rule of its name, whose error is the first one of declared rules."""
+
+    def merge(
+        self, field_errors: Sequence[FieldError], new: ReadOnlyTree, old: ReadOnlyTree | None = None
+    ) -> list[FieldError]:
+        merged = super().merge(field_errors, new, old)
+        others = [error for error in merged if error.field != "metadata.name"]
+        first = next((i for i, error in enumerate(others) if isinstance(error, Declared)), len(others))
+        of_name = (error for error in merged if error.field == "metadata.name")
+        return [*others[:first], *of_name, *others[first:]]
 
 
 def newest(validation: Validation) -> Validation:

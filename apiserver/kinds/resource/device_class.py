@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
@@ -20,7 +22,7 @@ from mockube.apiserver.kinds.common.validation import (
     repeat_create_checks,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.resource.declared import declare, newest, older
+from mockube.apiserver.kinds.resource.declared import DeclaredName, declare, newest, older
 from mockube.apiserver.kinds.resource.requests import MAX_ITEMS, check_configuration, check_selectors
 from mockube.apiserver.kinds.resource.values import declared_items
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
@@ -73,6 +75,6 @@ KIND: Final = Kind(
         group="resource.k8s.io", version="v1", name="deviceclasses", kind="DeviceClass", namespaced=False
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
-    validation=newest(_VALIDATION),
+    validation=replace(newest(_VALIDATION), declared=DeclaredName()),
     printer=Printer(columns=(NAME, AGE_COLUMN), cells=_cells),
 )

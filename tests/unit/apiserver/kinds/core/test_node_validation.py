@@ -162,8 +162,8 @@ CONTROLLERS = [
     pytest.param({}, [], id="no change"),
     pytest.param({"replicas": ABSENT}, ["spec.replicas: Required value"], id="no replicas"),
     pytest.param({"replicas": -1, "minReadySeconds": -1},
-        ["spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0",
-         "spec.replicas: Invalid value: -1: must be greater than or equal to 0"], id="negative numbers"),
+        ["spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+         "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"], id="negative numbers"),
     pytest.param({"selector": {}}, ["spec.selector: Required value"], id="no selector"),
     pytest.param({"selector": {"app": "b"}},
         [('spec.template.metadata.labels: Invalid value: {"app":"a"}: `selector` does not match template '
