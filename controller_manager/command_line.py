@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.feature_gates import gates_problem
 from mockube.apimachinery.flags import Sections
+from mockube.apimachinery.schema import minors
 from mockube.controller_manager.config.networks import allocates, node_ranges
 from mockube.controller_manager.config.selection import PACKS, unimplemented_names, unknown_names
 from mockube.controller_manager.config.settings import (
@@ -17,7 +18,7 @@ from mockube.controller_manager.config.settings import (
 )
 from mockube.controller_manager.config.signing import signer_files
 from mockube.controller_manager.config.simulation_values import PROCESS
-from mockube.controller_manager.config.upstream import IGNORED
+from mockube.controller_manager.config.upstream import IGNORED, REMOVED_IN
 from mockube.controller_manager.kubelet.addresses import MAX_NODES
 from mockube.controller_manager.kubelet.stages.files import load_stages
 from mockube.controller_manager.kubelet.stages.query import StageError
@@ -71,7 +72,8 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
     minor = config.features.kubernetes_version
     names_problem = _names_problem(config.controllers.controllers, controller_names, minor)
     if (
-        problem := names_problem
+        problem := _removed_problem(config.ignored, minor)
+        or names_problem
         or _packs_problem(config.controllers.packs)
         or _simulation_problem(config.simulation)
         or _files_and_ranges_problem(config)
@@ -88,6 +90,13 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
     if serving.client_ca_file is None and not ip_address(serving.bind_address).is_loopback:
         return "--bind-address: addresses other than loopback require --client-ca-file"
     return ""
+
+
+def _removed_problem(ignored: Collection[str], minor: str) -> str:
+    removed = [
+        name for name in ignored if name in REMOVED_IN and not minors.is_before(minor, REMOVED_IN[name])
+    ]
+    return f"unrecognized arguments: --{removed[0]}" if removed else ""
 
 
 def _names_problem(selection: Sequence[str], controller_names: Collection[str], minor: str) -> str:

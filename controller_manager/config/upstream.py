@@ -31,3 +31,5 @@ _NAMES = """
     tls-min-version tls-sni-cert-key vmodule volume-host-allow-local-loopback volume-host-cidr-denylist
 """
 IGNORED = tuple(_NAMES.split())
+REMOVED_IN = {"concurrent-service-syncs": "1.37"}
+"""The flags that newer minor releases refuse, with the first of these."""

@@ -83,6 +83,11 @@ def test_unsupported_upstream_flags_are_recorded_as_ignored():
     )
 
 
+def test_flags_and_controllers_that_older_minor_has_are_accepted():
+    config = read("--kubernetes-version=1.36", "--concurrent-service-syncs=1", "--controllers=*,-route")
+    assert config.ignored == ("concurrent-service-syncs",)
+
+
 def test_no_flag_is_both_supported_and_ignored():
     config = read()
     here = {
@@ -112,6 +117,14 @@ def test_every_controller_has_a_concurrency_flag():
     ("arguments", "says"),
     [
         pytest.param(["--bogus"], "unrecognized arguments: --bogus", id="unknown"),
+        pytest.param(
+            ["--concurrent-service-syncs=1"],
+            "unrecognized arguments: --concurrent-service-syncs",
+            id="removed in 1.37",
+        ),
+        pytest.param(
+            ["--controllers=*,-route"], '"node-route-controller" is not in the list', id="no such name"
+        ),
         pytest.param(["--kube-api-qps=0"], "not a number above 0", id="no rate"),
         pytest.param(["--kube-api-qps=fast"], "not a number above 0", id="no number"),
         pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="no workers"),
