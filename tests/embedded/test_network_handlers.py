@@ -224,3 +224,15 @@ def test_probe_of_a_command_that_ends_in_a_program_that_is_not_simulated_succeed
         "serve of the image example/app is not simulated: the container runs without it until it is stopped"
     )
     until(lambda: warnings(cluster, "unknown", "NotSimulated") == {message}, "the event")
+
+
+def test_startup_probe_of_a_sidecar_beside_a_program_that_is_not_simulated_fails(cluster, apply):
+    command = ["sh", "-c", WAITS.format(host="missing", end="sleep infinity")]
+    tree = pod("proxied", command=command, startupProbe=probe("test", "-f", "/tmp/go", failureThreshold=100))
+    sidecar = {**tree["spec"]["containers"][0], "name": "proxy", "restartPolicy": "Always"}
+    tree["spec"] = {"initContainers": [sidecar], "containers": [{"name": "c", "image": "example/app"}]}
+    apply(tree)
+    cluster.wait("Pod", "proxied", lambda pod: pod["status"].get("initContainerStatuses"))
+    cluster.advance(5)
+    (status,) = cluster.get("Pod", "proxied")["status"]["initContainerStatuses"]
+    assert ("running" in status["state"], status["started"]) == (True, False)

@@ -54,8 +54,8 @@ class HandlerRun(Struct, frozen=True, kw_only=True):
     container: ReadOnlyTree
     references: References
     files: FileSystem
-    has_all_files: bool
-    """Whether all programs are simulated that write into the pod's volumes and the container's `/tmp`."""
+    unknown_folders: tuple[str, ...]
+    """The folders, with final slashes, into which programs that are not simulated may write; "/" for all of the container."""
     fails_unknown: bool
     """Whether programs that are not simulated fail."""
     on_unknown: Callable[[str], None]
@@ -65,16 +65,16 @@ class HandlerRun(Struct, frozen=True, kw_only=True):
 class _PresentFiles(FileSystem):
     """The present files of a running container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
 
-    def __init__(self, files: FileSystem) -> None:
+    def __init__(self, files: FileSystem, unknown_folders: tuple[str, ...]) -> None:
+        """Programs that are not simulated may write into the `unknown_folders`, but not into volumes of API objects."""
         self.__dict__ = files.__dict__  # The same files: what the command writes is there for the container.
+        self._unknown_folders = unknown_folders
 
     def may_exist(self, path: str) -> bool:
-        if self.is_partial and self._is_unknown(path):
+        in_unknown_folder = path.startswith(self._unknown_folders) and not self._is_in_volume(path)
+        if self.is_partial and (in_unknown_folder or super().may_exist(path)):
             raise UnknownFile(path)
         return False
-
-    def _is_unknown(self, path: str) -> bool:
-        return super().may_exist(path)
 
     def has(self, path: str) -> bool:
         return super().has(path) or self.may_exist(path)
@@ -82,13 +82,6 @@ class _PresentFiles(FileSystem):
     def _names(self, path: str) -> Iterable[str]:
         self.may_exist(f"{path.rstrip('/')}/*")
         return super()._names(path)
-
-
-class _SharedFiles(_PresentFiles):
-    """The same where a program that is not simulated may write anywhere but into volumes of API objects."""
-
-    def _is_unknown(self, path: str) -> bool:
-        return not self._is_in_volume(path)
 
 
 class _Output:
@@ -151,7 +144,7 @@ async def run_handler_command(
     environment = environment_of(pod, container, run.references)
     if names_unknown_variable("\0".join(argv), environment):
         return None
-    files = _PresentFiles(run.files) if run.has_all_files else _SharedFiles(run.files)
+    files = _PresentFiles(run.files, run.unknown_folders)
     host = host_of(pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict = clock.now, True
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")

@@ -258,9 +258,9 @@ class InteractiveContainers:
                 case _:
                     pass
 
-    def has_unknown_program(self, uid: str) -> bool:
-        """Return whether a command of a pod has run a program that is not simulated."""
-        return bool(self._unknown_programs.get(uid))
+    def has_unknown_program(self, uid: str, container: str) -> bool:
+        """Return whether a container of a pod has run a program that is not simulated."""
+        return any(name == container for name, _ in self._unknown_programs.get(uid, ()))
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
         """Return the latest run of a container; None if it has not run."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import asynccontextmanager
 from datetime import datetime
 from math import floor, inf
+from posixpath import normpath
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -308,7 +309,7 @@ class LiveHandlers:
             container=container,
             references=references,
             files=files,
-            has_all_files=self._has_all_files(pod),
+            unknown_folders=self._unknown_folders(pod, container),
             fails_unknown=fails,
             on_unknown=note_unknown,
         )
@@ -317,13 +318,23 @@ class LiveHandlers:
             handler_run, list(run.commands[field]), self._clock, network, limit=limit
         )
 
-    def _has_all_files(self, pod: ReadOnlyTree) -> bool:
-        """Return whether all programs of the pod's containers are simulated, which may write files."""
-        script = script_of(meta.annotations(pod))
-        return not self._containers.has_unknown_program(meta.uid(pod)) and all(
-            live_command(pod, container) or is_simulated(pod, container, script)
-            for container in every_container(pod["spec"])
+    def _unknown_folders(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+        """Return the folders of a container into which programs that are not simulated may write."""
+        if not self._is_simulated(pod, container):
+            return ("/",)
+        others = [other for other in every_container(pod["spec"]) if not self._is_simulated(pod, other)]
+        volumes = {mount["name"] for other in others for mount in other.get("volumeMounts") or ()}
+        return tuple(
+            f"{normpath(mount['mountPath'])}/"
+            for mount in container.get("volumeMounts") or ()
+            if mount["name"] in volumes
         )
+
+    def _is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+        """Return whether all programs that a container has run are simulated."""
+        if live_command(pod, container):
+            return not self._containers.has_unknown_program(meta.uid(pod), container["name"])
+        return is_simulated(pod, container, script_of(meta.annotations(pod)))
 
     async def _load(self, run: _LiveRun) -> References:
         """Return the objects that the container refers to, as often as a kubelet reads those in volumes."""
