@@ -6,6 +6,8 @@ from itertools import takewhile
 from posixpath import normpath
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.environment import (
@@ -69,10 +71,11 @@ def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> 
 def unknown_program(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext
 ) -> str:
-    """Return the program of a container's command that is not simulated; "" if there is none."""
+    """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
     if not command_of(container) and script.command(container["name"]) is None:
         return ""
-    return unknown_program_of(container, _full_context(pod, container, script, context))
+    full_context = _full_context(pod, container, script, context)
+    return unknown_program_of(container, replace(full_context, fails_unknown=False))
 
 
 def _full_context(

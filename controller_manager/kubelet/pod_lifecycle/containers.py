@@ -102,8 +102,9 @@ def containers_of(
         process = processes.get(container["name"])
         run_program = program_of_run(pod, container, script, context)
         known_program = SERVICE if process is not None else run_program()
-        unknown = "" if known_program else unknown_program(pod, container, script, context)
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
+        is_known = process is not None or (known_program is not None and not fails)
+        unknown = "" if is_known else unknown_program(pod, container, script, context)
         program = known_program or _default_program(pod, container, role, fails=fails)
         return Container(
             spec=container,

@@ -51,6 +51,13 @@ def test_unknown_program_fails_if_flag_or_annotation_says_so(context, annotation
     assert ended(simulated("sh", "-c", "make; true", context=context, annotations=annotations)) == 0
 
 
+def test_unknown_program_that_fails_has_the_same_warning():
+    for command, code in ((["make"], 127), (["sh", "-c", "make || exit 5"], 5)):
+        message = f"make of the image nginx:1.25 is not simulated: the container ends with exit code {code} without it"
+        assert [text for text, _ in not_simulated(simulated(*command, context=FAILING))] == [message]
+    assert not_simulated(simulated("sh", "-c", "echo a; exit 3", context=FAILING)) == []
+
+
 def test_annotation_takes_precedence_over_flag():
     annotations = {"mockube.dev/unknown-programs": "succeed"}
     assert ended(simulated("make", context=FAILING, annotations=annotations)) == 0
