@@ -78,7 +78,10 @@ def read_gates(text: str) -> tuple[Setting, ...]:
 
 
 def _setting(text: str) -> Setting:
-    name, enabled = feature_gate(text.strip().removeprefix("kube:"))
+    component, colon, setting = text.strip().partition(":")
+    if colon and component != "kube":
+        raise ArgumentTypeError(f"component not registered: {component}")
+    name, enabled = feature_gate(setting if colon else component)
     if not any(name in gates_of(minor) for minor in minors.MINORS):
         raise ArgumentTypeError(f"unrecognized feature gate: {name}")
     return name, enabled

@@ -65,6 +65,8 @@ _REQUIRED_IN: Final = {
     "cel": ("expression",),
 }
 """By field, the fields of its struct that are printed even if they are empty."""
+_MISSING: Final[Mapping[str, Any]] = {"conditions": None}
+"""What is printed for required fields that are no strings."""
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 
 
@@ -73,7 +75,10 @@ def describe_item(item: Any, required: Collection[str] = ()) -> Any:
     if isinstance(item, Mapping):
         names = sorted({*item, *required}, key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
         present = [name for name in names if name in required or item[name] not in _EMPTY]
-        return {name: describe_item(item.get(name), _REQUIRED_IN.get(name, ())) for name in present}
+        return {
+            name: describe_item(item.get(name, _MISSING.get(name, "")), _REQUIRED_IN.get(name, ()))
+            for name in present
+        }
     return [describe_item(each, required) for each in item] if isinstance(item, list) else item
 
 

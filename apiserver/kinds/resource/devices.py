@@ -290,7 +290,10 @@ _CONSUMPTION: Final = all_of(declared_name_of("counterSet"), _check_counters)
 _CONSUMPTIONS: Final = field(
     "consumesCounters",
     declared_items(
-        _MAX_CONSUMPTIONS, _CONSUMPTION, key=lambda consumption: consumption.get("counterSet", "")
+        _MAX_CONSUMPTIONS,
+        _CONSUMPTION,
+        key=lambda consumption: consumption.get("counterSet", ""),
+        required=("counterSet",),
     ),
 )
 check_counter_set: Final = all_of(declared_name_of("name"), _check_counters)

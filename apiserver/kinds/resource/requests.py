@@ -80,7 +80,14 @@ _EXACT: Final = all_of(require("deviceClassName", check_subdomain), _CHOICE)
 _NAME: Final = field("name", check_label, absent="")
 _ALTERNATIVES: Final = field(
     "firstAvailable",
-    declared_items(_MAX_ALTERNATIVES, _NAME, declared_class_name, _CHOICE, key=item_name),
+    declared_items(
+        _MAX_ALTERNATIVES,
+        _NAME,
+        declared_class_name,
+        _CHOICE,
+        key=item_name,
+        required=("name", "deviceClassName"),
+    ),
 )
 _ONE_OF_BOTH: Final = all_of(_ALTERNATIVES, pointer("exactly", _EXACT))
 
@@ -154,7 +161,7 @@ _NO_ATTRIBUTE: Final = (
 def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     request_references = references(request_names(devices))
     check = all_of(
-        field("requests", declared_items(MAX_ITEMS, _check_request, key=item_name)),
+        field("requests", declared_items(MAX_ITEMS, _check_request, key=item_name, required=("name",))),
         field("constraints", declared_items(MAX_ITEMS, request_references, _check_attribute)),
         field("config", declared_items(MAX_ITEMS, request_references, check_configuration)),
     )

@@ -133,6 +133,7 @@ _USERS: Final = declared_items(
     require("name"),
     require("uid"),
     key=lambda user: user.get("uid", ""),
+    required=("resource", "name", "uid"),
 )
 
 

@@ -118,7 +118,7 @@ _POOL: Final = all_of(
 )
 _DRIVER_AND_POOL: Final = all_of(check_driver, field("pool", _POOL, absent={}))
 _COUNTER_SETS: Final = field(
-    "sharedCounters", declared_items(_MAX_COUNTER_SETS, check_counter_set, key=item_name)
+    "sharedCounters", declared_items(_MAX_COUNTER_SETS, check_counter_set, key=item_name, required=("name",))
 )
 _CREATE: Final = from_root(
     field("spec", _DRIVER_AND_POOL, _check_nodes, _check_devices, _COUNTER_SETS, absent={})

@@ -1,7 +1,7 @@
 """Validation of names, lists, tolerations and parameters in claims, classes and slices."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -138,9 +138,15 @@ def items(
 
 
 def declared_items(
-    limit: int, *checks: Check, key: Callable[[Any], object] | None = None
+    limit: int,
+    *checks: Check,
+    key: Callable[[Any], object] | None = None,
+    required: Collection[str] = (),
 ) -> Callable[[Sequence[Any] | None, Path], Iterator[FieldError]]:
-    """Return the check of a list whose limit and uniqueness upstream declares."""
+    """Return the check of a list whose limit and uniqueness upstream declares.
+
+    Errors of duplicates contain the `required` fields of an item, even if they are empty.
+    """
     check_each = each_item(*checks)
 
     def check(values: Sequence[Any] | None, path: Path) -> Iterator[FieldError]:
@@ -150,7 +156,7 @@ def declared_items(
             return
         yield from check_each(values, path)
         for index, error in _duplicates(values or (), path, key):
-            item = describe_item((values or ())[index])
+            item = describe_item((values or ())[index], required)
             yield from declared_errors([replace(error, value=item)], [error])
 
     return check

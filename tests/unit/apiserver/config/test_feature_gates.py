@@ -19,6 +19,9 @@ def read(*arguments):
             id="locked gates",
         ),
         pytest.param(
+            ["--feature-gates=other:WatchList=true"], "component not registered: other", id="other component"
+        ),
+        pytest.param(
             ["--feature-gates=ClusterTrustBundle=false"],
             "ClusterTrustBundleProjection is enabled, but depends on features that are disabled: [ClusterTrustBundle]",
             id="a gate that another one needs",

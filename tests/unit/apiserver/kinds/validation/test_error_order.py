@@ -55,3 +55,25 @@ def test_second_version_of_stored_name_is_missing_from_stored_versions():
     tree = {"metadata": {"name": "as.example.com"}, "spec": spec, "status": {"storedVersions": ["v1"]}}
     errors = field_rules.create_errors("apiextensions.k8s.io/v1", "CustomResourceDefinition", tree)
     assert errors[-1] == 'status.storedVersions: Invalid value: ["v1"]: must have the storage version v1'
+
+
+@pytest.mark.parametrize(
+    ("device_request", "printed"),
+    [
+        (
+            {"name": "r", "exactly": {"allocationMode": "All"}},
+            '{"name":"r","exactly":{"deviceClassName":"","allocationMode":"All"}}',
+        ),
+        (
+            {"firstAvailable": [{"allocationMode": "All"}]},
+            '{"name":"","firstAvailable":[{"name":"","deviceClassName":"","allocationMode":"All"}]}',
+        ),
+    ],
+)
+def test_duplicate_request_is_printed_with_required_fields(device_request, printed):
+    tree = {
+        "metadata": {"name": "c", "namespace": "ns"},
+        "spec": {"devices": {"requests": [device_request, device_request]}},
+    }
+    errors = field_rules.create_errors("resource.k8s.io/v1", "ResourceClaim", tree)
+    assert f"spec.devices.requests[1]: Duplicate value: {printed}" in errors
