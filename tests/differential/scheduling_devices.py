@@ -3,6 +3,7 @@
 from itertools import count
 
 GPU, BIG, LOST = "example.com/gpu", "example.com/big", "example.com/lost"
+PART = "example.com/part"
 ANY = "deviceclass.resource.kubernetes.io/any"
 DRIVERS = ("gpu.example.com", "net.example.com")
 CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
@@ -20,6 +21,8 @@ def cluster(random, nodes):
     if random.random() < 0.1:
         # An expression that fails for devices of other drivers.
         yield _class("odd", _BIG, LOST)
+    yield _class("part", 'device.driver == "part.example.com"', PART)
+    yield from _partitions(random, nodes)
     numbers = count()
     for node in nodes:
         if random.random() < 0.75:
@@ -30,6 +33,51 @@ def cluster(random, nodes):
         expression = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}
         selector = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
         yield _slice(random, next(numbers), DRIVERS[1], "zonal", {"nodeSelector": selector})
+
+
+def _partitions(random, nodes):
+    """Yield pools whose devices share counters: one of each node, or one of all nodes."""
+    for node in nodes:
+        if random.random() < 0.4:
+            place = {"nodeName": node}
+            pool = {"name": f"part-{node}", "generation": 1, "resourceSliceCount": 2}
+            yield _counters(random, pool, place)
+            yield _partition(random, pool, place, node)
+    if random.random() < 0.4:
+        pool = {"name": "wide", "generation": 1, "resourceSliceCount": len(nodes) + 1}
+        if random.random() < 0.1:
+            pool["resourceSliceCount"] += 1
+        yield _counters(random, pool, random.choice(({"allNodes": True}, {"nodeName": "n0"})))
+        for node in nodes:
+            yield _partition(random, pool, {"nodeName": node}, f"wide-{node}")
+    if random.random() < 0.3:
+        pool = {"name": "picked", "generation": 1, "resourceSliceCount": 2}
+        yield _counters(random, pool, {"allNodes": True})
+        kind, body = _partition(random, pool, {"perDeviceNodeSelection": True}, "picked")
+        for device in body["spec"]["devices"]:
+            device.update(random.choice(({"allNodes": True}, {"nodeName": "n0"}, {"nodeName": "n1"})))
+        yield kind, body
+
+
+def _counters(random, pool, place):
+    counters = {"memory": {"value": random.choice(("20Gi", "40Gi"))}, "slots": {"value": "4"}}
+    sets = [{"name": "a", "counters": counters}, {"name": "b", "counters": {"slots": {"value": "2"}}}]
+    spec = {"driver": "part.example.com", "pool": pool, "sharedCounters": sets, **place}
+    return "resourceslices", {"metadata": {"name": f"counters-{pool['name']}"}, "spec": spec}
+
+
+def _partition(random, pool, place, name):
+    devices = []
+    for index in range(random.choice((2, 4, 6))):
+        amounts = {"slots": {"value": random.choice(("1", "2"))}}
+        if random.random() < 0.7:
+            amounts["memory"] = {"value": random.choice(("5Gi", "10Gi", "20480Mi"))}
+        consumed = [{"counterSet": "a", "counters": amounts}]
+        if random.random() < 0.3:
+            consumed.append({"counterSet": "b", "counters": {"slots": {"value": "1"}}})
+        devices.append({"name": f"{name}-p{index}", "consumesCounters": consumed})
+    spec = {"driver": "part.example.com", "pool": pool, "devices": devices, **place}
+    return "resourceslices", {"metadata": {"name": f"partition-{name}"}, "spec": spec}
 
 
 def _class(name, expression, resource):
@@ -65,7 +113,7 @@ def add_to_pod(random, body):
         init = [_container(f"i{number}", random) for number in range(amount)]
         spec["initContainers"] = [*spec.get("initContainers", ()), *init]
     for container in (*spec["containers"], *spec.get("initContainers", ())):
-        for name in (GPU, ANY, BIG, LOST):
+        for name in (GPU, ANY, BIG, PART, LOST):
             if random.random() < (0.01 if name == LOST else 0.15):
                 _request(container, name, random.choice((1, 1, 1, 2, 3)))
     claims = [
@@ -100,14 +148,17 @@ def _claim(random, name, namespace):
     requests = []
     for number in range(random.choice((1, 1, 2))):
         if random.random() < 0.4:
-            classes = random.sample(("gpu", "any", "gpu"), 2)
+            classes = random.sample(("gpu", "any", "part"), 2)
             alternatives = [
                 {"name": f"s{index}", "deviceClassName": one, "count": random.choice((1, 2, 2))}
                 for index, one in enumerate(classes)
             ]
             requests.append({"name": f"q{number}", "firstAvailable": alternatives})
         else:
-            exactly = {"deviceClassName": random.choice(("gpu", "any")), "count": random.choice((1, 1, 2))}
+            exactly = {
+                "deviceClassName": random.choice(("gpu", "any", "part")),
+                "count": random.choice((1, 1, 2)),
+            }
             requests.append({"name": f"q{number}", "exactly": exactly})
     return {"metadata": {"name": name, "namespace": namespace}, "spec": {"devices": {"requests": requests}}}
 

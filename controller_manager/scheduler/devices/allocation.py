@@ -8,9 +8,10 @@ from msgspec import Struct, field
 from mockube.apimachinery import device_expressions, meta
 from mockube.apimachinery.device_expressions import DeviceSelectorError
 from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.quantity import ZERO
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.devices.pools import Device, DeviceId, Pool
+from mockube.controller_manager.scheduler.devices.pools import Counters, Device, DeviceId, Pool, PoolKey
 from mockube.controller_manager.workloads.device_claims import tolerates_taint
 
 MAX_DEVICES: Final = 32
@@ -69,6 +70,9 @@ class DeviceAllocator(Struct, eq=False):
     gates: FeatureGates = field(default_factory=FeatureGates)
     results: list[list[_ChosenDevice]] = field(default_factory=list)
     _allocated: set[DeviceId] = field(default_factory=set)
+    _available_counters: dict[PoolKey, Counters] = field(default_factory=dict)
+    _consumed_counters: dict[PoolKey, Counters] = field(default_factory=dict)
+    """The shared counters that the devices in `results` consume."""
     _selectable: dict[tuple[int, DeviceId], bool] = field(default_factory=dict)
     _steps: int = 0
 
@@ -194,14 +198,52 @@ class DeviceAllocator(Struct, eq=False):
             _satisfies_constraint(constraint, chosen, self.results[claim]) for constraint in constraints
         ):
             return False
+        if not self._consume_counters(device):
+            return False
         self.results[claim].append(chosen)
         self._allocated.add(device.id)
         return True
 
+    def _consume_counters(self, device: Device) -> bool:
+        """Consume the shared counters of a device; return False if they do not suffice for the devices of its pool."""
+        counters, pool = device.counters(), (device.id.driver, device.id.pool)
+        if not counters:
+            return True
+        if not self.gates.is_on("DRAPartitionableDevices"):
+            return False
+        if pool not in self._available_counters:
+            self._available_counters[pool] = self._free_counters(pool)
+        consumed = _sum(self._consumed_counters.get(pool, {}), counters)
+        for name, available in self._available_counters[pool].items():
+            if available < consumed.get(name, ZERO):
+                return False
+        self._consumed_counters[pool] = consumed
+        return True
+
+    def _free_counters(self, key: PoolKey) -> Counters:
+        """Return the shared counters that devices in use leave; they are negative if these consume too much."""
+        (pool,) = (pool for pool in self.pools if pool.key == key)
+        free = dict(pool.counters)
+        for device in pool.consumers:
+            if device.id in self.in_use:
+                free |= {name: free[name] - amount for name, amount in device.counters().items()}
+        return free
+
     def _release_last_device(self, claim: int) -> None:
         device = self.results[claim].pop().device
+        pool, counters = (device.id.driver, device.id.pool), device.counters()
+        if counters:
+            consumed = self._consumed_counters[pool]
+            self._consumed_counters[pool] = {
+                name: amount - counters[name] if name in counters else amount
+                for name, amount in consumed.items()
+            }
         if not any(result.device.id == device.id for results in self.results for result in results):
             self._allocated.discard(device.id)
+
+
+def _sum(first: Counters, second: Counters) -> Counters:
+    return {**first, **{name: first.get(name, ZERO) + amount for name, amount in second.items()}}
 
 
 def _selectors(spec: ReadOnlyTree) -> Iterator[str]:

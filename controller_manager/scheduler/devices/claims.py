@@ -21,7 +21,12 @@ from mockube.controller_manager.scheduler.devices.extended_resources import (
     provided_resources,
     requests_for,
 )
-from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
+from mockube.controller_manager.scheduler.devices.pools import (
+    DeviceId,
+    SlicesOfPool,
+    gather_pools,
+    no_slices,
+)
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.device_claims import (
@@ -44,6 +49,7 @@ class DeviceSnapshot(Struct, frozen=True, kw_only=True):
     classes: Lister[ReadOnlyTree]
     slices: Callable[[str], Sequence[ReadOnlyTree]]
     """Returns the ResourceSlices that a node may use, by its name."""
+    slices_of_pool: SlicesOfPool = no_slices
     in_use: Container[DeviceId]
     in_flight: Mapping[str, ReadOnlyTree]
     """The allocations that are not in the cache yet, by the uid of the claim."""
@@ -163,7 +169,12 @@ def allocator_of(
         for claim in claims
         if not isinstance(alternatives := requests_of(claim, devices.classes), str)
     ]
-    pools = gather_pools(devices.slices(meta.name(node)), node)
+    pools = gather_pools(
+        devices.slices(meta.name(node)),
+        node,
+        devices.slices_of_pool,
+        has_counters=devices.gates.is_on("DRAPartitionableDevices"),
+    )
     return DeviceAllocator(
         pools=pools, claims=claims, requests=requests, in_use=devices.in_use, gates=devices.gates
     )

@@ -41,6 +41,7 @@ from mockube.controller_manager.workloads.device_claims import (
 
 MAX_SYNC_SECONDS: Final = 30
 _BY_NODE_NAME: Final = "device-place"
+_BY_POOL: Final = "device-pool"
 _ANY_NODE: Final = ""
 _BY_EXTENDED_RESOURCE_OWNER: Final = "extended-resource-owner"
 OnChange = Callable[[str, Change | None], None]
@@ -63,6 +64,7 @@ class DeviceState:
         self._extended_classes = ExtendedResourceClasses()
         self._is_known = False
         self._slices.add_index(_BY_NODE_NAME, _node_names)
+        self._slices.add_index(_BY_POOL, _pool_names)
         self._claims.add_index(_BY_EXTENDED_RESOURCE_OWNER, owner_of_extended_resource_claim)
         self._claims.add_handler(self._claim_changed)
         self._classes.add_handler(self._class_changed)
@@ -87,6 +89,7 @@ class DeviceState:
             claims=self._claims.lister,
             classes=self._classes.lister,
             slices=self._slices_for,
+            slices_of_pool=self._slices_of_pool,
             in_use=self._user_counts,
             in_flight=self._in_flight,
             gates=self._gates,
@@ -148,6 +151,9 @@ class DeviceState:
             self._device_ids[uid] = ids
             self._user_counts.update(ids)
 
+    def _slices_of_pool(self, driver: str, pool: str) -> Sequence[ReadOnlyTree]:
+        return self._slices.lister.by_index(_BY_POOL, f"{driver}/{pool}")
+
     def _slices_for(self, node: str) -> Sequence[ReadOnlyTree]:
         lister = self._slices.lister
         slices = [*lister.by_index(_BY_NODE_NAME, node), *lister.by_index(_BY_NODE_NAME, _ANY_NODE)]
@@ -174,3 +180,8 @@ def with_taints(resource_slice: ReadOnlyTree, rules: Sequence[ReadOnlyTree]) -> 
 
 def _node_names(resource_slice: ReadOnlyTree) -> Iterable[str]:
     return (resource_slice["spec"].get("nodeName") or _ANY_NODE,)
+
+
+def _pool_names(resource_slice: ReadOnlyTree) -> Iterable[str]:
+    spec = resource_slice["spec"]
+    return (f"{spec['driver']}/{spec['pool']['name']}",)

@@ -240,6 +240,9 @@ def _devices_of(state, gates):
         claims=_store(claims),
         classes=_store(state["deviceclasses"]),
         slices=lambda node: [one for one in slices if one["spec"].get("nodeName", node) == node],
+        slices_of_pool=lambda driver, pool: [
+            one for one in slices if (one["spec"]["driver"], one["spec"]["pool"]["name"]) == (driver, pool)
+        ],
         in_use={
             device
             for claim in claims

@@ -1,6 +1,5 @@
 """Device allocation matches the allocations and messages of kube-scheduler in `allocations.jsonl`."""
 
-import asyncio
 from pathlib import Path
 
 import orjson
@@ -8,17 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     DEVICE_CLASSES,
-    DEVICE_TAINT_RULES,
     RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
 )
-from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.allocation import (
@@ -30,14 +23,11 @@ from mockube.controller_manager.scheduler.devices.claims import (
     DeviceSnapshot,
     allocate,
     device_ids,
-    waits_for_claims,
 )
 from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
-from mockube.controller_manager.scheduler.devices.state import MAX_SYNC_SECONDS, DeviceState
 from mockube.controller_manager.scheduler.failure import failure_of
-from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
-from mockube.controller_manager.supervision import start
+from tests.support.controllers.devices import claim, pod, request, slices, spec
 from tests.support.controllers.fake_caches import FakeCaches
 
 RECORDED = [
@@ -66,24 +56,13 @@ def nodes():
     return cluster.nodes()
 
 
-def claim(spec, name="c", **more):
-    return {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec, **more}
-
-
-def pod(*names, **spec):
-    claims = [{"name": name, "resourceClaimName": name} for name in names]
-    metadata = {"name": "p", "namespace": "default", "uid": "p"}
-    return PodInfo.of(
-        PodView.of({"metadata": metadata, "spec": {"containers": [], "resourceClaims": claims, **spec}})
-    )
-
-
 def snapshot(slices, *claims, in_use=(), in_flight=None, minor="1.37"):
     caches = FakeCaches({RESOURCE_CLAIMS: claims, DEVICE_CLASSES: CLASSES})
     return DeviceSnapshot(
         claims=caches.of(RESOURCE_CLAIMS),
         classes=caches.of(DEVICE_CLASSES),
         slices=lambda node: [one for one in slices if one["spec"].get("nodeName", node) == node],
+        slices_of_pool=lambda _, pool: [one for one in slices if one["spec"]["pool"]["name"] == pool],
         in_use=set(in_use),
         in_flight=in_flight or {},
         gates=FeatureGates(minor),
@@ -108,21 +87,6 @@ def test_device_allocation_matches_recording(case):
     (allocated,) = allocate(wanted, node, devices, NOW).allocations.values()
     assert allocated.pop("allocationTimestamp") == NOW
     assert allocated == case["allocation"]
-
-
-def request(name="r", **exactly):
-    return {"name": name, "exactly": {"deviceClassName": "any", **exactly}}
-
-
-def slices(count, **place):
-    devices = [{"name": f"g{number}"} for number in range(count)]
-    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": "d", "pool": pool, "devices": devices, **(place or {"allNodes": True})}
-    return [{"metadata": {"name": "s"}, "spec": spec}]
-
-
-def spec(*requests, **more):
-    return {"devices": {"requests": list(requests), **more}}
 
 
 def reasons(*args, **options):
@@ -204,12 +168,85 @@ def test_claim_being_allocated_is_awaited():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("consumesCounters", [{}]), ("allowMultipleAllocations", True), ("bindingConditions", ["x"])],
+    [("allowMultipleAllocations", True), ("bindingConditions", ["x"])],
 )
 def test_devices_with_unsupported_fields_are_not_allocated(field, value):
     listed = slices(1)
     listed[0]["spec"]["devices"][0][field] = value
     assert reasons(listed, claim(spec(request()))) == ["cannot allocate all claims"]
+
+
+def counted(pool, name, *, slots, of="a", **place):
+    """Return a slice with the total of a counter, and one with devices that consume each one slot of it."""
+    devices = [
+        {
+            "name": f"{name}{n}",
+            "consumesCounters": [{"counterSet": of, "counters": {"slots": {"value": "1"}}}],
+        }
+        for n in range(3)
+    ]
+    counters = {"sharedCounters": [{"name": "a", "counters": {"slots": {"value": str(slots)}}}]}
+    specs = [{"driver": "d", "pool": pool, **rest, **place} for rest in (counters, {"devices": devices})]
+    return [{"metadata": {"name": f"{name}{n}"}, "spec": each} for n, each in enumerate(specs)]
+
+
+def pool_of(count):
+    return {"name": "p", "generation": 1, "resourceSliceCount": count}
+
+
+@pytest.mark.parametrize(
+    ("slots", "asked", "in_use", "is_enough"),
+    [(2, 2, (), True), (1, 2, (), False), (2, 2, ("x0",), False), (3, 2, ("x0",), True)],
+)
+def test_devices_share_counters_of_pool(slots, asked, in_use, is_enough):
+    listed = counted(pool_of(2), "x", slots=slots, allNodes=True)
+    taken = [DeviceId("d", "p", name) for name in in_use]
+    expected = [] if is_enough else ["cannot allocate all claims"]
+    assert reasons(listed, claim(spec(request(count=asked))), in_use=taken) == expected
+
+
+def test_consumed_counters_are_free_again_after_another_choice():
+    listed = counted(pool_of(2), "x", slots=2, allNodes=True)
+    constraint = {"distinctAttribute": "d/a"}
+    for number, device in enumerate(listed[1]["spec"]["devices"]):
+        device["attributes"] = {"a": {"int": number // 2}}
+    assert reasons(listed, claim(spec(request(count=2), constraints=[constraint]))) == []
+
+
+def test_devices_of_other_nodes_consume_counters():
+    """Slices for other nodes count for the number of slices, and their devices for the counters of a pool."""
+    shared, own = counted(pool_of(3), "x", slots=2, nodeName="na")
+    other = counted(pool_of(3), "y", slots=2, nodeName="nb")[1]
+    wanted = claim(spec(request(count=2)))
+    assert rejected_nodes([shared, own, other], wanted) == []
+    assert rejected_nodes([shared, own, other], wanted, in_use=[DeviceId("d", "p", "y0")]) == ["na", "nb"]
+    assert rejected_nodes([shared, own], wanted) == ["na", "nb"]
+
+
+def rejected_nodes(*args, **options):
+    feasible = find_feasible(pod("c"), cluster_snapshot(snapshot(*args, **options)))
+    return sorted(feasible.rejections)
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")], ids=["unknown set", "set of other name"])
+def test_pool_with_unknown_counters_is_invalid(names):
+    listed = counted(pool_of(2), "x", slots=2, of=names[1], allNodes=True)
+    listed[0]["spec"]["sharedCounters"][0]["name"] = names[0]
+    assert reasons(listed, claim(spec(request()))) == ["invalid resource pools were encountered"]
+
+
+def test_devices_with_counters_are_ignored_before_1_36():
+    listed = counted(pool_of(2), "x", slots=2, allNodes=True)
+    assert reasons(listed, claim(spec(request())), minor="1.35") == ["cannot allocate all claims"]
+
+
+def test_pool_is_ignored_if_other_nodes_have_newer_slices():
+    (old,) = slices(1, nodeName="na")
+    (new,) = slices(1, nodeName="nb")
+    old["spec"]["pool"] = {**old["spec"]["pool"], "resourceSliceCount": 2}
+    new["spec"]["pool"] = {**new["spec"]["pool"], "generation": 2}
+    new["metadata"] = {"name": "newer"}
+    assert rejected_nodes([old, new], claim(spec(request()))) == ["na"]
 
 
 def test_device_search_is_limited():
@@ -254,142 +291,3 @@ def test_each_device_is_allocated_once_if_sufficient(counts, present, taken, is_
         given_ = [one.device for one in device_ids(allocated)]
         assert len(given_) == len({*given_}) == sum(counts)
         assert {*given_} <= free
-
-
-# --- state of devices
-
-
-class Informer:
-    def __init__(self):
-        self.handlers, self.objects = [], {}
-        self.lister = self
-        self.synced = asyncio.Event()
-
-    async def wait_synced(self):
-        await self.synced.wait()
-
-    def add_handler(self, handler):
-        self.handlers.append(handler)
-
-    def add_index(self, _, function):
-        self.index = function
-
-    def by_index(self, _, value):
-        return [one for one in self.objects.values() if value in self.index(one)]
-
-    def all(self):
-        return self.objects.values()
-
-    def get(self, _, name):
-        return self.objects.get(name)
-
-    def put(self, tree):
-        old = self.objects.get(meta.name(tree))
-        self.objects[meta.name(tree)] = tree
-        self.notify(Change(old, tree))
-
-    def drop(self, name):
-        self.notify(Change(self.objects.pop(name), None))
-
-    def notify(self, change):
-        for handler in self.handlers:
-            handler(change)
-
-
-class Informers:
-    def __init__(self):
-        self.all = {}
-
-    @property
-    def caches(self):
-        return FakeCaches({})
-
-    def of(self, resource):
-        return self.all.setdefault(resource, Informer())
-
-
-@pytest.fixture
-def informers():
-    return Informers()
-
-
-@pytest.fixture
-def state(informers):
-    return DeviceState(informers, lambda *_: None)
-
-
-ALLOCATED = {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g0"}]}}
-G0 = DeviceId("d", "p", "g0")
-
-
-def test_assumed_allocation_counts_until_cached(informers, state):
-    claims = informers.of(RESOURCE_CLAIMS)
-    claims.put(claim(spec(request())))
-    state.assume({"uid-c": ALLOCATED})
-    assert G0 in state.snapshot().in_use
-    claims.put(claim(spec(request())))
-    assert G0 in state.snapshot().in_use
-    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
-    assert not state.snapshot().in_flight
-    state.forget(["uid-c"])
-    assert G0 in state.snapshot().in_use
-
-
-def test_released_assumed_allocation_is_free(state):
-    state.assume({"uid-c": ALLOCATED})
-    state.forget(["uid-c"])
-    assert G0 not in state.snapshot().in_use
-
-
-@pytest.mark.parametrize("goes", [True, False], ids=["deleted", "deallocated"])
-def test_released_devices_are_free(informers, state, goes):
-    claims = informers.of(RESOURCE_CLAIMS)
-    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
-    assert G0 in state.snapshot().in_use
-    if goes:
-        claims.drop("c")
-    else:
-        claims.put(claim(spec(request())))
-    assert G0 not in state.snapshot().in_use
-
-
-def test_node_sees_own_and_shared_slices(informers, state):
-    for name, place in (("a", {"nodeName": "na"}), ("b", {"nodeName": "nb"}), ("c", {"allNodes": True})):
-        (one,) = slices(1, **place)
-        informers.of(RESOURCE_SLICES).put({**one, "metadata": {"name": name}})
-    assert [meta.name(one) for one in state.snapshot().slices("nb")] == ["b", "c"]
-
-
-async def test_sync_of_devices_is_awaited(informers, state):
-    waiting = start("sync", state.wait_synced(SteppedClock()))
-    for resource in (RESOURCE_CLAIMS, DEVICE_CLASSES, RESOURCE_SLICES, DEVICE_TAINT_RULES):
-        await asyncio.wait([waiting], timeout=0)
-        assert not waiting.done()
-        informers.of(resource).synced.set()
-    await waiting
-
-
-async def test_sync_of_unserved_devices_ends(state):
-    clock = SteppedClock()
-    waiting = start("sync", state.wait_synced(clock))
-    await asyncio.wait([waiting], timeout=0)
-    clock.advance(MAX_SYNC_SECONDS)
-    await waiting
-
-
-def test_pod_waits_for_its_claims(informers, state):
-    claims = informers.of(RESOURCE_CLAIMS)
-    view = pod("c").view
-    assert waits_for_claims(view, claims)
-    claims.put(claim(spec(request())))
-    assert not waits_for_claims(view, claims)
-    going = claim(spec(request()))
-    going["metadata"]["deletionTimestamp"] = NOW
-    claims.put(going)
-    assert waits_for_claims(view, claims)
-    made = PodView.of(
-        {**view.object, "spec": {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]}}
-    )
-    assert waits_for_claims(made, claims)
-    named = PodView.of({**made.object, "status": {"resourceClaimStatuses": [{"name": "c"}]}})
-    assert not waits_for_claims(named, claims)
