@@ -1,5 +1,6 @@
 """The options of a deletion, from a body or a query, and their validation."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -54,6 +55,8 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
     """Whether the client set the deprecated orphanDependents to false."""
     only_unreadable: bool = False
     """Whether only an object that cannot be read is deleted."""
+    problems: Sequence[FieldError] = ()
+    """What is wrong with the options, if they are not validated yet."""
 
 
 def delete_options(registry: Registry, context: RequestContext) -> DeleteOptions:
@@ -65,8 +68,14 @@ def delete_options(registry: Registry, context: RequestContext) -> DeleteOptions
 
 def options_of(tree: Tree) -> DeleteOptions:
     """Return the validated options of a `DeleteOptions` object."""
+    options = unchecked_options(tree)
+    refuse_options(KIND, options.problems)
+    return options
+
+
+def unchecked_options(tree: Tree) -> DeleteOptions:
+    """Return the options of a `DeleteOptions` object, with their problems."""
     dry_run = tree.get("dryRun") or ()
-    refuse_options(KIND, [*_check(tree), *check_dry_run(dry_run)])
     grace = tree.get("gracePeriodSeconds")
     conditions = tree.get("preconditions") or {}
     return DeleteOptions(
@@ -77,6 +86,7 @@ def options_of(tree: Tree) -> DeleteOptions:
         version=conditions.get("resourceVersion"),
         cascading=tree.get("orphanDependents") is False,
         only_unreadable=bool(tree.get(ONLY_UNREADABLE)),
+        problems=(*_check(tree), *check_dry_run(dry_run)),
     )
 
 

@@ -294,6 +294,25 @@ async def test_refusal_by_budget_with_many_pending_evictions_names_its_cause(cli
     ]
 
 
+@pytest.mark.parametrize(("left", "status"), [(0, 429), (1, 422)])
+async def test_options_of_eviction_are_validated_after_budget(client, left, status):
+    await run(client)
+    await budget(client, disruptionsAllowed=left, conditions=denied_condition("InsufficientPods", ""))
+    refused = await client.post(
+        f"{PODS}/p/eviction", EVICTION | {"deleteOptions": {"propagationPolicy": "Other"}}
+    )
+    assert refused.status == status
+    assert (await client.get(f"{BUDGETS}/b")).body["status"].get("disruptionsAllowed", 0) == 0
+
+
+async def test_dry_run_of_eviction_and_of_its_options_must_match(client):
+    await run(client)
+    options = {"deleteOptions": {"dryRun": ["Other"]}}
+    refused = await client.post(f"{PODS}/p/eviction?dryRun=All", EVICTION | options)
+    problem = "Non-matching dry-run options in request and content: [All] and [Other]"
+    assert (refused.status, refused.body["message"]) == (500, problem)
+
+
 async def test_dry_run_eviction_changes_nothing(client):
     await run(client)
     await budget(client, disruptionsAllowed=1)

@@ -15,7 +15,8 @@ from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.delete import delete_with_options
-from mockube.apiserver.registry.delete_options import DeleteOptions, check_preconditions, options_of
+from mockube.apiserver.registry.delete_options import KIND as DELETE_OPTIONS
+from mockube.apiserver.registry.delete_options import DeleteOptions, check_preconditions, unchecked_options
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import (
     AdmissionAttributes,
@@ -23,6 +24,7 @@ from mockube.apiserver.registry.request_context import (
     Operation,
     RequestContext,
     WriteOptions,
+    refuse_options,
     write_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
@@ -55,7 +57,7 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     written = write_options(context, "CreateOptions")
     eviction = await registry.begin(context, read_object, registry, context, written)
     metadata.match_namespace(eviction, context)
-    is_dry = options_of(eviction.get("deleteOptions") or {}).dry_run or written.dry_run
+    is_dry = unchecked_options(eviction.get("deleteOptions") or {}).dry_run or written.dry_run
     attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=context.name, object=eviction, dry_run=is_dry
     )
@@ -63,11 +65,20 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     assert attributes.object is not None
     if meta.name(attributes.object) != context.name:
         raise status.BadRequest("name in URL does not match name in Eviction object")
-    delete_options = options_of(attributes.object.get("deleteOptions") or {})
-    options = replace(delete_options, dry_run=delete_options.dry_run or written.dry_run)
+    options = _deletion_of(attributes.object.get("deleteOptions") or {}, written)
     await registry.admission.validate(registry, attributes)
     await _evict(registry, context, options)
     return ObjectResult(code=201, tree=status.success(code=201))
+
+
+def _deletion_of(tree: Tree, written: WriteOptions) -> DeleteOptions:
+    """Return the options of the deletion, which is a dry run if the eviction is one."""
+    dry_run = tree.get("dryRun") or ()
+    if written.dry_run and dry_run not in ((), ["All"]):
+        shown = " ".join(dry_run)
+        raise ApiError(f"Non-matching dry-run options in request and content: [All] and [{shown}]")
+    options = unchecked_options(tree)
+    return replace(options, dry_run=options.dry_run or written.dry_run)
 
 
 async def _evict(registry: Registry, context: RequestContext, options: DeleteOptions) -> None:
@@ -253,6 +264,7 @@ async def _delete(registry: Registry, context: RequestContext, options: DeleteOp
         marked = (await guaranteed_update(registry, marking, WriteOptions(), transform)).object()
         if options.version is not None:
             options = replace(options, version=meta.resource_version(marked))
+    refuse_options(DELETE_OPTIONS, options.problems)  # as upstream, after the budget has allowed the eviction
     await delete_with_options(
         registry, RequestContext(verb="delete", resource=context.resource, **of_pod), options
     )
