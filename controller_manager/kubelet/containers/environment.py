@@ -17,6 +17,7 @@ from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.program import expand_references
 from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credentials, PodCredential
+from mockube.controller_manager.kubelet.shell.process import Identity
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -119,14 +120,16 @@ def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
     }
 
 
-def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[int, int]:
-    """Return the user and the group that a container runs as: the pod's, else its image's, else root."""
+def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
+    """Return the user and the groups of a container: the pod's, else those of its image, else root."""
     context = security_context(pod, container)
     user = context.get("runAsUser")
     if user is None:
         image = behavior_of(container)
         user = image.user if image is not None else None
-    return user or 0, context.get("runAsGroup") or 0
+    groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
+    others = tuple(number for number in groups if number is not None)
+    return Identity(user or 0, context.get("runAsGroup") or 0, others)
 
 
 def security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:

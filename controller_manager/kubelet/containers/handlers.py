@@ -25,6 +25,7 @@ from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Host,
+    Identity,
     Output,
     RepeatedIteration,
     Run,
@@ -56,7 +57,7 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
-    identity: tuple[int, int]
+    identity: Identity
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
 

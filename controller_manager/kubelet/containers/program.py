@@ -22,6 +22,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
     Host,
+    Identity,
     Input,
     Output,
     RepeatedIteration,
@@ -80,7 +81,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     script: str | None = None
     """A shell script that replaces the command."""
     environment: Callable[[], Mapping[str, str]] = dict
-    identity: tuple[int, int] = (0, 0)
+    identity: Identity = Identity()
     volumes: tuple[str, ...] = ()
     """The mount paths of volumes that are empty at first and persist over restarts of the container."""
     shared_mounts: MountPaths = ()
@@ -230,7 +231,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
-    identity: tuple[int, int]
+    identity: Identity
     message_path: str
     falls_back_to_log: bool
     volumes: tuple[str, ...]
@@ -299,11 +300,12 @@ def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEn
 def start_invocation(invocation: Invocation, files: FileSystem) -> tuple[Host, Run]:
     """Return a command that has not done anything yet, and the host in which it runs."""
     values = dict(invocation.environment)
-    user, group = invocation.identity
+    user, group, others = invocation.identity
     host = Host(
         name=invocation.hostname,
         user=user,
         group=group,
+        other_groups=others,
         files=files,
         now=lambda: _EPOCH,
         is_strict=not invocation.fails_unknown,

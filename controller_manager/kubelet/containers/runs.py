@@ -137,12 +137,13 @@ def host_of(
     files: FileSystem | None = None,
 ) -> Host:
     """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
-    user, group = identity_of(pod, container)
+    user, group, others = identity_of(pod, container)
     script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
         user=user,
         group=group,
+        other_groups=others,
         address=(pod.get("status") or {}).get("podIP") or "",
         files=files
         or FileSystem(

@@ -213,7 +213,7 @@ def _has_access(process: Process, entry: FileEntry, bit: int) -> bool:
     host = process.host
     if host.user == 0:
         return bit != 1 or entry.is_directory or bool(entry.mode & 0o111)
-    shift = 6 if host.user == entry.user else 3 if host.group == entry.group else 0
+    shift = 6 if host.user == entry.user else 3 if entry.group in host.groups else 0
     return bool(entry.mode >> shift & bit)
 
 

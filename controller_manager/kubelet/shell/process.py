@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from posixpath import join, normpath
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -104,6 +104,15 @@ class DescriptorStream(Protocol):
         ...
 
 
+class Identity(NamedTuple):
+    """The user and the groups that a container runs as."""
+
+    user: int = 0
+    group: int = 0
+    others: tuple[int, ...] = ()
+    """The supplementary groups."""
+
+
 class Host(Struct, kw_only=True):
     """The container in which commands run."""
 
@@ -118,6 +127,7 @@ class Host(Struct, kw_only=True):
     address: str = ""
     user: int = 0
     group: int = 0
+    other_groups: tuple[int, ...] = ()
     has_terminal: bool = False
     has_open_input: bool = False
     """Whether a read of the standard input waits for a client."""
@@ -129,6 +139,11 @@ class Host(Struct, kw_only=True):
     """The number of times that commands have written a file or read input."""
     time_reads: int = 0
     """The number of times that commands have read the time."""
+
+    @property
+    def groups(self) -> list[int]:
+        """The group and the supplementary ones, in the kernel's order."""
+        return sorted({self.group, *self.other_groups})
 
     def now_running(self, *, is_shown: bool = False) -> datetime:
         """Return the present time for commands, including the simulated sleeps; nothing depends on a time that is only shown."""

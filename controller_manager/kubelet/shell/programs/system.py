@@ -119,14 +119,14 @@ def user_id(process: Process) -> Run:
         process.arguments, "ugGnr", long={"user": "u", "group": "g", "groups": "G", "name": "n", "real": "r"}
     )
     host = process.host
-    number = host.user if "u" in options else host.group
     if options.has_any("ugG"):
-        if "n" in options and number:
-            raise ProgramUsageError(f"unknown ID {number}")
-        yield write_text(f"{'root' if 'n' in options else number}\n")
+        numbers = host.groups if "G" in options else [host.user if "u" in options else host.group]
+        if "n" in options and any(numbers):
+            raise ProgramUsageError(f"unknown ID {next(filter(None, numbers))}")
+        yield write_text(f"{'root' if 'n' in options else ' '.join(map(str, numbers))}\n")
         return 0
-    group = _id_text(host.group)
-    yield write_text(f"uid={_id_text(host.user)} gid={group} groups={group}\n")
+    groups = ",".join(map(_id_text, host.groups))
+    yield write_text(f"uid={_id_text(host.user)} gid={_id_text(host.group)} groups={groups}\n")
     return 0
 
 
@@ -228,7 +228,8 @@ def yes(process: Process) -> Run:
 
 
 def groups(process: Process) -> Run:
-    yield write_text("root\n" if process.host.group == 0 else f"{process.host.group}\n")
+    names = (f"{number}" if number else "root" for number in process.host.groups)
+    yield write_text(f"{' '.join(names)}\n")
     return 0
 
 

@@ -34,6 +34,22 @@ def test_command_runs_as_user_of_security_context(context, own, code):
 
 
 @pytest.mark.parametrize(
+    ("context", "ids"),
+    [
+        ({}, "uid=0(root) gid=0(root) groups=0(root)"),
+        (
+            {"runAsUser": 7, "runAsGroup": 500, "fsGroup": 2000, "supplementalGroups": [30]},
+            "uid=7 gid=500 groups=30,500,2000",
+        ),
+    ],
+)
+def test_command_has_groups_of_security_context(context, ids):
+    one = container("c", "sh", "-c", f'[ "$(id)" = "{ids}" ] || exit 3')
+    simulated = SimulatedPod(pod(one, policy="Never", securityContext=context))
+    assert simulated.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+
+
+@pytest.mark.parametrize(
     ("script", "fields", "message"),
     [
         pytest.param("echo -n DONE > /dev/termination-log", {}, "DONE", id="from the file"),

@@ -257,3 +257,21 @@ def test_files_of_image_may_exist_outside_of_volumes(path, code):
     files = {**FILES, "/etc/config": FileEntry(read_only=True)}
     host = Host(name="web-1", files=FileSystem(files, is_partial=True), now=lambda: NOW, programs=PROGRAMS)
     assert script(f"rm -f /removed; [ -f {path} ]", host=host)[2] == code
+
+
+@pytest.mark.parametrize(
+    ("groups", "output"),
+    [((2000,), "yes\n0 2000\nroot 2000\n"), ((), "no\n0\nroot\n")],
+)
+def test_supplementary_groups_may_read_files_of_group(groups, output):
+    files = {"/etc/config/key": FileEntry(data=b"1", mode=0o440, group=2000)}
+    host = Host(
+        name="web-1",
+        files=FileSystem(files),
+        now=lambda: NOW,
+        programs=PROGRAMS,
+        user=7,
+        other_groups=groups,
+    )
+    text = "[ -r /etc/config/key ] && echo yes || echo no; id -G; groups"
+    assert script(text, host=host)[0] == output
