@@ -17,7 +17,7 @@ from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.kubelet.containers.images import behavior_of
 from mockube.controller_manager.kubelet.containers.program import expand_references
 from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credentials, PodCredential
-from mockube.controller_manager.kubelet.shell.process import Identity
+from mockube.controller_manager.kubelet.shell.process import ContainerUser
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -120,7 +120,7 @@ def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
     }
 
 
-def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
+def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
     """Return the user and the groups of a container: the pod's, else those of its image, else root."""
     context = security_context(pod, container)
     user = context.get("runAsUser")
@@ -129,7 +129,7 @@ def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
         user = image.user if image is not None else None
     groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
     others = tuple(number for number in groups if number is not None)
-    return Identity(user or 0, context.get("runAsGroup") or 0, others)
+    return ContainerUser(user or 0, context.get("runAsGroup") or 0, others)
 
 
 def security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:

@@ -24,8 +24,8 @@ from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileS
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
+    ContainerUser,
     Host,
-    Identity,
     Output,
     RepeatedIteration,
     Run,
@@ -57,7 +57,7 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
-    identity: Identity
+    identity: ContainerUser
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
 

@@ -20,9 +20,9 @@ from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
+    ContainerUser,
     Effect,
     Host,
-    Identity,
     Input,
     Output,
     RepeatedIteration,
@@ -81,7 +81,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     script: str | None = None
     """A shell script that replaces the command."""
     environment: Callable[[], Mapping[str, str]] = dict
-    identity: Identity = Identity()
+    identity: ContainerUser = ContainerUser()
     volumes: tuple[str, ...] = ()
     """The mount paths of volumes that are empty at first and persist over restarts of the container."""
     shared_mounts: MountPaths = ()
@@ -231,7 +231,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
-    identity: Identity
+    identity: ContainerUser
     message_path: str
     falls_back_to_log: bool
     volumes: tuple[str, ...]

@@ -104,7 +104,7 @@ class DescriptorStream(Protocol):
         ...
 
 
-class Identity(NamedTuple):
+class ContainerUser(NamedTuple):
     """The user and the groups that a container runs as."""
 
     user: int = 0
