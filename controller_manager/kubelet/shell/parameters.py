@@ -6,9 +6,9 @@ from typing import Final, Protocol
 from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
 from mockube.controller_manager.kubelet.shell.fields import Piece
 from mockube.controller_manager.kubelet.shell.patterns import Pattern, replace_matches, strip
-from mockube.controller_manager.kubelet.shell.process import Effect, count_work
+from mockube.controller_manager.kubelet.shell.process import Effect, Steps, count_work
 from mockube.controller_manager.kubelet.shell.quoting import quote
-from mockube.controller_manager.kubelet.shell.state import DiscardError, ExpansionError, Shell
+from mockube.controller_manager.kubelet.shell.state import DiscardError, ExpansionError, Shell, ShellExit
 from mockube.controller_manager.kubelet.shell.syntax import Parameter, Text, Word
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
@@ -80,6 +80,16 @@ def element(shell: Shell, name: str, index: str) -> str | None:
     return variable.elements.get(key)
 
 
+def _report_bad_subscript(shell: Shell, name: str, index: str) -> Steps:
+    """Report an index before the first element, which has no value; with `set -e` such a report ends bash."""
+    try:
+        element_key(shell, name, index)
+    except BadSubscript as error:
+        yield from shell.report(str(error))
+        if "errexit" in shell.options:
+            raise ShellExit(1) from None
+
+
 def elements(shell: Shell, name: str) -> list[str]:
     variable = shell.variables.variable(name)
     if variable is None or variable.elements is None:
@@ -105,6 +115,8 @@ def expand_parameter(shell: Shell, part: Parameter, expansions: WordExpansions) 
             name=name, operator=operator, word=part.word, second=part.second, index=inner, quoted=part.quoted
         )
         return (yield from expand_parameter(shell, part, expansions))
+    if index is not None and index.startswith("-") and index[1:].isdecimal():
+        yield from _report_bad_subscript(shell, part.name, index)
     expansion = _Expansion(shell, part, index, expansions)
     if part.operator == "names":
         names = [name for name in shell.variables.names() if name.startswith(part.name)]

@@ -142,6 +142,12 @@ def test_script_failure(text, errors, code):
     assert (written, found, ended) == ("a\n" if text.startswith("echo a") else "", errors, code)
 
 
+def test_bash_reports_an_index_before_the_first_element():
+    problem = "bash: line 1: arr: bad array subscript\n"
+    assert run("bash", "-c", "arr=(a); echo [${arr[-1]}${arr[-2]}]")[:3] == ("[a]\n", problem, 0)
+    assert run("bash", "-c", "set -e; echo ${arr[-1]}; echo never")[:3] == ("", problem, 1)
+
+
 def test_shell_reads_commands_from_stdin():
     written, errors, code, _ = run(
         "sh", sent=b"x=4\nif true; then\necho $x\nfi\nread y\nhello\necho $y\nexit 2\n"
