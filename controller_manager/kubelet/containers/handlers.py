@@ -11,6 +11,7 @@ from math import inf
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.controller_manager.kubelet.containers.program import (
     MAX_COMMANDS,
@@ -128,6 +129,25 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     return tuple(results)
 
 
+@lru_cache(maxsize=4096)
+def unknown_program_of_handler(command: HandlerCommand) -> str:
+    """Return the program that is not simulated, and on which the result of a command depends from the start; "" if there is none."""
+    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, (), ()))
+    commands = 0
+    try:
+        while commands <= MAX_COMMANDS:
+            effect = next(execution)
+            commands += 1
+            host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
+            if host.elapsed == inf or isinstance(effect, RepeatedIteration):
+                break
+    except UnknownProgram as error:
+        return "" if isinstance(error, UnknownFile) else str(error)
+    except (StopIteration, ShellSyntaxError, RecursionError):
+        pass
+    return ""
+
+
 def _run_until_sleep(execution: Run, host: Host) -> float:
     """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more."""
     commands = 0
@@ -145,7 +165,7 @@ def _run_until_sleep(execution: Run, host: Host) -> float:
     return inf
 
 
-def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
+def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Run]:
     invocation = Invocation(
         argv=command.argv,
         environment=command.environment,
@@ -157,7 +177,11 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
         earlier=(),
         fails_unknown=command.fails_unknown,
     )
-    host, execution = start_invocation(invocation, files)
+    return start_invocation(invocation, files)
+
+
+def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
+    host, execution = _start_command(command, files)
     output = bytearray()
     commands = 0
     try:

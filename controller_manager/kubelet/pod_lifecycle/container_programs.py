@@ -21,6 +21,7 @@ from mockube.controller_manager.kubelet.containers.handlers import (
     Timeline,
     command_timeline,
     names_unknown_variable,
+    unknown_program_of_handler,
 )
 from mockube.controller_manager.kubelet.containers.mounts import (
     shared_mount_paths,
@@ -103,18 +104,10 @@ def handler_timeline(
     restarts: int,
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
-    argv = tuple(action.get("command") or ())
-    environment = known_environment(pod, container)
-    text = "\0".join(argv)
-    if not argv or ("$" in text and names_unknown_variable(text, environment)):
-        return UNKNOWN_TIMELINE
     fails_unknown = script.fails_unknown_programs(default=context.fails_unknown_programs)
-    command = HandlerCommand(
-        argv=argv,
-        environment=tuple((name, value) for name, value in environment.items() if name in text),
-        identity=identity_of(pod, container),
-        fails_unknown=fails_unknown,
-    )
+    command = _handler_command(pod, container, action, fails_unknown=fails_unknown)
+    if command is None:
+        return UNKNOWN_TIMELINE
     main = None
     # A script in an annotation stands for a program that may do more than the script.
     has_script = script.command(container["name"]) is not None
@@ -123,6 +116,29 @@ def handler_timeline(
         main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails_unknown)
         main = invocation_of(container, main_context)
     return command_timeline(main, command, _empty_folders(pod, container, restarts))
+
+
+def _handler_command(
+    pod: ReadOnlyTree, container: ReadOnlyTree, action: ReadOnlyTree, *, fails_unknown: bool = False
+) -> HandlerCommand | None:
+    """Return the command of a probe or a hook; None for one with variables that nobody knows."""
+    argv = tuple(action.get("command") or ())
+    environment = known_environment(pod, container)
+    text = "\0".join(argv)
+    if not argv or ("$" in text and names_unknown_variable(text, environment)):
+        return None
+    return HandlerCommand(
+        argv=argv,
+        environment=tuple((name, value) for name, value in environment.items() if name in text),
+        identity=identity_of(pod, container),
+        fails_unknown=fails_unknown,
+    )
+
+
+def unknown_handler_program(pod: ReadOnlyTree, container: ReadOnlyTree, action: ReadOnlyTree) -> str:
+    """Return the program that is not simulated and that the command of a probe or a hook needs; "" if there is none."""
+    command = _handler_command(pod, container, action)
+    return "" if command is None else unknown_program_of_handler(command)
 
 
 def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> tuple[str, ...]:

@@ -1,13 +1,17 @@
 """Events about programs of containers that are not simulated."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import name_unknown
 from mockube.controller_manager.kubelet.effects import EmitEvent
+from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import unknown_handler_program
 from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers, containers_of
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import scripted_results
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
 
 NOT_SIMULATED: Final = "NotSimulated"
@@ -17,12 +21,51 @@ CONTINUES: Final = "its exit code is 127, and the command that called it goes on
 
 
 def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
-    """Return a warning for each container whose command is not simulated."""
-    return [
-        _event(container, container.not_simulated, end_without_program(_exit_code(container)))
-        for container, _ in (*containers.init, *containers.main, *containers.ephemeral)
-        if container.not_simulated
+    """Return a warning for each container whose command is not simulated, and for each such probe and hook."""
+    every_container = [
+        container for container, _ in (*containers.init, *containers.main, *containers.ephemeral)
     ]
+    return [
+        *(
+            _event(container, container.not_simulated, end_without_program(_exit_code(container)))
+            for container in every_container
+            if container.not_simulated
+        ),
+        *(
+            _event(container, program, end_of_handler(field, fails=_fails(container)))
+            for container in every_container
+            for field, program in _unknown_handlers(container)
+        ),
+    ]
+
+
+def _fails(container: Container) -> bool:
+    return container.script.fails_unknown_programs(default=container.context.fails_unknown_programs)
+
+
+def end_of_handler(field: str, *, fails: bool) -> str:
+    """Return what becomes of a probe or a hook without its program."""
+    return f"its {field} {'fails' if fails else 'succeeds'} without it"
+
+
+def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
+    """Yield the probes and hooks of a container that need a program that is not simulated, with the program."""
+    if container.process is not None:
+        return
+    script, observed = container.script, container.observed_run
+    for probe in Probe:
+        handler = container.spec.get(probe.value) or {}
+        is_interpreted = probe not in observed.probes and not scripted_results(probe, handler, script)
+        if "exec" in handler and is_interpreted:
+            program = unknown_handler_program(container.pod, container.spec, handler["exec"])
+            if program:
+                yield probe.value, program
+    for hook, is_scripted in (("postStart", script.fail_post_start), ("preStop", script.fail_pre_stop)):
+        handler = (container.spec.get("lifecycle") or {}).get(hook) or {}
+        if "exec" in handler and hook not in observed.hooks and not is_scripted:
+            program = unknown_handler_program(container.pod, container.spec, handler["exec"])
+            if program:
+                yield hook, program
 
 
 def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> EmitEvent | None:

@@ -42,6 +42,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import exec_
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import attempt_time
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, probe_times
+from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import end_of_handler
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.server.handler_commands import HandlerRun, run_handler_command
 from mockube.controller_manager.kubelet.server.interactive import (
@@ -301,7 +302,7 @@ class LiveHandlers:
         def note_unknown(program: str) -> None:
             if (field, program) not in run.reported and len(run.reported) < _MAX_UNKNOWN_PROGRAMS:
                 run.reported.add((field, program))
-                end = f"its {field} {'fails' if fails else 'succeeds'} without it"
+                end = end_of_handler(field, fails=fails)
                 self.on_unknown_program(pod, container["name"], program, end)
 
         handler_run = HandlerRun(

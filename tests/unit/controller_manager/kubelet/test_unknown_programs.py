@@ -100,6 +100,21 @@ def test_probe_with_unknown_program_fails_if_flag_or_annotation_says_so(
     assert probe_of(probed(*command), CONTEXT, None) == (True, [])
 
 
+def test_probe_and_hook_with_unknown_program_have_a_warning():
+    lifecycle = {
+        "preStop": {"exec": {"command": ["/opt/stop"]}},
+        "postStart": {"exec": {"command": ["true"]}},
+    }
+    described = {**probed("check-health", "--all"), "lifecycle": lifecycle}
+    for context, end in ((CONTEXT, "succeeds"), (FAILING, "fails")):
+        subject = SimulatedPod(pod(described), context=context)
+        messages = {message for message, _ in not_simulated(subject) if "its" in message}
+        assert messages == {
+            f"check-health of the image nginx:1.25 is not simulated: its readinessProbe {end} without it",
+            f"/opt/stop of the image nginx:1.25 is not simulated: its preStop {end} without it",
+        }
+
+
 def test_probe_of_file_that_the_image_may_have_does_not_fail():
     assert probe_of(probed("test", "-f", "/app/ready"), FAILING, None) == (True, [])
 
