@@ -107,6 +107,16 @@ def short(field: str) -> DeclaredRule:
     return DeclaredRule(field, ErrorType.TOO_LONG, reword=_in_characters, ends=False)
 
 
+class DeclaredError(FieldError, frozen=True, kw_only=True):
+    """The error of a declared rule of a struct that several kinds have; it comes last, after those of the kind."""
+
+
+def as_declared(field_errors: Iterable[FieldError]) -> Iterator[DeclaredError]:
+    """Yield the errors of declared rules that no rule by hand repeats."""
+    for error in field_errors:
+        yield DeclaredError(type=error.type, field=error.field, value=error.value, detail=error.detail)
+
+
 Additional: TypeAlias = Callable[[ReadOnlyTree, ReadOnlyTree | None], Iterable[FieldError]]
 """Returns the errors of declared rules without an equal one by hand. Takes the new object and the old one, if any."""
 
@@ -130,9 +140,11 @@ class DeclaredRules:
 
         Of equal errors by hand, the first one is returned.
         """
-        remaining = [*field_errors, *self._additional(new, old)]
-        if not remaining:
-            return remaining
+        all_errors = [*field_errors, *self._additional(new, old)]
+        if not all_errors:
+            return all_errors
+        remaining = [error for error in all_errors if not isinstance(error, DeclaredError)]
+        last = (error for error in all_errors if isinstance(error, DeclaredError))
         declared_errors: list[tuple[tuple[int, tuple[int, ...], int], FieldError]] = []
         ended: set[str] = set()
         for rule, rank in self._rows:
@@ -159,7 +171,7 @@ class DeclaredRules:
             if rule.ends:
                 ended.update(name for name, _detail in matches)
         declared_errors.sort(key=lambda each: each[0])
-        return [*distinct(remaining), *(error for _position, error in declared_errors)]
+        return [*distinct(remaining), *(error for _position, error in declared_errors), *last]
 
 
 NO_RULES: Final = DeclaredRules()

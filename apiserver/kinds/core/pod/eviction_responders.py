@@ -8,6 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import max_items
+from mockube.apiserver.kinds.common.declared import as_declared
 from mockube.apiserver.kinds.core.pod.context import PodContext
 
 _MAX_RESPONDERS: Final = max_items(10)
@@ -25,7 +26,7 @@ def check_eviction_responders(pod_context: PodContext, path: Path) -> Iterator[F
         yield errors.forbidden(path.child("schedulingGroup"), detail)
     path = path.child("evictionResponders")
     too_many = [*_MAX_RESPONDERS(responders, path)]
-    yield from too_many or _check_all(responders, path)
+    yield from as_declared(too_many or _check_all(responders, path))
 
 
 def _check_all(responders: Iterable[ReadOnlyTree], path: Path) -> Iterator[FieldError]:

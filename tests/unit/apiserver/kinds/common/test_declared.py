@@ -6,6 +6,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.declared import (
     NO_RULES,
     DeclaredRules,
+    as_declared,
     distinct,
     forbidden,
     immutable,
@@ -106,3 +107,12 @@ def test_equal_errors_are_returned_once_whatever_their_values_are():
     values = ["a", 1, {"a": [1], "b": {}}, {"b": {}, "a": [1]}, ["a"], ("a",), "a", None, {"a": [2], "b": {}}]
     found = [error.value for error in distinct(errors.invalid(NAME, value, "wrong") for value in values)]
     assert found == ["a", 1, {"a": [1], "b": {}}, ["a"], None, {"a": [2], "b": {}}]
+
+
+def test_errors_of_a_declared_struct_come_after_those_of_the_kind():
+    (of_struct,) = as_declared([errors.required(ROOT.child("spec"))])
+    by_hand = errors.required(NAME, "must be set")
+    kind = errors.invalid(KIND, "a", "must be b")
+    expected = [str(kind), "name: Required value", str(of_struct)]
+    assert merged(of_struct, by_hand, kind) == expected
+    assert merged(of_struct, kind, rules=NO_RULES) == [str(kind), str(of_struct)]

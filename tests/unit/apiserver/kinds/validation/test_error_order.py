@@ -43,6 +43,19 @@ def test_errors_of_declared_rules_come_last(api_version, kind, tree, fields):
     assert [error.partition(": ")[0] for error in errors] == fields
 
 
+def test_errors_of_responders_come_after_those_of_the_kind():
+    spec = {"evictionResponders": [{"name": "x", "priority": 5}]}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+    tree = {
+        "metadata": {"name": "a", "namespace": "ns"},
+        "spec": {"selector": {"matchLabels": {"a": "c"}}, "template": template, "replicas": -1},
+    }
+    *others, last, _priority = field_rules.create_errors("apps/v1", "Deployment", tree)
+    assert last.startswith("spec.template.spec.evictionResponders[0].name: ")
+    assert not [error for error in others if "evictionResponders" in error]
+    assert "spec.template.spec.restartPolicy" in {error.partition(": ")[0] for error in others}
+
+
 def test_second_version_of_stored_name_is_missing_from_stored_versions():
     version = {
         "name": "v1",
