@@ -75,8 +75,8 @@ def _deletion_of(tree: Tree, written: WriteOptions) -> DeleteOptions:
     """Return the options of the deletion, which is a dry run if the eviction is one."""
     dry_run = tree.get("dryRun") or ()
     if written.dry_run and dry_run not in ((), ["All"]):
-        shown = " ".join(dry_run)
-        raise ApiError(f"Non-matching dry-run options in request and content: [All] and [{shown}]")
+        content_options = " ".join(dry_run)
+        raise ApiError(f"Non-matching dry-run options in request and content: [All] and [{content_options}]")
     options = unchecked_options(tree)
     return replace(options, dry_run=options.dry_run or written.dry_run)
 
