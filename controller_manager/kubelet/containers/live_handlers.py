@@ -14,6 +14,13 @@ WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|d
 _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
+def has_commands(container: ReadOnlyTree) -> bool:
+    """Return whether a probe or a hook of a container has a command."""
+    hooks = container.get("lifecycle") or {}
+    handlers = (*(container.get(probe) for probe in _PROBES), *hooks.values())
+    return any(isinstance(handler, Mapping) and "exec" in handler for handler in handlers)
+
+
 def live_commands(
     pod: ReadOnlyTree, container: ReadOnlyTree, *, has_changed_files: bool = False
 ) -> Mapping[str, tuple[str, ...]]:
@@ -21,9 +28,9 @@ def live_commands(
 
     All of them do if a client has changed files of the container (`has_changed_files`).
     """
-    hooks = container.get("lifecycle")
-    if not hooks and not any(probe in container for probe in _PROBES):
+    if not has_commands(container):
         return _NONE
+    hooks = container.get("lifecycle")
     handlers = {field: handler for field in _PROBES if (handler := container.get(field))} | (hooks or {})
     commands = {
         field: tuple(handler["exec"].get("command") or ())

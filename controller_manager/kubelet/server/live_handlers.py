@@ -24,7 +24,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
-from mockube.controller_manager.kubelet.containers.live_handlers import live_commands
+from mockube.controller_manager.kubelet.containers.live_handlers import has_commands, live_commands
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
 from mockube.controller_manager.kubelet.containers.runs import container_status, live_command
 from mockube.controller_manager.kubelet.effects import ContainerAction, RunHook
@@ -60,6 +60,7 @@ _RETRY_SECONDS: Final = 1.0
 _MAX_UNKNOWN_PROGRAMS: Final = 20
 """The number of programs of one run that are reported as not simulated."""
 _HOOKS: Final[tuple[Hook, ...]] = ("postStart", "preStop")
+_NO_COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {}
 _NOTHING: Final[Mapping[str, ObservedRun]] = {}
 
 
@@ -186,6 +187,8 @@ class LiveHandlers:
             run.cancel()
 
     def _commands(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
+        if not has_commands(container):
+            return _NO_COMMANDS
         has_changed_files = bool(live_command(pod, container)) or self._containers.files.is_changed(
             meta.uid(pod), container["name"]
         )
