@@ -215,8 +215,7 @@ def _check_kind(
     if sent_type == expected or sent_type in _ACCEPTED_VERSIONS.get(expected, ()):
         return
     if sent_type in _CONVERTIBLE_VERSIONS.get(expected, ()):
-        mismatch = f"does not match the expected API version ({expected[0]})"
-        raise status.BadRequest(f"the API version in the data ({sent_type[0]}) {mismatch}")
+        raise _version_mismatch(sent_type[0], expected[0])
     version = gotext.quote(sent_type[0].rpartition("/")[2])
     problem = not_converted(registry, sent_type, f"{internal_package(expected[0])}.{expected[1]}")
     if registry.scheme.schemas.kind(*sent_type) is not None:
@@ -224,11 +223,28 @@ def _check_kind(
             decode_as(registry, parsed.tree, sent_type, text=parsed.text)
         except DecodeError as error:
             problem = str(error)
+        else:
+            if _is_convertible(sent_type, expected):
+                raise _version_mismatch(sent_type[0], expected[0])
     raise status.BadRequest(
         f"{sent_type[1]} in version {version} cannot be handled as a {expected[1]}: {problem}"
     )
 
 
+def _version_mismatch(sent_version: str, expected_version: str) -> status.BadRequest:
+    mismatch = f"does not match the expected API version ({expected_version})"
+    return status.BadRequest(f"the API version in the data ({sent_version}) {mismatch}")
+
+
+def _is_convertible(sent_type: tuple[str, str], expected: tuple[str, str]) -> bool:
+    """Return whether upstream could convert the kind, of which it accepts one version only."""
+    (sent_version, sent_kind), (expected_version, expected_kind) = sent_type, expected
+    groups = tuple(version.rpartition("/")[0] for version in (sent_version, expected_version))
+    is_same_group = groups[0] == groups[1] or groups[0] == "extensions" or {*groups} == _GROUPS_OF_EVENTS
+    return sent_kind == expected_kind and is_same_group
+
+
+_GROUPS_OF_EVENTS: Final = {"", "events.k8s.io"}
 _SCALE: Final = "Scale"
 _EVICTION: Final = "Eviction"
 _ACCEPTED_VERSIONS: Final = {("policy/v1", _EVICTION): (("policy/v1beta1", _EVICTION),)}
@@ -293,8 +309,7 @@ def _check_custom_type(context: RequestContext, tree: Tree) -> None:
     expected_version, expected_kind = expected_type(context)
     api_version, kind = tree.get("apiVersion") or "", tree["kind"]
     if api_version != expected_version:
-        mismatch = f"does not match the expected API version ({expected_version})"
-        raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
+        raise _version_mismatch(api_version, expected_version)
     if kind != expected_kind and context.subresource is None:
         wrong = errors.invalid(ROOT.child("kind"), kind, f"must be {expected_kind}")
         name = str((tree.get("metadata") or {}).get("name") or "")

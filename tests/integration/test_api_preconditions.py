@@ -315,3 +315,21 @@ async def test_object_that_was_created_as_deleted_is_deleted_at_once_until_1_36(
         assert created.body["metadata"]["deletionGracePeriodSeconds"] == 3
         assert (await client.delete(f"{LEASES}/l")).status == 200
         assert (await client.get(f"{LEASES}/l")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "api_version", "kind", "expected"),
+    [
+        ("/apis/apps/v1/namespaces/default/deployments", "apps/v1beta1", "Deployment", "apps/v1"),
+        ("/apis/apps/v1/namespaces/default/deployments", "extensions/v1beta1", "Deployment", "apps/v1"),
+        ("/api/v1/namespaces/default/events", "events.k8s.io/v1", "Event", "v1"),
+    ],
+)
+async def test_other_version_of_kind_does_not_match_expected_one(client, path, api_version, kind, expected):
+    body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}
+    answer = await client.post(path, body)
+    mismatch = f"does not match the expected API version ({expected})"
+    assert (answer.status, answer.body["message"]) == (
+        400,
+        f"the API version in the data ({api_version}) {mismatch}",
+    )
