@@ -87,6 +87,25 @@ def test_running_command_sees_changed_config_map(cluster):
     assert ends(cluster, "late") == "Succeeded"
 
 
+def test_running_command_sees_changed_labels_of_pod(cluster):
+    script = "until grep -q new /info/labels; do echo waiting; sleep 61; done"
+    labels = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
+    body = pod(
+        "labels",
+        container("c", script, volumeMounts=[{"name": "i", "mountPath": "/info"}]),
+        volumes=[{"name": "i", "downwardAPI": {"items": [labels]}}],
+    )
+    cluster.apply(orjson.dumps(body).decode())
+    cluster.wait("Pod", "labels", lambda pod: pod["status"].get("phase") == "Running")
+    read_log = official.CoreV1Api(cluster.kubernetes()).read_namespaced_pod_log
+    with closing(read_log("labels", "default", follow=True, _preload_content=False)) as log:
+        assert next(log.stream(4096)) == b"waiting\n"
+    changed = {"metadata": {"labels": {"new": "yes"}}}
+    official.CoreV1Api(cluster.kubernetes()).patch_namespaced_pod("labels", "default", changed)
+    cluster.advance(61)
+    assert ends(cluster, "labels") == "Succeeded"
+
+
 def test_service_with_unknown_value_runs(cluster):
     script = 'test "$K" = v || exit 1; sleep 100'
     body = pod("service", container("c", script, env=[KEY]), restartPolicy="Always")

@@ -217,7 +217,8 @@ class InteractiveContainers:
         self.files = PodFiles(self.references, context.clock)
         view = InformerView(context.informers)
         self.responses = PortResponses(self.files, view)
-        self.network = PodConnections(context, context.informers.of(PODS).lister, view, self.responses)
+        self._pods = context.informers.of(PODS).lister
+        self.network = PodConnections(context, self._pods, view, self.responses)
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -383,7 +384,10 @@ class InteractiveContainers:
             nonlocal refreshed
             if self._clock.monotonic() - refreshed >= _REFRESH_SECONDS:
                 refreshed = self._clock.monotonic()
-                await self._load(pod, run)
+                # The labels and annotations of the pod, which files may contain, change as well.
+                current = self._pods.get(meta.namespace(pod), meta.name(pod))
+                if current is not None and meta.uid(current.object) == meta.uid(pod):
+                    await self._load(current.object, run)
 
         return refresh
 
