@@ -8,7 +8,6 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from ipaddress import ip_network
 
 from msgspec import Struct
 
@@ -16,8 +15,6 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.admission.chain import PluginSelection
-from mockube.apiserver.admission.webhooks.hooks import ALLOW
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES, delete_unserved
 from mockube.apiserver.bootstrap.cluster import (
@@ -32,16 +29,10 @@ from mockube.apiserver.bootstrap.identity import keep_alive, server_name
 from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.bootstrap.trust_controller import TrustController
-from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.config.settings import Serving
-from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.server import Listener, listening
-from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.kinds.resource_config import read_overrides
+from mockube.apiserver.parts.environment import Environment
 from mockube.apiserver.request.filter import Middleware
-from mockube.apiserver.request.hosts import Hosts
-from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.store import open_store
@@ -74,18 +65,12 @@ class Dependencies(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[ApiServer]:
     """Run a server within the block; at its end, drain the requests in flight."""
-    credentials, clock = dependencies.credentials, dependencies.clock
+    clock = dependencies.clock
     async with AsyncExitStack() as stack:
         kv = await stack.enter_async_context(open_store(config.store, clock))
         status = await kv.status()
         LOG.info("Store: %s %s at revision %d", status.backend, status.version, status.revision)
-        server = ApiServer(
-            kv,
-            trust=credentials.trust,
-            settings=_settings(config, dependencies),
-            clock=clock,
-            random=dependencies.random,
-        )
+        server = ApiServer(kv, _environment(config, dependencies), config)
         _add_roles(server, config, has_embedded_manager=dependencies.has_embedded_manager)
         await stack.enter_async_context(server)
         required_objects = (
@@ -192,72 +177,16 @@ def _follow_certificates(config: Config, server: ApiServer, dependencies: Depend
         start("serving-certificates", lambda: certificates.run(dependencies.clock))
 
 
-def _hosts(serving: Serving, credentials: Credentials) -> Hosts:
-    """Return the allowed host names, which are updated when the serving certificate changes."""
-    hosts = Hosts()
-
-    def replace() -> None:
-        hosts.replace((*credentials.names, *serving.allowed_hosts))
-
-    replace()
-    credentials.tls.on_new_certificate.append(replace)
-    return hosts
-
-
-def _settings(config: Config, dependencies: Dependencies) -> Settings:
-    serving, services = config.serving, config.services
-    return Settings(
-        prefix=config.store.etcd_prefix,
-        address=f"{dependencies.address or serving.bind_address}:{dependencies.port}",
+def _environment(config: Config, dependencies: Dependencies) -> Environment:
+    return Environment(
+        trust=dependencies.credentials.trust,
+        credentials=dependencies.credentials,
+        clock=dependencies.clock,
+        random=dependencies.random,
+        address=f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
         identity=server_name(socket.gethostname(), dependencies.port),
-        hosts=_hosts(serving, dependencies.credentials),
-        service_cluster_ip_ranges=tuple(map(ip_network, services.service_cluster_ip_range)),
-        service_node_ports=services.service_node_port_range,
-        budget=Budget(
-            reads=serving.max_requests_inflight,
-            writes=serving.max_mutating_requests_inflight,
-            seconds=serving.request_timeout,
-            watch_seconds=serving.min_request_timeout,
-        ),
-        event_ttl=config.store.event_ttl,
-        kubelets=dependencies.credentials.kubelets,
-        kubelet_addresses=config.kubelets.kubelet_preferred_address_types,
-        webhook_services=dict(config.admission.webhook_service),
-        allows_simulated_webhooks=config.admission.simulated_webhooks == ALLOW,
-        proxy_certificate=dependencies.credentials.proxy,
-        authorities=_authorities(dependencies.credentials),
-        plugins=PluginSelection(
-            enabled=config.admission.enable_admission_plugins,
-            disabled=config.admission.disable_admission_plugins,
-            configurations=config.admission.admission_control_config_file,
-            toleration_seconds=(
-                config.admission.default_not_ready_toleration_seconds,
-                config.admission.default_unreachable_toleration_seconds,
-            ),
-        ),
-        allow_privileged=config.admission.allow_privileged,
-        authorization_modes=config.authorization.types,
-        authorization=authorization_settings(config.authorization),
-        minor=config.features.kubernetes_version,
-        feature_gates=config.features.feature_gates,
-        overrides=read_overrides(config.features.runtime_config, config.features.kubernetes_version),
-        names_flows=config.features.enable_priority_and_fairness,
-        git_version=config.features.git_version,
-        packs=config.features.packs,
-        simulate_metrics=config.features.simulate_metrics,
-        watch_list=config.features.gates.is_on("WatchList"),
-        audit_log=config.auditing.audit_log_path,
-        audit_policy=config.auditing.audit_policy_file,
-        flags=config.flags,
         middleware=dependencies.middleware,
     )
-
-
-def _authorities(credentials: Credentials) -> Authorities | None:
-    """Return the CAs that distinguish clients from front proxies; None if all verified certificates are of clients."""
-    certificates = credentials.tls
-    is_certain = not certificates.request_headers_ca and not certificates.follows_authorities
-    return None if is_certain else Authorities(certificates)
 
 
 def _server_properties(config: Config, dependencies: Dependencies) -> ServerProperties:

@@ -1,6 +1,6 @@
 """Access to objects: a `Backend` reads and stores objects of all resources; a `Registry` is a Backend for the verbs.
 
-A Registry adds the kinds, admission and allocators. `assembly.py` creates it.
+A Registry adds the kinds, admission and allocators. `parts/registry.py` creates it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

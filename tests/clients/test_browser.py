@@ -8,8 +8,6 @@ import re
 import pytest
 from yarl import URL
 
-from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.hosts import Hosts
 from tests.support.processes.browser import SITE, browser, document, rebinding
 from tests.support.server import apiserver
 
@@ -60,8 +58,7 @@ async def test_rebound_host_name_is_refused():
 async def test_rebound_host_name_reaches_server_without_host_check():
     """Control case: without the host check the same page does reach the server."""
     browser()
-    settings = Settings(hosts=Hosts(("*",)))
-    async with apiserver.running(settings=settings) as client, rebinding(REBOUND, address(client)) as site:
+    async with apiserver.running("--allowed-hosts=*") as client, rebinding(REBOUND, address(client)) as site:
         output = await page_output(site)
         assert output.startswith(
             "GET /version 200 true;GET /api/v1/namespaces 200 false;POST /api/v1/namespaces 201"

@@ -2,19 +2,18 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from tests.support.controllers.advancedsets import in_place, rolling, template
 from tests.support.controllers.set_scenarios import NAMESPACE, REVISIONS, running_scenario
 from tests.support.controllers.statefulsets import claim_template, statefulset
 
 SETS = "/apis/apps.kruise.io/v1beta1/namespaces/default/statefulsets"
-KRUISE = Settings(packs=("kruise",))
+KRUISE = ("--packs=kruise",)
 
 
 @pytest.fixture
 async def scenario():
-    async with running_scenario(ADVANCED_STATEFUL_SET, SETS, statefulset, settings=KRUISE) as scenario:
+    async with running_scenario(ADVANCED_STATEFUL_SET, SETS, statefulset, flags=KRUISE) as scenario:
         yield scenario
 
 

@@ -8,8 +8,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mockube.apiserver.admission.chain import PluginSelection
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
@@ -124,8 +122,8 @@ async def test_default_tolerations_are_added_to_pod(client, tolerations, expecte
 
 
 async def test_default_toleration_seconds_follow_flags():
-    settings = Settings(plugins=PluginSelection(toleration_seconds=(5, 7)))
-    async with apiserver.running(settings=settings) as client:
+    flags = "--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=7"
+    async with apiserver.running(*flags) as client:
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         tolerations = (await client.post(PODS, pod())).body["spec"]["tolerations"]
     assert [(one["key"].rpartition("/")[2], one["tolerationSeconds"]) for one in tolerations] == [

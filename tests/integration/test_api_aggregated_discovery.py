@@ -6,7 +6,6 @@ import contextlib
 import pytest
 
 from mockube.apiserver.aggregation.discovery import ACCEPT
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.aggregated_server import GROUP, PATH, aggregated_server
 
@@ -49,8 +48,7 @@ async def server(tmp_path):
 @contextlib.asynccontextmanager
 async def client_of(server, *versions):
     """A client of an API server that proxies versions of a group to another server."""
-    settings = Settings(webhook_services={"default/agg": ("127.0.0.1", server.port)})
-    async with apiserver.running(settings=settings) as client:
+    async with apiserver.running(f"--webhook-service=default/agg=127.0.0.1:{server.port}") as client:
         assert (await client.post("/api/v1/namespaces/default/services", SERVICE)).status == 201
         for version in versions:
             tree = server.api_service(version=version)

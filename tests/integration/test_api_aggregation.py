@@ -7,16 +7,18 @@ import contextlib
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authz.rights import DEFAULT_MODES
+from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
 from mockube.apiserver.http.service_proxy import ServiceProxy
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
+from mockube.apiserver.serving_credentials import load_credentials
 from tests.support.server import apiserver
 from tests.support.server.aggregated_server import GROUP, PATH, RESOURCES, THINGS, aggregated_server
 from tests.support.server.handler_requests import request_of
@@ -33,11 +35,14 @@ SLICE = {
 }
 
 
+def service_flag(server):
+    return f"--webhook-service=default/agg=127.0.0.1:{server.port}"
+
+
 @contextlib.asynccontextmanager
-async def client_of(server, **settings):
+async def client_of(server, *flags, **options):
     """A client of an API server that resolves the Service of the other server."""
-    given = Settings(webhook_services={"default/agg": ("127.0.0.1", server.port)}, **settings)
-    async with apiserver.running(settings=given) as client:
+    async with apiserver.running(service_flag(server), *flags, **options) as client:
         yield client
 
 
@@ -187,7 +192,7 @@ async def test_proxied_watch_is_streamed(available, server):
 async def test_audit_log_has_proxied_requests_without_their_objects(server, tmp_path):
     path, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
     policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: RequestResponse}]}")
-    async with client_of(server, audit_log=path, audit_policy=policy) as client:
+    async with client_of(server, f"--audit-log-path={path}", f"--audit-policy-file={policy}") as client:
         await register(client, server)
         await condition(client, "Passed")
         await client.post(THINGS, {"a": 1}, Audit_ID="created")
@@ -206,8 +211,7 @@ async def test_audit_log_has_proxied_requests_without_their_objects(server, tmp_
 
 
 async def test_aggregated_request_is_authorized_first(server):
-    settings = {"webhook_services": {"default/agg": ("127.0.0.1", server.port)}}
-    async with apiserver.running(settings=Settings(**settings), modes=DEFAULT_MODES) as client:
+    async with apiserver.running(service_flag(server), modes=DEFAULT_MODES) as client:
         await register(client, server)
         await condition(client, "Passed")
         alice = apiserver.Client(client.session, client.url, authorization="Bearer alice")
@@ -220,9 +224,10 @@ async def test_proxy_presents_client_certificate(tmp_path):
     random, now = SeededRandom(), RealClock().now()
     authority = make_authority("front-proxy-ca", now=now, random=random)
     pair = CertificateIssuer(authority, now=now, random=random).issue(Subject(name="front-proxy-client"))
+    credentials = replace(load_credentials(Config(), "", now=now, random=random), proxy=pair)
     async with (
         aggregated_server(tmp_path, client_authority=authority.certificate) as server,
-        client_of(server, proxy_certificate=pair) as client,
+        client_of(server, environment={"credentials": credentials}) as client,
     ):
         await register(client, server)
         await condition(client, "Passed")

@@ -79,7 +79,9 @@ async def test_audit_events_are_those_of_kube_apiserver(tmp_path, level):
     policy.write_bytes(
         orjson.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": level}]})
     )
-    async with apiserver.running_with_roles(audit_log=path, audit_policy=policy) as client:
+    async with apiserver.running_with_roles(
+        f"--audit-log-path={path}", f"--audit-policy-file={policy}"
+    ) as client:
         await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         codes = {case["id"]: await send(client, case) for case in CASES}
     assert codes == {case["id"]: case["code"] for case in CASES}

@@ -9,9 +9,6 @@ import pytest
 from aiohttp import web
 
 from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
-from mockube.apiserver.authz.configuration import read_configuration
-from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kubeconfig import read_endpoint
 from tests.support.server import apiserver
 from tests.support.server.webhook_server import credentials
@@ -98,14 +95,9 @@ async def hook(tmp_path):
 async def server(folder, **options):
     file = folder / "authorization.yaml"
     file.write_text(configuration(folder, **options))
-    settings = AuthorizationSettings(
-        configuration=read_configuration(file.read_bytes()), data=file.read_bytes(), path=file
-    )
     webhook = TokenWebhookSettings(endpoint=read_endpoint(folder / "hook"), version="v1")
-    modes = ("RBAC",)
-    async with apiserver.running(
-        settings=Settings(authorization=settings), modes=modes, token_webhook=webhook
-    ) as client:
+    flag = f"--authorization-config={file}"
+    async with apiserver.running(flag, token_webhook=webhook) as client:
         assert await client.server.bootstrap_roles.reconcile()
         await client.server.registry.watch_cache.fresh()
         yield client

@@ -7,8 +7,6 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
-from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import Response
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server import apiserver
@@ -25,9 +23,10 @@ def clock():
 
 @pytest.fixture
 async def client(clock):
-    settings = Settings(budget=Budget(reads=1, writes=1), connection_clock=SteppedClock())
-    async with apiserver.running(clock=clock, settings=settings) as client:
-        client.clock = settings.connection_clock
+    flags = "--max-requests-inflight=1", "--max-mutating-requests-inflight=1"
+    environment = {"connection_clock": SteppedClock()}
+    async with apiserver.running(*flags, clock=clock, environment=environment) as client:
+        client.clock = environment["connection_clock"]
         yield client
 
 

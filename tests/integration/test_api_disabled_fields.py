@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 CORE, APPS = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default"
@@ -120,7 +119,7 @@ async def test_disabled_fields_of_leases_are_dropped(client):
 @pytest.mark.parametrize(("minor", "kept"), [("1.36", None), ("1.37", True)])
 async def test_disabled_fields_of_csi_drivers_are_dropped(minor, kept):
     spec = {"preventPodSchedulingIfMissing": True}
-    async with apiserver.running(settings=Settings(minor=minor)) as client:
+    async with apiserver.running(f"--kubernetes-version={minor}") as client:
         created = await client.post(DRIVERS, {"metadata": {"name": "x"}, "spec": spec})
         assert created.status == 201
         changed = await client.patch(f"{DRIVERS}/x", {"spec": spec})

@@ -3,7 +3,6 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.storage.lease_manager import SHARED_SECONDS
 from tests.support.server import apiserver
 
@@ -25,7 +24,7 @@ def clock():
 
 @pytest.fixture
 async def client(clock):
-    async with apiserver.running(clock=clock, settings=Settings(event_ttl=TTL)) as client:
+    async with apiserver.running(f"--event-ttl={TTL:g}s", clock=clock) as client:
         yield client
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.supervision import TASKS, check_name, is_restarted
 from tests.support.server import apiserver
 
@@ -18,8 +17,8 @@ WITHOUT_FLOW_CONTROL = "--enable-priority-and-fairness=false"
     [(flags, endpoint) for flags, endpoints in RECORDED.items() for endpoint in endpoints],
 )
 async def test_checks_are_those_of_real_server(flags, endpoint):
-    settings = Settings(names_flows=flags != WITHOUT_FLOW_CONTROL)
-    async with apiserver.running(settings=settings, modes=("RBAC",)) as client:
+    given = ["--enable-priority-and-fairness=false"] if flags == WITHOUT_FLOW_CONTROL else []
+    async with apiserver.running(*given, modes=("RBAC",)) as client:
         text = (await client.get(f"/{endpoint}?verbose")).data.decode()
     names = [line[3:].split()[0] for line in text.splitlines() if line.startswith("[")]
     tasks = [check_name(name) for name in TASKS if endpoint == "readyz" or not is_restarted(name)]

@@ -3,8 +3,6 @@
 import pytest
 from yarl import URL
 
-from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.hosts import Hosts
 from tests.support.server import apiserver, raw_http
 
 LOCAL = b"Host: localhost"
@@ -12,7 +10,7 @@ LOCAL = b"Host: localhost"
 
 @pytest.fixture
 async def client():
-    async with apiserver.running(settings=Settings(hosts=Hosts(("api.example.com",)))) as client:
+    async with apiserver.running("--allowed-hosts=api.example.com") as client:
         yield client
 
 

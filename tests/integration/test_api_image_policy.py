@@ -13,9 +13,10 @@ import pytest
 from aiohttp import web
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.admission.chain import Configurations, PluginSelection
+from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
-from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.settings import AdmissionOptions
 from mockube.apiserver.outgoing import KubeconfigEndpoint, OutgoingDependencies
 from tests.support.server import apiserver
 
@@ -78,8 +79,10 @@ def settings(hook, *, default_allow=False):
 @contextlib.asynccontextmanager
 async def server(hook, **options):
     configurations = Configurations(image_policy=settings(hook, **options))
-    switches = PluginSelection(enabled={"ImagePolicyWebhook"}, configurations=configurations)
-    async with apiserver.running(settings=Settings(plugins=switches)) as client:
+    admission = AdmissionOptions(
+        enable_admission_plugins=("ImagePolicyWebhook",), admission_control_config_file=configurations
+    )
+    async with apiserver.running(config=Config(admission=admission)) as client:
         await client.post("/api/v1/namespaces", {"metadata": {"name": "rt-i"}})
         await client.post("/api/v1/namespaces/rt-i/serviceaccounts", {"metadata": {"name": "default"}})
         yield client

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.controllers.kruise import (
     CLONES,
     SELECTOR,
@@ -20,7 +19,7 @@ from tests.support.server import apiserver
 
 @pytest.fixture
 async def client():
-    async with apiserver.running(settings=Settings(packs=("kruise",))) as client:
+    async with apiserver.running("--packs=kruise") as client:
         yield client
 
 

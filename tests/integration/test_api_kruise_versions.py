@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.packs.registry import definition_trees
 from tests.support.controllers.kruise import (
     ALPHA_STATEFUL,
@@ -23,7 +22,7 @@ from tests.support.server.definitions import define
 
 @pytest.fixture
 async def client():
-    async with apiserver.running(settings=Settings(packs=("kruise",))) as client:
+    async with apiserver.running("--packs=kruise") as client:
         yield client
 
 

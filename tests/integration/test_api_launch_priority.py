@@ -2,18 +2,16 @@
 
 import pytest
 
-from mockube.apiserver.admission.chain import PluginSelection
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 PODS = "/api/v1/namespaces/default/pods"
-NO_ACCOUNTS = PluginSelection(disabled=("ServiceAccount",))
+NO_ACCOUNTS = "--disable-admission-plugins=ServiceAccount"
 PRIORITY = "KRUISE_CONTAINER_PRIORITY"
 
 
 @pytest.fixture
 async def client():
-    async with apiserver.running(settings=Settings(packs=("kruise",), plugins=NO_ACCOUNTS)) as client:
+    async with apiserver.running("--packs=kruise", NO_ACCOUNTS) as client:
         yield client
 
 
@@ -83,6 +81,6 @@ async def test_priority_that_is_no_number_is_denied(client):
 
 
 async def test_pod_has_no_barrier_without_pack():
-    async with apiserver.running(settings=Settings(plugins=NO_ACCOUNTS)) as client:
+    async with apiserver.running(NO_ACCOUNTS) as client:
         created = await client.post(PODS, pod_with_priorities("0", "1"))
         assert barriers_of(created.body) == [None, None]

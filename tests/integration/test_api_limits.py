@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.limits import Budget
 from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -37,8 +35,8 @@ def clock():
 
 @pytest.fixture
 async def client(clock):
-    settings = Settings(budget=Budget(reads=1, writes=1, seconds=60.0))
-    async with apiserver.running(clock=clock, settings=settings) as client:
+    flags = "--max-requests-inflight=1", "--max-mutating-requests-inflight=1"
+    async with apiserver.running(*flags, clock=clock) as client:
         yield client
 
 

@@ -3,7 +3,6 @@
 import orjson
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 APPS, BATCH = "/apis/apps/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
@@ -260,7 +259,7 @@ async def test_readable_object_is_not_deleted_by_a_deletion_of_unreadable_ones(c
 
 async def test_deletion_of_unreadable_objects_is_a_normal_deletion_until_1_36():
     path = "/api/v1/namespaces/default/configmaps"
-    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+    async with apiserver.running("--kubernetes-version=1.36") as client:
         await client.post(path, {"metadata": {"name": "x"}})
         assert (await client.send("DELETE", f"{path}/x", {UNREADABLE: True})).status == 200
 
@@ -284,7 +283,7 @@ async def test_definition_precondition_errors_have_own_messages(minor, begin):
         },
     }
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    async with apiserver.running(settings=Settings(minor=minor)) as client:
+    async with apiserver.running(f"--kubernetes-version={minor}") as client:
         created = await client.post(path, definition)
         refused = await client.send("DELETE", f"{path}/ws.a.b", {"preconditions": {"uid": "y"}})
     assert refused.body["message"] == (

@@ -4,7 +4,6 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
     HORIZONTAL_POD_AUTOSCALER,
 )
@@ -21,7 +20,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 @pytest.fixture
 async def server():
     clock = SteppedClock()
-    async with running(clock=clock, settings=Settings(simulate_metrics=True)) as client:
+    async with running("--simulate-metrics=true", clock=clock) as client:
         client.clock = clock
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         for name, ready in (("n1", "True"), ("n2", "False")):

@@ -5,7 +5,6 @@ import contextlib
 import pytest
 
 from mockube.apiserver.bootstrap.apiservices import delete_unserved
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.aggregated_server import aggregated_server
 
@@ -24,8 +23,8 @@ async def server(tmp_path):
 
 @pytest.fixture
 async def client(server):
-    settings = Settings(webhook_services={"default/agg": ("127.0.0.1", server.port)}, simulate_metrics=True)
-    async with apiserver.running(settings=settings) as client:
+    flags = f"--webhook-service=default/agg=127.0.0.1:{server.port}", "--simulate-metrics=true"
+    async with apiserver.running(*flags) as client:
         yield client
 
 

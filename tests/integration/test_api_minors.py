@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.wire.protobuf import envelope
 from tests.support.server import apiserver
 
@@ -14,7 +13,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 @pytest.fixture(params=["1.31"])
 async def client(request):
-    async with apiserver.running(settings=Settings(minor=request.param)) as client:
+    async with apiserver.running(f"--kubernetes-version={request.param}") as client:
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         yield client
 

@@ -7,8 +7,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
-from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.service_accounts import EC, pem
@@ -84,8 +82,8 @@ async def test_response_sizes_are_observed(client):
     ],
 )
 async def test_requests_of_deprecated_apis_are_counted(path, labels):
-    overrides = read_overrides((("networking.k8s.io/v1beta1", "true"),), "1.36")
-    async with apiserver.running(settings=Settings(minor="1.36", overrides=overrides)) as client:
+    flags = "--kubernetes-version=1.36", "--runtime-config=networking.k8s.io/v1beta1=true"
+    async with apiserver.running(*flags) as client:
         await client.get(MAPS)
         assert await metric(client, "apiserver_requested_deprecated_apis") == 0
         await client.get(path)
@@ -125,7 +123,7 @@ async def test_cache_inconsistency_is_counted_and_watches_expire():
 
 async def test_audit_log_records_requests(tmp_path):
     path = tmp_path / "audit.log"
-    async with apiserver.running(settings=Settings(audit_log=path)) as client:
+    async with apiserver.running(f"--audit-log-path={path}") as client:
         await client.post(MAPS, {"metadata": {"name": "a"}})
         await client.get(f"{MAPS}/none")
     events = [orjson.loads(line) for line in path.read_bytes().splitlines()]
@@ -177,7 +175,7 @@ async def test_audit_lines_and_levels_are_counted(tmp_path):
     policy.write_text(
         "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, nonResourceURLs: [/metrics]}, {level: Metadata}]\n"
     )
-    async with apiserver.running(settings=Settings(audit_log=path, audit_policy=policy)) as client:
+    async with apiserver.running(f"--audit-log-path={path}", f"--audit-policy-file={policy}") as client:
         await client.get("/api/v1/nodes")
         lines = len(path.read_text().splitlines())
         assert await metric(client, "apiserver_audit_event_total") == lines == 4
@@ -194,7 +192,7 @@ async def test_audit_policy_selects_request_objects(tmp_path, level, omits):
     path, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
     rules = [{"level": level, "omitManagedFields": omits}]
     policy.write_bytes(orjson.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
-    async with apiserver.running(settings=Settings(audit_log=path, audit_policy=policy)) as client:
+    async with apiserver.running(f"--audit-log-path={path}", f"--audit-policy-file={policy}") as client:
         await client.post(MAPS, {"metadata": {"name": "a"}, "data": {"b": "c"}})
         await client.get(f"{MAPS}/a?pretty=true")
         await client.get(MAPS)
@@ -223,7 +221,7 @@ async def test_audit_policy_selects_request_objects(tmp_path, level, omits):
 
 async def test_legacy_token_use_is_warned_of_and_audited(tmp_path):
     path, keys = tmp_path / "audit.log", load(pem(EC))
-    async with apiserver.running(settings=Settings(audit_log=path), keys=keys) as client:
+    async with apiserver.running(f"--audit-log-path={path}", keys=keys) as client:
         accounts, secrets = (f"/api/v1/namespaces/default/{each}" for each in ("serviceaccounts", "secrets"))
         body = {"metadata": {"name": "robot"}, "secrets": [{"name": "kept"}]}
         uid = (await client.post(accounts, body)).body["metadata"]["uid"]

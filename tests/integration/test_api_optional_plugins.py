@@ -10,8 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apiserver.admission.chain import OFF_BY_DEFAULT, PluginSelection
-from mockube.apiserver.config.admission_configuration import admission_configuration
+from mockube.apiserver.admission.chain import OFF_BY_DEFAULT
 from tests.support.server.apiserver import running_with_roles
 
 REQUESTS = list(
@@ -54,10 +53,11 @@ SELECTORS = "podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: zone=a, a
 async def client(tmp_path):
     (tmp_path / "selectors.yaml").write_text(SELECTORS)
     (tmp_path / "admission.yaml").write_text(CONFIGURATION)
-    configurations = admission_configuration(str(tmp_path / "admission.yaml"))
     enabled = OFF_BY_DEFAULT - {"AlwaysDeny", "ImagePolicyWebhook"}
     async with running_with_roles(
-        minor="1.36", plugins=PluginSelection(enabled=enabled, configurations=configurations)
+        "--kubernetes-version=1.36",
+        f"--enable-admission-plugins={','.join(enabled)}",
+        f"--admission-control-config-file={tmp_path / 'admission.yaml'}",
     ) as client:
         yield client
 
@@ -107,7 +107,7 @@ async def test_optional_plugin_responses_match_recording(client):
 
 async def test_refusal_of_token_names_audience_since_1_37():
     path = "/api/v1/namespaces/default"
-    async with running_with_roles(plugins=PluginSelection(enabled=("NodeRestriction",))) as client:
+    async with running_with_roles("--enable-admission-plugins=NodeRestriction") as client:
         await client.post(f"{path}/serviceaccounts", {"metadata": {"name": "default"}})
         spec = {"containers": [{"name": "c", "image": "x"}], "nodeName": "n1"}
         pod = await client.post(f"{path}/pods", {"metadata": {"name": "p"}, "spec": spec})
@@ -124,7 +124,7 @@ async def test_refusal_of_token_names_audience_since_1_37():
 
 
 async def test_always_deny_plugin_refuses_everything():
-    async with running_with_roles(plugins=PluginSelection(enabled=("AlwaysDeny",))) as client:
+    async with running_with_roles("--enable-admission-plugins=AlwaysDeny") as client:
         answer = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
         assert answer.status == 403
         assert answer.body["message"].endswith("is forbidden: admission control is denying all modifications")

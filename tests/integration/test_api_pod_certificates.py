@@ -5,9 +5,7 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery.clock import RealClock
-from mockube.apiserver.admission.chain import PluginSelection
 from mockube.apiserver.authz.rights import DEFAULT_MODES
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.pod_certificates import SIGNER, authority, certificate, spec
 
@@ -23,8 +21,8 @@ VOLUME = {"name": "v", "projected": {"sources": [{"podCertificate": {
 
 @pytest.fixture
 async def client():
-    settings = Settings(plugins=PluginSelection(enabled={"NodeRestriction"}))
-    async with apiserver.running(settings=settings, modes=DEFAULT_MODES) as client:
+    flag = "--enable-admission-plugins=NodeRestriction"
+    async with apiserver.running(flag, modes=DEFAULT_MODES) as client:
         yield client
 
 
@@ -159,7 +157,7 @@ async def test_node_reads_requests_of_its_pods_only(client):
 
 
 async def test_older_minor_has_no_requests_of_pods():
-    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+    async with apiserver.running("--kubernetes-version=1.36") as client:
         assert (await client.get(REQUESTS)).status == 404
         pod_spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [VOLUME]}
         await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})

@@ -6,7 +6,6 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import RealClock
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 NAMESPACE = "/api/v1/namespaces/guarded"
@@ -149,7 +148,7 @@ async def test_existing_pods_are_checked_for_one_second():
 
 async def test_audit_annotations_have_pod_security_result(tmp_path):
     log = tmp_path / "audit.log"
-    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+    async with apiserver.running(f"--audit-log-path={log}") as client:
         await make_namespace(client, audit="baseline")
         await client.post(PODS, pod(hostNetwork=True))
     (event,) = [

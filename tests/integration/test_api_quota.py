@@ -9,9 +9,10 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.admission.chain import Configurations, PluginSelection
+from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.resource_quota import LimitedResource
-from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.settings import AdmissionOptions
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.definitions import WIDGETS, define, definition
@@ -221,8 +222,9 @@ def claim(name, **spec):
 
 @pytest.fixture
 async def client_with_limits():
-    switches = PluginSelection(configurations=Configurations(limited_resources=LIMITED))
-    async with apiserver.running(settings=Settings(plugins=switches)) as client:
+    configurations = Configurations(limited_resources=LIMITED)
+    admission = AdmissionOptions(admission_control_config_file=configurations)
+    async with apiserver.running(config=Config(admission=admission)) as client:
         await client.post(f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
         await client.post(
             "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1}

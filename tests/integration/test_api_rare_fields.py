@@ -5,7 +5,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 CASES = [
@@ -19,7 +18,7 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 @pytest.fixture
 async def client():
-    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+    async with apiserver.running("--kubernetes-version=1.36") as client:
         yield client
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.definitions import WIDGETS, define, definition, version
 
@@ -68,7 +67,7 @@ async def test_deletion_grace_period_cannot_be_set(client, seconds):
 async def test_terminating_object_may_be_created_by_update_or_apply_until_1_36(way, minor):
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     lease = LEASE | {"metadata": {"name": "x", "selfLink": "s"} | ENDING}
-    async with apiserver.running(settings=Settings(minor=minor)) as client:
+    async with apiserver.running(f"--kubernetes-version={minor}") as client:
         if way == "create":
             made = await client.post(path, lease)
         elif way == "update":

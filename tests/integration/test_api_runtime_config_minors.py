@@ -8,7 +8,6 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.resource_config import not_served, read_overrides, read_pairs
 from mockube.apiserver.kinds.served_kinds import kinds_of
 from tests.support.server import apiserver
@@ -105,8 +104,8 @@ async def use(client, row):
 
 @pytest.mark.parametrize("minor", minors.MINORS)
 async def test_all_apis_of_minor_are_served(minor):
-    settings = Settings(minor=minor, overrides=overrides(minor))
-    async with apiserver.running(settings=settings) as client:
+    flags = f"--kubernetes-version={minor}", "--runtime-config=api/all=true"
+    async with apiserver.running(*flags) as client:
         for row in optional_rows(minor):
             await use(client, row)
         groups = (await client.get("/apis")).body["groups"]
@@ -157,8 +156,8 @@ def test_resource_named_in_flag_is_served_or_refused(minor, setting, problem, ca
 
 async def test_beta_of_older_minor_is_stored_as_itself():
     """As upstream, whose storage version was the beta version before there was a stable one."""
-    settings = Settings(minor="1.33", overrides=overrides("1.33", "storage.k8s.io/v1alpha1=true"))
-    async with apiserver.running(settings=settings) as client:
+    flags = "--kubernetes-version=1.33", "--runtime-config=storage.k8s.io/v1alpha1=true"
+    async with apiserver.running(*flags) as client:
         rows = {
             row.api_version: row for row in optional_rows("1.33") if row.name == "volumeattributesclasses"
         }

@@ -7,7 +7,6 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from mockube.apimachinery.clock import RealClock
-from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 
@@ -171,8 +170,7 @@ async def test_unready_service_cidr_is_not_used(client):
 
 async def test_ipv6_network_larger_than_int64_is_supported():
     network = ip_network("2001:db8::/64")
-    settings = Settings(service_cluster_ip_ranges=(network,))
-    async with apiserver.running(settings=settings) as client:
+    async with apiserver.running(f"--service-cluster-ip-range={network}") as client:
         created = [(await client.post(SERVICES, service(name))).body for name in ("a", "b")]
         given = [ip_address(tree["spec"]["clusterIP"]) for tree in created]
         assert all(one in network for one in given)

@@ -8,7 +8,6 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.webhook_server import credentials
 
@@ -48,7 +47,7 @@ async def served(tmp_path):
     listening = await asyncio.start_server(kubelet.serve, "127.0.0.1", 0, ssl=context)
     address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     path = tmp_path / "audit.log"
-    async with apiserver.running(settings=Settings(audit_log=path)) as client:
+    async with apiserver.running(f"--audit-log-path={path}") as client:
         await client.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
         kubelets = {"address": address, "certificate": authority.decode()}
         await client.post(

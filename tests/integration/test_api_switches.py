@@ -2,8 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.admission.chain import PluginSelection
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
@@ -23,16 +21,14 @@ def pod(**spec):
 
 
 async def test_disabled_plugin_has_no_effect():
-    async with apiserver.running(
-        settings=Settings(plugins=PluginSelection(disabled=("ServiceAccount",)))
-    ) as client:
+    async with apiserver.running("--disable-admission-plugins=ServiceAccount") as client:
         spec = (await client.post(PODS, pod())).body["spec"]
         assert spec["priority"] == 0
         assert "volumes" not in spec
 
 
 async def test_disabled_watch_list_is_forbidden():
-    async with apiserver.running(settings=Settings(watch_list=False)) as client:
+    async with apiserver.running("--feature-gates=WatchList=false") as client:
         answer = await client.get(f"{PODS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
     forbidden = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
     assert (answer.status, answer.body["message"]) == (
@@ -87,14 +83,14 @@ FORBIDDEN = "Forbidden: disallowed by cluster policy"
 )  # fmt: skip
 async def test_privileged_containers_follow_flag(client, path, body, says):
     assert (await client.post(path, body)).status == 201
-    async with apiserver.running(settings=Settings(allow_privileged=False)) as strict:
+    async with apiserver.running("--allow-privileged=false") as strict:
         await strict.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         answer = await strict.post(path, body)
     assert (answer.status, answer.body["message"].partition(" is invalid: ")[2]) == (422, says)
 
 
 async def test_container_cannot_become_privileged_later():
-    async with apiserver.running(settings=Settings(allow_privileged=False)) as client:
+    async with apiserver.running("--allow-privileged=false") as client:
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         await client.post(PODS, pod())
         debugger = {"name": "d", "image": "i"} | PRIVILEGED

@@ -3,7 +3,6 @@
 import orjson
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.definitions import GROUP, WIDGETS, define, definition, version
 
@@ -234,7 +233,7 @@ async def test_message_shows_dropped_empty_list_as_null():
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     devices = [{"name": "d", "attributes": {"b": attribute}}]
     spec = {"driver": "gpu.example.com", "nodeName": "n", "pool": pool, "devices": devices}
-    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+    async with apiserver.running("--kubernetes-version=1.36") as client:
         refused = await client.post(
             "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec}
         )

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 DOCUMENT = "/openapi/v3/apis/authentication.k8s.io/v1"
@@ -79,5 +78,5 @@ async def test_pages_for_debugging_need_the_right_to_read_them_and_are_not_liste
 
 
 async def test_queues_are_unknown_without_priority_and_fairness():
-    async with apiserver.running(settings=Settings(names_flows=False)) as client:
+    async with apiserver.running("--enable-priority-and-fairness=false") as client:
         assert (await client.get(f"{DUMPS}/dump_queues")).status == 404

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 DEVICES, STORAGE = "/apis/resource.k8s.io/v1", "/apis/storage.k8s.io/v1"
@@ -21,7 +20,7 @@ ONE_ATTRIBUTE = (
 
 @pytest.fixture
 async def client():
-    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+    async with apiserver.running("--kubernetes-version=1.36") as client:
         yield client
 
 

@@ -7,8 +7,6 @@ import aiohttp
 import orjson
 import pytest
 
-from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.limits import Budget
 from tests.support.event_loop import until
 from tests.support.server import apiserver
 
@@ -118,18 +116,18 @@ async def test_initial_events_end_with_annotated_bookmark(client):
 
 
 @pytest.mark.parametrize(
-    ("settings", "query", "encoding", "expected"),
+    ("flag", "query", "encoding", "expected"),
     [
-        (None, INITIAL, "gzip", "gzip"),
-        (None, INITIAL, "deflate, gzip", "gzip"),
-        (None, INITIAL, "deflate", None),
-        (None, "watch=1", "gzip", None),
-        (None, INITIAL.replace("allowWatchBookmarks", "x"), "gzip", None),
-        (Settings(minor="1.36"), INITIAL, "gzip", None),
+        ("--kubernetes-version=1.37", INITIAL, "gzip", "gzip"),
+        ("--kubernetes-version=1.37", INITIAL, "deflate, gzip", "gzip"),
+        ("--kubernetes-version=1.37", INITIAL, "deflate", None),
+        ("--kubernetes-version=1.37", "watch=1", "gzip", None),
+        ("--kubernetes-version=1.37", INITIAL.replace("allowWatchBookmarks", "x"), "gzip", None),
+        ("--kubernetes-version=1.36", INITIAL, "gzip", None),
     ],
 )
-async def test_initial_events_are_compressed_for_clients_that_accept_it(settings, query, encoding, expected):
-    async with apiserver.running(settings=settings) as client:
+async def test_initial_events_are_compressed_for_clients_that_accept_it(flag, query, encoding, expected):
+    async with apiserver.running(flag) as client:
         await create(client, "a")
         headers = client.credentials | {"Accept-Encoding": encoding}
         async with client.session.get(f"{client.url}{MAPS}?{query}", headers=headers) as answer:
@@ -236,8 +234,8 @@ async def next_or_end(events):
 
 
 async def test_default_watch_timeout_follows_flag():
-    settings = Settings(budget=Budget(watch_seconds=0))
-    async with apiserver.running(settings=settings) as client, client.watch(f"{MAPS}?watch=1") as events:
+    flag = "--min-request-timeout=0"
+    async with apiserver.running(flag) as client, client.watch(f"{MAPS}?watch=1") as events:
         assert [event async for event in events] == []
 
 

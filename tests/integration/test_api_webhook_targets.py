@@ -6,7 +6,6 @@ import orjson
 import pytest
 
 from mockube.apiserver.admission.webhooks.services import endpoint
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 from tests.support.server.webhook_server import (
     FAILED,
@@ -94,8 +93,7 @@ def service(**spec):
 
 
 async def test_webhook_service_flag_redirects_service(hooks):
-    settings = Settings(webhook_services={"default/hooks": ("127.0.0.1", hooks.port)})
-    async with apiserver.running(settings=settings) as client:
+    async with apiserver.running(f"--webhook-service=default/hooks=127.0.0.1:{hooks.port}") as client:
         config = service() | {"caBundle": hooks.bundle}
         await register(client, MUTATING, hooks.hook("x", clientConfig=config))
         assert labels(await client.post(PATH, MAP)) == {"hooked": "yes"}
@@ -148,8 +146,7 @@ NOT_CALLED = (
 async def test_simulated_webhook_is_passed_with_warning_if_flag_or_annotation_allows(
     hooks, kind, flag, annotation, code
 ):
-    settings = Settings(allows_simulated_webhooks=flag)
-    async with apiserver.running(settings=settings) as client:
+    async with apiserver.running(f"--simulated-webhooks={'allow' if flag else 'refuse'}") as client:
         await create_simulated_service(client)
         annotations = {"mockube.dev/simulated-webhooks": annotation} if annotation else None
         await register(client, kind, hooks.hook("x", clientConfig=service()), annotations=annotations)
@@ -222,7 +219,7 @@ async def test_invalid_review_is_refused_before_validating_webhooks(client, hook
 async def test_mutating_webhook_changes_review_response_until_1_36(hooks, minor, user):
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     attributes = {"verb": "get", "resource": "pods"}
-    async with apiserver.running(settings=Settings(minor=minor)) as client:
+    async with apiserver.running(f"--kubernetes-version={minor}") as client:
         await register(client, MUTATING, every_write(hooks, "ask-for-bob"))
         answer = await client.post(path, {"spec": {"user": "admin", "resourceAttributes": attributes}})
     assert answer.body["spec"]["user"] == user
@@ -259,7 +256,7 @@ async def test_dry_run_calls_webhooks_without_side_effects_only(client, hooks):
 
 async def test_webhook_calls_are_audited_and_counted(hooks, tmp_path):
     log = tmp_path / "audit.log"
-    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+    async with apiserver.running(f"--audit-log-path={log}") as client:
         await register(
             client, MUTATING, hooks.hook("label"), hooks.hook("500", "o.example.com", failurePolicy="Ignore")
         )
@@ -289,7 +286,7 @@ async def test_patches_of_webhooks_are_audited_from_level_request_on(hooks, tmp_
     """A patch contains parts of the object, which the level Metadata omits."""
     log, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
     policy.write_text(f"{{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{{level: {level}}}]}}")
-    async with apiserver.running(settings=Settings(audit_log=log, audit_policy=policy)) as client:
+    async with apiserver.running(f"--audit-log-path={log}", f"--audit-policy-file={policy}") as client:
         await register(client, MUTATING, hooks.hook("label"))
         await client.post(PATH, MAP)
     event = next(

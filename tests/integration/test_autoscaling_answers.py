@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
@@ -47,7 +46,7 @@ async def test_autoscaler_decisions_match_recording(minor, scenario):
     )
     controllers, runnables = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET], [HORIZONTAL_POD_AUTOSCALER]
     async with (
-        running(clock=clock, settings=Settings(minor=minor)) as server,
+        running(f"--kubernetes-version={minor}", clock=clock) as server,
         running_manager(
             server, clock, controllers=controllers, runnables=runnables, config=config
         ) as manager,

@@ -2,20 +2,19 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
 from tests.support.controllers.clonesets import IN_PLACE, claim_template, cloneset, template
 from tests.support.controllers.set_scenarios import NAMESPACE, REVISIONS, Scenario, running_scenario
 
 SETS = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets"
-KRUISE = Settings(packs=("kruise",))
+KRUISE = ("--packs=kruise",)
 
 
 @pytest.fixture(params=[False, True], ids=["status as of kwok", "status as of a kubelet"])
 async def scenario(request):
     tells_all = request.param
     async with running_scenario(
-        CLONE_SET, SETS, cloneset, settings=KRUISE, details=tells_all, scenario_class=CloneScenario
+        CLONE_SET, SETS, cloneset, flags=KRUISE, details=tells_all, scenario_class=CloneScenario
     ) as scenario:
         yield scenario
 

@@ -60,8 +60,8 @@ _ends = {}
 
 
 async def run_scenario(scenario, disturbance_of):
-    settings = KRUISE if scenario in KRUISE_SCENARIOS else None
-    async with cluster_of(disturbance_of, settings=settings) as cluster:
+    flags = KRUISE if scenario in KRUISE_SCENARIOS else ()
+    async with cluster_of(disturbance_of, flags=flags) as cluster:
         await scenario(cluster)
         written = await cluster.finish_and_wait()
         assert not written, "did not become idle"

@@ -21,6 +21,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver import interpreter_memory
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.parts.environment import Environment
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
@@ -118,7 +119,10 @@ def serving(open_store):
                 store = await store
             stack.push_async_callback(store.close)
             server = await stack.enter_async_context(
-                ApiServer(store, trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom())
+                ApiServer(
+                    store,
+                    Environment(trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom()),
+                )
             )
             serving = web.ServerRunner(server.http, access_log=None)
             await serving.setup()

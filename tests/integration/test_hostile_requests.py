@@ -21,7 +21,9 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.settings import Auditing
+from mockube.apiserver.parts.environment import Environment
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.hostile.hostile_requests import (
@@ -75,9 +77,9 @@ class AttackedServer:
 async def attacked_server(tmp_path):
     clock = RealClock()
     store = MemoryStore(clock=clock)
-    settings = Settings(audit_log=tmp_path / "audit.log")
-    trust = Trust(tokens={"admin": ADMIN})
-    async with ApiServer(store, trust=trust, settings=settings, clock=clock, random=SeededRandom()) as server:
+    config = Config(auditing=Auditing(audit_log_path=tmp_path / "audit.log"))
+    environment = Environment(trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom())
+    async with ApiServer(store, environment, config) as server:
         runner = web.ServerRunner(server.http, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

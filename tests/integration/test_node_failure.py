@@ -6,7 +6,6 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema.minors import NEWEST
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
@@ -74,7 +73,7 @@ async def cluster_of(nodes=3, *, minor=NEWEST, disturbance=None, **options):
         features=Features(kubernetes_version=minor),
     )
     manager_options = {"runnables": RUNNABLES, "config": config, "disturbance": disturbance}
-    async with running(clock=clock, settings=Settings(minor=minor)) as server:
+    async with running(f"--kubernetes-version={minor}", clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         await server.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         async with running_manager(server, clock, **manager_options) as manager:

@@ -18,7 +18,6 @@ from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed, KubeletClient
 from mockube.apiserver.http.outgoing_client import OutgoingClient
 from mockube.apiserver.http.service_proxy import ServiceProxy
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, Tls
 from mockube.apiserver.registry.subresources.locations import Location
@@ -241,13 +240,14 @@ async def test_webhook_with_certificates_of_knative_is_called(tmp_path):
     chain, roots = knative()
     server = TlsServer(tmp_path, chain)
     hooks = WebhookServer(0, pem(*roots))
-    async with serving(server, _answer_of(hooks)):
-        settings = Settings(webhook_services={"default/hooks": ("127.0.0.1", server.port)})
-        async with apiserver.running(settings=settings) as client:
-            service = {"service": {"namespace": "default", "name": "hooks", "path": "/deny-message"}}
-            config = {**service, "caBundle": base64.b64encode(pem(*roots)).decode()}
-            await register(client, VALIDATING, _hook(config))
-            refused = await client.post(PATH, MAP)
+    async with (
+        serving(server, _answer_of(hooks)),
+        apiserver.running(f"--webhook-service=default/hooks=127.0.0.1:{server.port}") as client,
+    ):
+        service = {"service": {"namespace": "default", "name": "hooks", "path": "/deny-message"}}
+        config = {**service, "caBundle": base64.b64encode(pem(*roots)).decode()}
+        await register(client, VALIDATING, _hook(config))
+        refused = await client.post(PATH, MAP)
     assert refused.body["message"] == 'admission webhook "h.example.com" denied the request: no way'
     assert [review["object"]["metadata"]["name"] for _, review in hooks.requests] == ["a"]
 

@@ -3,7 +3,6 @@
 import pytest
 
 from mockube.apimachinery.schema.minors import NEWEST
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
@@ -32,8 +31,8 @@ def stateful_set(**strategy):
 @pytest.fixture
 async def cluster():
     config = Config(features=Features(kubernetes_version=NEWEST, feature_gates=((GATE, True),)))
-    settings = Settings(feature_gates=((GATE, True),))
-    async with running_cluster(controllers=[STATEFUL_SET], config=config, settings=settings) as (
+    flags = (f"--feature-gates={GATE}=true",)
+    async with running_cluster(controllers=[STATEFUL_SET], config=config, flags=flags) as (
         server,
         manager,
     ):

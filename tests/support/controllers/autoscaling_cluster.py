@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
@@ -120,6 +119,6 @@ async def serve_metrics(server):
 async def autoscaling_cluster(minor=NEWEST):
     clock, config = SteppedClock(), Config(features=Features(kubernetes_version=minor))
     used = {"clock": clock, "config": config, "runnables": [HORIZONTAL_POD_AUTOSCALER]}
-    async with running_cluster(settings=Settings(minor=minor), **used) as (server, manager):
+    async with running_cluster(flags=(f"--kubernetes-version={minor}",), **used) as (server, manager):
         await server.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         yield AutoscalingCluster(server, manager, clock)

@@ -24,7 +24,7 @@ class Scenario:
     controllers = ()
     watched = ()
     """The watched resources, by name."""
-    settings = None
+    flags = ()
     counts = ("replicas", "readyReplicas", "updatedReplicas")
     """The counters of its status that must equal the number of replicas."""
 
@@ -130,7 +130,7 @@ def _next_kubelet_status(pod):
 async def run_scenario(kind, disturbance_of):
     """Run the scenario of a kind to its end, and replace a killed manager; return how many were killed."""
     clock, deaths = SteppedClock(), 0
-    async with running(clock=clock, settings=kind.settings) as server:
+    async with running(*kind.flags, clock=clock) as server:
         scenario, disturbance = kind(server), disturbance_of(server, clock)
         controllers = [SERVICE_ACCOUNT, *kind.controllers]
         while await _lives(scenario, disturbance, clock, controllers):

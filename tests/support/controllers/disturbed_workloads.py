@@ -1,7 +1,6 @@
 """The steps of disturbed scenarios for workloads of each kind, and the expected end states."""
 
 from mockube.apimachinery import meta
-from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.job.controller import JOB
@@ -23,7 +22,7 @@ from tests.support.controllers.disturbed_scenarios import APPS, CLAIMS, PODS, RE
 from tests.support.controllers.statefulsets import claim_template, statefulset
 from tests.support.controllers.uniteddeployments import ADAPTER, subset, united
 
-KRUISE = Settings(packs=("kruise",))
+KRUISE = ("--packs=kruise",)
 CUSTOM = "/apis/apps.kruise.io/{}/namespaces/default"
 
 
@@ -90,7 +89,7 @@ class AdvancedStatefulSet(Scenario):
 
     path = f"{CUSTOM.format('v1beta1')}/statefulsets/web"
     controllers = (ADVANCED_STATEFUL_SET,)
-    settings = KRUISE
+    flags = KRUISE
     watched = ("statefulsets", "pods", "persistentvolumeclaims", "controllerrevisions")
 
     def steps(self):
@@ -122,7 +121,7 @@ class CloneSet(Scenario):
 
     path = f"{CUSTOM.format('v1alpha1')}/clonesets/web"
     controllers = (CLONE_SET,)
-    settings = KRUISE
+    flags = KRUISE
     counts = ("replicas", "availableReplicas", "updatedAvailableReplicas")
     watched = ("clonesets", "pods", "persistentvolumeclaims", "controllerrevisions")
 
@@ -239,7 +238,7 @@ class UnitedScenario(Scenario):
     """Two subsets are made and rolled to another version, then one makes room for a third."""
 
     path = f"{CUSTOM.format('v1alpha1')}/uniteddeployments/foo"
-    settings = KRUISE
+    flags = KRUISE
     counts = ("replicas", "updatedReplicas", "updatedReadyReplicas")
     kind = ""
 

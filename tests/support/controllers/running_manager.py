@@ -159,10 +159,10 @@ def dependencies_of(transport, clock, *, config=None, detector=None):
 
 
 @contextlib.asynccontextmanager
-async def running_cluster(*, clock=None, settings=None, namespaces=(), **manager):
+async def running_cluster(*, clock=None, flags=(), namespaces=(), **manager):
     """A server with some namespaces, and a manager of some controllers, on a clock that the test steps."""
     clock = clock or SteppedClock()
-    async with running(clock=clock, settings=settings) as server:
+    async with running(*flags, clock=clock) as server:
         for name in namespaces:
             assert (await server.post("/api/v1/namespaces", {"metadata": {"name": name}})).status == 201
         async with running_manager(server, clock, **manager) as started:

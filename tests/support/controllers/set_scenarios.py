@@ -31,7 +31,7 @@ RUNNABLES = [GARBAGE_COLLECTOR, ROOT_CA, KUBE_SCHEDULER, SIMULATED_NODES, SIMULA
 
 
 @asynccontextmanager
-async def running_scenario(controller, sets, make, *, settings=None, details=False, scenario_class=None):
+async def running_scenario(controller, sets, make, *, flags=(), details=False, scenario_class=None):
     """A scenario about the sets at one path; `make` is called with the fields of a spec. `scenario_class` is a subclass of `Scenario`."""
     clock = SteppedClock()
     simulation = Simulation(simulate_nodes=3, simulate_kubelet_details=details)
@@ -40,7 +40,7 @@ async def running_scenario(controller, sets, make, *, settings=None, details=Fal
         "runnables": RUNNABLES,
         "config": Config(simulation=simulation),
     }
-    async with running_cluster(clock=clock, settings=settings, **manager) as (server, manager):
+    async with running_cluster(clock=clock, flags=flags, **manager) as (server, manager):
         scenario = (scenario_class or Scenario)(server, manager, sets, make)
         await scenario.open_nodes()
         yield scenario

@@ -2,7 +2,6 @@
 
 import contextlib
 
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.packs.definitions import definitions
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
@@ -21,7 +20,7 @@ from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.controllers.uniteddeployments import ADAPTER, KINDS
 
-KRUISE = Settings(packs=("kruise",))
+KRUISE = ("--packs=kruise",)
 UNITED = "/apis/apps.kruise.io/v1alpha1/namespaces/default/uniteddeployments"
 CONTROLLERS = [
     SERVICE_ACCOUNT,
@@ -37,13 +36,13 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 @contextlib.asynccontextmanager
-async def united_scenario(*, zones=(), settings=KRUISE):
+async def united_scenario(*, zones=(), flags=KRUISE):
     config = Config(
         simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones),
         controllers=Controllers(packs=("kruise",)),
     )
     manager = {"controllers": CONTROLLERS, "runnables": RUNNABLES, "config": config}
-    async with running_cluster(settings=settings, **manager) as (server, manager):
+    async with running_cluster(flags=flags, **manager) as (server, manager):
         scenario = Scenario(server, manager)
         await scenario.open_nodes()
         yield scenario

@@ -122,9 +122,9 @@ class DisturbedCluster:
 
 
 @contextlib.asynccontextmanager
-async def cluster_of(disturbance_of, *, settings=None):
+async def cluster_of(disturbance_of, *, flags=()):
     clock = SteppedClock()
-    async with running(clock=clock, settings=settings) as server:
+    async with running(*flags, clock=clock) as server:
         for name in ("kube-system", "kube-node-lease"):
             await server.post("/api/v1/namespaces", {"metadata": {"name": name}})
         cluster = DisturbedCluster(server, clock, disturbance_of(clock, server))

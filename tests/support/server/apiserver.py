@@ -16,7 +16,8 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.rights import DEFAULT_MODES
-from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.parts.environment import Environment
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.store import MemoryStore
 
@@ -24,6 +25,7 @@ ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:au
 ALICE = User(name="alice", groups=("system:authenticated",))
 TOKENS = {"admin": ADMIN, "alice": ALICE}
 OPEN = ("AlwaysAllow",)
+SERVICE_NETWORK = "--service-cluster-ip-range=10.0.0.0/16"
 
 
 @dataclass(frozen=True)
@@ -109,14 +111,17 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def running(*, clock=None, kv=None, settings=None, modes=OPEN, **trust):
-    """A client of a server with a namespace `default`, where every user may do everything."""
-    settings = replace(settings or Settings(), authorization_modes=modes)
+async def running(*flags, clock=None, kv=None, config=None, modes=OPEN, environment=None, **trust):
+    """A client of a server with a namespace `default`, where every user may do everything.
+
+    `config` is given instead of flags, and `environment` has fields of `Environment` other than the clock and the trust.
+    """
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
-    making = ApiServer(
-        store, trust=Trust(tokens=TOKENS, **trust), settings=settings, clock=clock, random=SeededRandom()
+    environment = Environment(
+        trust=Trust(tokens=TOKENS, **trust), clock=clock, random=SeededRandom(), **environment or {}
     )
+    making = ApiServer(store, environment, _with_modes(config or server_config(*flags), modes))
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
         server = await stack.enter_async_context(making)
@@ -131,10 +136,23 @@ async def running(*, clock=None, kv=None, settings=None, modes=OPEN, **trust):
         yield client
 
 
+def server_config(*flags):
+    """The configuration of a server with some flags, with room for many Services."""
+    networks = [] if any("cluster-ip-range" in flag for flag in flags) else [SERVICE_NETWORK]
+    return parse([*networks, *flags], {})
+
+
+def _with_modes(config, modes):
+    """`modes` replace those of the flags; a file or a webhook of authorization has its own."""
+    if config.authorization.authorization_config.path is not None:
+        return config
+    return replace(config, authorization=replace(config.authorization, authorization_mode=modes))
+
+
 @contextlib.asynccontextmanager
-async def running_with_roles(**options):
+async def running_with_roles(*flags):
     """The same with RBAC and the bootstrap roles and bindings."""
-    async with running(settings=Settings(**options), modes=DEFAULT_MODES) as client:
+    async with running(*flags, modes=DEFAULT_MODES) as client:
         for namespace in ("kube-system", "kube-public"):
             await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         assert await client.server.bootstrap_roles.reconcile()

@@ -9,7 +9,6 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.bootstrap.cluster import DEFINITIONS, packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.required_object import RequiredObject
-from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.packs.definitions import definitions
 from mockube.apiserver.store import open_durable
 from mockube.etcd.embedded.disk import Disk
@@ -42,7 +41,7 @@ def running(tmp_path):
     @contextlib.asynccontextmanager
     async def run():
         kv = await open_durable(data_dir, RealClock(), disk=Disk(fsync=False))
-        async with apiserver.running(kv=kv, settings=Settings(packs=("kruise",))) as client:
+        async with apiserver.running("--packs=kruise", kv=kv) as client:
             yield client
 
     return run

@@ -10,9 +10,9 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.http.settings import Settings
+from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.parts.environment import Environment
 from mockube.apiserver.request.handler import FILTERS, build_handler_chain
-from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import PIECE, Response, compress
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.store import MemoryStore
@@ -29,12 +29,11 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @contextlib.asynccontextmanager
-async def running_server(**options):
+async def running_server(*flags, middleware=None):
     clock = SteppedClock()
-    settings = Settings(authorization_modes=("AlwaysAllow",), **options)
-    async with ApiServer(
-        MemoryStore(clock=clock), trust=Trust(tokens=TOKENS), settings=settings, clock=clock
-    ) as server:
+    environment = Environment(trust=Trust(tokens=TOKENS), clock=clock, middleware=middleware)
+    config = parse(["--authorization-mode=AlwaysAllow", *flags], {})
+    async with ApiServer(MemoryStore(clock=clock), environment, config) as server:
         created = await server.handler.handle(
             request_of("POST", "/api/v1/namespaces", b'{"metadata": {"name": "default"}}', **ADMIN)
         )
@@ -224,7 +223,7 @@ async def test_large_response_is_compressed_if_accepted(server):
 
 
 async def test_request_beyond_in_flight_limit_is_refused():
-    async with running_server(budget=Budget(reads=1)) as server:
+    async with running_server("--max-requests-inflight=1") as server:
         assert server.handler.in_flight.enter("get", TOKENS["alice"])
         refused = await server.handler.handle(request_of("GET", CONFIG_MAPS, **ALICE))
         assert (refused.status, refused.retry_after) == (429, 1)

@@ -1,0 +1,62 @@
+"""The admission plugins: those that the flags select, those of packs, and those that cannot be disabled."""
+
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics, PluginSelection, plugins
+from mockube.apiserver.admission.pod_certificate_signing import PodCertificateSigning
+from mockube.apiserver.admission.policies.param_access import PolicyParamAccess
+from mockube.apiserver.admission.resource_claim_access import ResourceClaimAccess
+from mockube.apiserver.admission.role_escalation import RoleEscalation
+from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
+from mockube.apiserver.admission.webhooks.hooks import ALLOW
+from mockube.apiserver.authz.rights import Rights
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.customresources.catalog import Catalog, equivalent_resources
+from mockube.apiserver.packs.registry import pack_webhooks
+from mockube.apiserver.parts.outgoing import Outgoing
+from mockube.apiserver.storage.stored_object import Layout
+
+
+def make_webhooks(
+    config: Config, catalog: Catalog, rights: Rights, outgoing: Outgoing
+) -> WebhookDependencies:
+    """Return what admission needs to call webhooks."""
+    return WebhookDependencies(
+        caller=outgoing.webhooks,
+        authorization=rights.authorization,
+        equivalents=equivalent_resources(catalog, Layout(config.store.etcd_prefix)),
+        services=dict(config.admission.webhook_service),
+        allows_simulated=config.admission.simulated_webhooks == ALLOW,
+    )
+
+
+def make_admission(
+    config: Config,
+    catalog: Catalog,
+    rights: Rights,
+    webhooks: WebhookDependencies,
+    outgoing: Outgoing,
+    metrics: AdmissionChainMetrics,
+) -> Admission:
+    minor, authorization = config.features.kubernetes_version, rights.authorization
+    selected = plugins(webhooks, authorization, metrics, _selection(config), minor, outgoing.remote.outbound)
+    always = (
+        RoleEscalation(authorization, rights.rbac.policy),
+        PolicyParamAccess(webhooks.equivalents),
+        PodCertificateSigning(),
+        ResourceClaimAccess(authorizes_status=not minors.is_before(minor, "1.36")),
+    )
+    packed = pack_webhooks(config.features.packs, catalog)
+    return Admission([*selected, *packed, *always], metrics.admission)
+
+
+def _selection(config: Config) -> PluginSelection:
+    admission = config.admission
+    return PluginSelection(
+        enabled=admission.enable_admission_plugins,
+        disabled=admission.disable_admission_plugins,
+        configurations=admission.admission_control_config_file,
+        toleration_seconds=(
+            admission.default_not_ready_toleration_seconds,
+            admission.default_unreachable_toleration_seconds,
+        ),
+    )

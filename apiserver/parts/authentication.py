@@ -1,0 +1,36 @@
+"""The authenticators, with the webhook and the issuers that the flags name."""
+
+from functools import partial
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.authenticators import CredentialCounts
+from mockube.apiserver.authn.chain import Authenticators, authenticators
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.outgoing import Outgoing
+from mockube.apiserver.registry.patch import patch_as_server
+from mockube.apiserver.registry.registry import Registry
+
+
+def make_authentication(
+    config: Config,
+    environment: Environment,
+    registry: Registry,
+    outgoing: Outgoing,
+    counts: CredentialCounts,
+) -> Authenticators:
+    async def find(resource: str, namespace: str, name: str) -> Tree | None:
+        stored = await registry.find(registry.rows[GroupResource("", resource)], namespace, name)
+        return None if stored is None else stored.tree()
+
+    return authenticators(
+        environment.trust,
+        find,
+        clock=registry.clock,
+        random=registry.random,
+        label=partial(patch_as_server, registry, registry.rows[GroupResource("", "secrets")]),
+        is_anonymous_limited="AlwaysAllow" in config.authorization.types,
+        remote=outgoing.remote.authentication,
+        counts=counts,
+    )

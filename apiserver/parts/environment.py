@@ -1,0 +1,26 @@
+"""What a server has besides its flags."""
+
+from msgspec import Struct, field
+
+from mockube.apimachinery.clock import Clock, RealClock
+from mockube.apimachinery.randomness import Random, SystemRandom
+from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.request.filter import Middleware
+from mockube.apiserver.serving_credentials import Credentials
+
+
+class Environment(Struct, frozen=True, kw_only=True):
+    trust: Trust
+    """The authorities and tokens that identify users."""
+    credentials: Credentials | None = None
+    """The certificates of the server; None without TLS."""
+    clock: Clock = field(default_factory=RealClock)
+    connection_clock: Clock = field(default_factory=RealClock)
+    """The clock of clients' timeouts for sending and reading: real time, whatever the server's clock is."""
+    random: Random = field(default_factory=SystemRandom)
+    address: str = "127.0.0.1:6443"
+    """The address of the server for clients."""
+    identity: str = ""
+    """The identity of this server among those of its cluster."""
+    middleware: Middleware | None = None
+    """Called around every authenticated request."""

@@ -1,0 +1,31 @@
+"""The health checks of a server."""
+
+from collections.abc import Callable
+
+from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.request.health import HealthChecks, server_checks
+from mockube.apiserver.supervision import TaskSupervisor
+
+
+def make_health(  # noqa: PLR0913 - each argument is a part
+    config: Config,
+    environment: Environment,
+    registry: Registry,
+    roles: BootstrapRoles,
+    supervisor: TaskSupervisor,
+    *,
+    is_started: Callable[[], bool],
+    is_stopping: Callable[[], bool],
+) -> HealthChecks:
+    checks = server_checks(
+        registry,
+        is_started=is_started,
+        is_stopping=is_stopping,
+        roles_problem=roles.problem if "RBAC" in config.authorization.types else None,
+        task_problem=supervisor.problem,
+        has_flow_control=config.features.enable_priority_and_fairness,
+    )
+    return HealthChecks(checks, environment.connection_clock)

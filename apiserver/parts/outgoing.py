@@ -1,0 +1,56 @@
+"""The clients of other servers: webhooks, kubelets, aggregated API servers, token issuers."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
+from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
+from mockube.apiserver.http.outgoing_client import RemoteServices
+from mockube.apiserver.http.proxy import ReverseProxy
+from mockube.apiserver.http.webhook_client import WebhookClient
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.registry.registry import Registry
+
+
+class Outgoing(Struct, frozen=True, kw_only=True):
+    dialer: Dialer
+    webhooks: WebhookClient
+    remote: RemoteServices
+    """For authenticators, authorizers and admission plugins that call other servers."""
+
+
+def make_outgoing(environment: Environment) -> Outgoing:
+    sockets = environment.connection_clock
+    dialer = Dialer(_kubelets(environment), sockets)
+    return Outgoing(
+        dialer=dialer,
+        webhooks=WebhookClient(dialer, sockets),
+        remote=RemoteServices(environment.identity, environment.clock, sockets),
+    )
+
+
+def make_conversion_caller(
+    config: Config, outgoing: Outgoing, registry: Callable[[], Registry]
+) -> ConversionCaller:
+    return ConversionCaller(outgoing.webhooks, dict(config.admission.webhook_service), registry)
+
+
+def make_aggregator(
+    config: Config, environment: Environment, outgoing: Outgoing, registry: Registry, api_services: Resource
+) -> Aggregator:
+    credentials, services = environment.credentials, dict(config.admission.webhook_service)
+    certificate = None if credentials is None else credentials.proxy
+    return Aggregator(registry, api_services, services, certificate, outgoing.dialer)
+
+
+def make_proxy(environment: Environment) -> ReverseProxy:
+    """Return the proxy to nodes, pods and Services."""
+    return ReverseProxy(_kubelets(environment), environment.connection_clock)
+
+
+def _kubelets(environment: Environment) -> KubeletClient:
+    credentials = environment.credentials
+    return KubeletClient() if credentials is None else credentials.kubelets

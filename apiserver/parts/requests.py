@@ -1,0 +1,168 @@
+"""What handles requests: the filters, the routes, the verbs that differ from those of the registry, and connections."""
+
+from collections.abc import Callable
+from ipaddress import ip_network
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.schema import minors
+from mockube.apiserver.audit.audit import Audit
+from mockube.apiserver.authn.chain import Authenticators
+from mockube.apiserver.authz.rights import Rights
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.customresources.catalog import Catalog
+from mockube.apiserver.http.aggregator import Aggregator
+from mockube.apiserver.http.authorities import Authorities
+from mockube.apiserver.http.probe import probe
+from mockube.apiserver.http.proxy import ReverseProxy
+from mockube.apiserver.http.server import Server
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.registry import printer_of_kind
+from mockube.apiserver.metrics.requests import AccessMetrics, RequestMetrics
+from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.metrics import SimulatedMetrics
+from mockube.apiserver.registry.component_statuses import ComponentStatuses
+from mockube.apiserver.registry.registry import OwnVerbs, Registry
+from mockube.apiserver.registry.reviews.verbs import review_verbs
+from mockube.apiserver.request.audit import AuditIds, RequestObserver
+from mockube.apiserver.request.endpoints import BINDINGS, Routes
+from mockube.apiserver.request.filter import FilterConfig
+from mockube.apiserver.request.flow_headers import Flows
+from mockube.apiserver.request.handler import Handler
+from mockube.apiserver.request.health import Pages
+from mockube.apiserver.request.hosts import Hosts
+from mockube.apiserver.request.limits import Budget, Deadlines, InFlight
+from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.wire.table import Printer
+
+FindResource: TypeAlias = Callable[[str, str, str], Resource | None]
+"""Returns the resource of a group, version and name."""
+
+
+class Observers(Struct, frozen=True, kw_only=True):
+    """What counts requests."""
+
+    requests: RequestMetrics
+    access: AccessMetrics
+
+
+def make_observers(registry: Registry, rights: Rights, find: FindResource) -> Observers:
+    access = AccessMetrics(rights.authorization.decisions, registry.clock.monotonic)
+    return Observers(requests=RequestMetrics(find), access=access)
+
+
+def make_verbs(
+    rights: Rights, authentication: Authenticators, simulated: SimulatedMetrics | None
+) -> OwnVerbs:
+    """Return the verbs of resources that are not stored, or not as they are sent."""
+    reviews = review_verbs(authentication.bearer, rights.authorization, authentication.accounts)
+    metrics = {} if simulated is None else simulated.verbs
+    return BINDINGS | ComponentStatuses(probe).verbs() | reviews | metrics
+
+
+def make_routes(  # noqa: PLR0913 - each argument is a part
+    config: Config,
+    *,
+    catalog: Catalog,
+    aggregator: Aggregator,
+    proxy: ReverseProxy,
+    verbs: OwnVerbs,
+    pages: Pages,
+    simulated: SimulatedMetrics | None,
+) -> Routes:
+    return Routes(
+        own_verbs=verbs,
+        pages=pages,
+        remote=aggregator.page,
+        built_in={group.name for group in catalog.kinds.groups},
+        groups={} if simulated is None else simulated.pages.groups(),
+        proxy=proxy,
+        websockets_need_create=not minors.is_before(config.features.kubernetes_version, "1.35"),
+        kubelet_addresses=config.kubelets.kubelet_preferred_address_types,
+        service_family=f"IPv{ip_network(config.services.service_cluster_ip_range[0]).version}",
+    )
+
+
+def make_filters(  # noqa: PLR0913 - each argument is a part
+    config: Config,
+    *,
+    environment: Environment,
+    registry: Registry,
+    rights: Rights,
+    authentication: Authenticators,
+    observers: Observers,
+    audit: Audit | None,
+    find: FindResource,
+) -> FilterConfig:
+    budget = _budget(config)
+    return FilterConfig(
+        authentication=authentication.chain,
+        authorization=rights.authorization,
+        resources=find,
+        access=observers.access,
+        hosts=_hosts(config, environment),
+        observer=RequestObserver(observers.requests, audit, clock=registry.clock),
+        audit_ids=AuditIds(registry.random),
+        flows=Flows(registry) if config.features.enable_priority_and_fairness else None,
+        in_flight=InFlight(budget),
+        deadlines=Deadlines(registry.clock),
+        seconds=budget.seconds,
+        watch_seconds=budget.watch_seconds,
+        middleware=environment.middleware,
+        constrained_impersonation=not minors.is_before(config.features.kubernetes_version, "1.36"),
+        request_headers=environment.trust.request_headers,
+    )
+
+
+def _budget(config: Config) -> Budget:
+    serving = config.serving
+    return Budget(
+        reads=serving.max_requests_inflight,
+        writes=serving.max_mutating_requests_inflight,
+        seconds=serving.request_timeout,
+        watch_seconds=serving.min_request_timeout,
+    )
+
+
+def _hosts(config: Config, environment: Environment) -> Hosts:
+    """Return the allowed host names, which are updated when the serving certificate changes."""
+    allowed, credentials = config.serving.allowed_hosts, environment.credentials
+    hosts = Hosts(allowed)
+    if credentials is not None:
+
+        def replace() -> None:
+            hosts.replace((*credentials.names, *allowed))
+
+        replace()
+        credentials.tls.on_new_certificate.append(replace)
+    return hosts
+
+
+def make_handler(registry: Registry, catalog: Catalog, routes: Routes, filters: FilterConfig) -> Handler:
+    def find_printer(api_version: str, kind: str) -> Printer:
+        custom = catalog.custom_kinds.get((api_version, kind))
+        if custom is not None:
+            return custom.printer
+        return printer_of_kind(GroupKind(GroupVersion.parse(api_version).group, kind), catalog.kinds)
+
+    report = registry.watch_cache.report_malformed
+    renderer = Renderer(find_printer, registry.clock, report, registry.worker)
+    handler = Handler(registry, routes, renderer, filters)
+    registry.watch_cache.on_reset.append(handler.watch_handler.expire_all)
+    return handler
+
+
+def make_http(environment: Environment, handler: Handler) -> Server:
+    """Return what accepts connections."""
+    return Server(handler.handle, clock=environment.connection_clock, authorities=_authorities(environment))
+
+
+def _authorities(environment: Environment) -> Authorities | None:
+    """Return the CAs that distinguish clients from front proxies; None if all verified certificates are of clients."""
+    if environment.credentials is None:
+        return None
+    certificates = environment.credentials.tls
+    is_certain = not certificates.request_headers_ca and not certificates.follows_authorities
+    return None if is_certain else Authorities(certificates)
