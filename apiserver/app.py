@@ -30,7 +30,7 @@ from mockube.apiserver.parts.authentication import make_authentication
 from mockube.apiserver.parts.authorization import make_authorizers, make_rights
 from mockube.apiserver.parts.caches import ResourceCaches
 from mockube.apiserver.parts.catalog import make_catalog
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.parts.health import make_health
 from mockube.apiserver.parts.metrics import make_metrics, make_simulated_metrics
 from mockube.apiserver.parts.outgoing import (
@@ -68,7 +68,7 @@ class ApiServer:
     stopping = False
     """Whether the server is shutting down: it still serves requests, but it is not ready."""
 
-    def __init__(self, kv: KV, environment: Environment, config: Config | None = None) -> None:
+    def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
         config = config or Config()
         self._config, clock = config, environment.clock
         self._running, self._is_started = AsyncExitStack(), False

@@ -31,7 +31,7 @@ from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.http.server import Listener, listening
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.apiserver.storage.compaction import Compactor
@@ -177,8 +177,8 @@ def _follow_certificates(config: Config, server: ApiServer, dependencies: Depend
         start("serving-certificates", lambda: certificates.run(dependencies.clock))
 
 
-def _environment(config: Config, dependencies: Dependencies) -> Environment:
-    return Environment(
+def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironment:
+    return ServerEnvironment(
         trust=dependencies.credentials.trust,
         credentials=dependencies.credentials,
         clock=dependencies.clock,

@@ -26,7 +26,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import decode_as, read_object
 from mockube.apiserver.registry.create import create
@@ -166,7 +166,7 @@ def writes() -> dict[str, Callable[[int], RequestContext]]:
 
 
 async def main() -> None:
-    async with ApiServer(MemoryStore(clock=RealClock()), Environment(trust=Trust(tokens={}))) as server:
+    async with ApiServer(MemoryStore(clock=RealClock()), ServerEnvironment(trust=Trust(tokens={}))) as server:
         backend = server.registry
         for resource in ("namespaces", "serviceaccounts"):
             await create(backend, request_context(resource, {"metadata": {"name": "default"}}))

@@ -7,7 +7,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import CredentialCounts
 from mockube.apiserver.authn.chain import Authenticators, authenticators
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.parts.outgoing import Outgoing
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.registry import Registry
@@ -15,7 +15,7 @@ from mockube.apiserver.registry.registry import Registry
 
 def make_authentication(
     config: Config,
-    environment: Environment,
+    environment: ServerEnvironment,
     registry: Registry,
     outgoing: Outgoing,
     counts: CredentialCounts,

@@ -9,7 +9,7 @@ from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.serving_credentials import Credentials
 
 
-class Environment(Struct, frozen=True, kw_only=True):
+class ServerEnvironment(Struct, frozen=True, kw_only=True):
     trust: Trust
     """The authorities and tokens that identify users."""
     credentials: Credentials | None = None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import HealthChecks, server_checks
 from mockube.apiserver.supervision import TaskSupervisor
@@ -12,7 +12,7 @@ from mockube.apiserver.supervision import TaskSupervisor
 
 def make_health(  # noqa: PLR0913 - each argument is a part
     config: Config,
-    environment: Environment,
+    environment: ServerEnvironment,
     registry: Registry,
     roles: BootstrapRoles,
     supervisor: TaskSupervisor,

@@ -11,7 +11,7 @@ from mockube.apiserver.http.outgoing_client import RemoteServices
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.registry import Registry
 
 
@@ -22,7 +22,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     """For authenticators, authorizers and admission plugins that call other servers."""
 
 
-def make_outgoing(environment: Environment) -> Outgoing:
+def make_outgoing(environment: ServerEnvironment) -> Outgoing:
     sockets = environment.connection_clock
     dialer = Dialer(_kubelets(environment), sockets)
     return Outgoing(
@@ -39,18 +39,22 @@ def make_conversion_caller(
 
 
 def make_aggregator(
-    config: Config, environment: Environment, outgoing: Outgoing, registry: Registry, api_services: Resource
+    config: Config,
+    environment: ServerEnvironment,
+    outgoing: Outgoing,
+    registry: Registry,
+    api_services: Resource,
 ) -> Aggregator:
     credentials, services = environment.credentials, dict(config.admission.webhook_service)
     certificate = None if credentials is None else credentials.proxy
     return Aggregator(registry, api_services, services, certificate, outgoing.dialer)
 
 
-def make_proxy(environment: Environment) -> ReverseProxy:
+def make_proxy(environment: ServerEnvironment) -> ReverseProxy:
     """Return the proxy to nodes, pods and Services."""
     return ReverseProxy(_kubelets(environment), environment.connection_clock)
 
 
-def _kubelets(environment: Environment) -> KubeletClient:
+def _kubelets(environment: ServerEnvironment) -> KubeletClient:
     credentials = environment.credentials
     return KubeletClient() if credentials is None else credentials.kubelets

@@ -12,7 +12,7 @@ from mockube.apiserver.http.aggregator import Aggregator
 from mockube.apiserver.metrics.storage import storage_size
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.parts.catalog import documented_resources
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.parts.metrics import SimulatedMetrics
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import HealthChecks, Pages
@@ -43,7 +43,7 @@ def make_fixed_pages(
 def make_pages(  # noqa: PLR0913 - each argument is a part
     config: Config,
     *,
-    environment: Environment,
+    environment: ServerEnvironment,
     registry: Registry,
     catalog: Catalog,
     aggregator: Aggregator,

@@ -14,7 +14,7 @@ from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.kinds.apiextensions import v1beta1
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules, UnprivilegedRules
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.registry import Allocators, Registry, Scheme
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
@@ -27,7 +27,12 @@ EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 
 
 def make_registry(
-    config: Config, environment: Environment, kv: KV, catalog: Catalog, rights: Rights, admission: Admission
+    config: Config,
+    environment: ServerEnvironment,
+    kv: KV,
+    catalog: Catalog,
+    rights: Rights,
+    admission: Admission,
 ) -> Registry:
     schemas, layout = builtin.load(config.features.kubernetes_version), Layout(config.store.etcd_prefix)
     read = TypeCheckedReader(schemas, {v1beta1.HEAD: v1beta1.to_v1}).read

@@ -21,7 +21,7 @@ from mockube.apiserver.http.server import Server
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import printer_of_kind
 from mockube.apiserver.metrics.requests import AccessMetrics, RequestMetrics
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.parts.metrics import SimulatedMetrics
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
@@ -88,7 +88,7 @@ def make_routes(  # noqa: PLR0913 - each argument is a part
 def make_filters(  # noqa: PLR0913 - each argument is a part
     config: Config,
     *,
-    environment: Environment,
+    environment: ServerEnvironment,
     registry: Registry,
     rights: Rights,
     authentication: Authenticators,
@@ -126,7 +126,7 @@ def _budget(config: Config) -> Budget:
     )
 
 
-def _hosts(config: Config, environment: Environment) -> Hosts:
+def _hosts(config: Config, environment: ServerEnvironment) -> Hosts:
     """Return the allowed host names, which are updated when the serving certificate changes."""
     allowed, credentials = config.serving.allowed_hosts, environment.credentials
     hosts = Hosts(allowed)
@@ -154,12 +154,12 @@ def make_handler(registry: Registry, catalog: Catalog, routes: Routes, filters: 
     return handler
 
 
-def make_http(environment: Environment, handler: Handler) -> Server:
+def make_http(environment: ServerEnvironment, handler: Handler) -> Server:
     """Return what accepts connections."""
     return Server(handler.handle, clock=environment.connection_clock, authorities=_authorities(environment))
 
 
-def _authorities(environment: Environment) -> Authorities | None:
+def _authorities(environment: ServerEnvironment) -> Authorities | None:
     """Return the CAs that distinguish clients from front proxies; None if all verified certificates are of clients."""
     if environment.credentials is None:
         return None

@@ -15,7 +15,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.controller_manager.client.wire import Request
 from mockube.embedded.direct import DirectTransport
@@ -158,7 +158,9 @@ async def session(*, ends_empty=True):
     clock = RealClock()
     store = MemoryStore(clock=clock)
     trust = Trust(tokens=TOKENS)
-    async with ApiServer(store, Environment(trust=trust, clock=clock, random=SeededRandom())) as api_server:
+    async with ApiServer(
+        store, ServerEnvironment(trust=trust, clock=clock, random=SeededRandom())
+    ) as api_server:
         server = Server(api_server, store, clock)
         loop_times = _timed_callbacks(server)
         root, before = logging.getLogger(), logging.getLogger().handlers[:]

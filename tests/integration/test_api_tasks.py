@@ -13,7 +13,7 @@ from mockube.apiserver import supervision
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.identity import keep_alive
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.selection import Selection
 from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.apiserver.request.health import MAX_LAG_SECONDS
@@ -218,7 +218,7 @@ async def test_failed_start_leaves_no_tasks():
     kv = StoreWithFailingMethod(MemoryStore(clock=RealClock()))
     await kv.put(Put(key=DEFINITIONS + WIDGETS, value=orjson.dumps(stored_definition())))
     kv.fail("txn", below=DEFINITIONS)
-    server = ApiServer(kv, Environment(trust=Trust(tokens={}), clock=RealClock()))
+    server = ApiServer(kv, ServerEnvironment(trust=Trust(tokens={}), clock=RealClock()))
     with pytest.raises(RuntimeError, match="a fault in the program"):
         await server.__aenter__()
     assert len(asyncio.all_tasks()) == 1

@@ -21,7 +21,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver import interpreter_memory
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
@@ -121,7 +121,9 @@ def serving(open_store):
             server = await stack.enter_async_context(
                 ApiServer(
                     store,
-                    Environment(trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom()),
+                    ServerEnvironment(
+                        trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom()
+                    ),
                 )
             )
             serving = web.ServerRunner(server.http, access_log=None)

@@ -23,7 +23,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import Auditing
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.hostile.hostile_requests import (
@@ -78,7 +78,7 @@ async def attacked_server(tmp_path):
     clock = RealClock()
     store = MemoryStore(clock=clock)
     config = Config(auditing=Auditing(audit_log_path=tmp_path / "audit.log"))
-    environment = Environment(trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom())
+    environment = ServerEnvironment(trust=Trust(tokens={"admin": ADMIN}), clock=clock, random=SeededRandom())
     async with ApiServer(store, environment, config) as server:
         runner = web.ServerRunner(server.http, access_log=None)
         await runner.setup()

@@ -16,7 +16,7 @@ from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.kind_rules import Defaulter
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
@@ -137,7 +137,9 @@ def server():
             store = MemoryStore(clock=clock)
             for key, tree in STANDING.items():
                 await store.put(Put(key=b"/registry/" + key, value=orjson.dumps(tree)))
-            making = ApiServer(store, Environment(trust=Trust(tokens={}), clock=clock, random=SeededRandom()))
+            making = ApiServer(
+                store, ServerEnvironment(trust=Trust(tokens={}), clock=clock, random=SeededRandom())
+            )
             return store, making, await making.__aenter__()
 
         store, making, started = runner.run(start())

@@ -17,7 +17,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.store import MemoryStore
 
@@ -114,11 +114,11 @@ class Client:
 async def running(*flags, clock=None, kv=None, config=None, modes=OPEN, environment=None, **trust):
     """A client of a server with a namespace `default`, where every user may do everything.
 
-    `config` is given instead of flags, and `environment` has fields of `Environment` other than the clock and the trust.
+    `config` is given instead of flags, and `environment` has fields of `ServerEnvironment` other than the clock and the trust.
     """
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
-    environment = Environment(
+    environment = ServerEnvironment(
         trust=Trust(tokens=TOKENS, **trust), clock=clock, random=SeededRandom(), **environment or {}
     )
     making = ApiServer(store, environment, _with_modes(config or server_config(*flags), modes))

@@ -16,7 +16,7 @@ from mockube.apiserver.bootstrap.endpoint_reconciler import (
 )
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.kinds.registry import GROUPS
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Delete
 from tests.support.event_loop import yield_to_loop
@@ -35,7 +35,7 @@ def clock():
 @pytest.fixture
 async def server(clock):
     store = MemoryStore(clock=clock)
-    async with ApiServer(store, Environment(trust=Trust(tokens={}), clock=clock)) as server:
+    async with ApiServer(store, ServerEnvironment(trust=Trust(tokens={}), clock=clock)) as server:
         await ensure(server.registry, server.resources.__getitem__, cluster_objects(FACTS, GROUPS))
         yield server
     await store.close()

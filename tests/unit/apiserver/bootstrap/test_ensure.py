@@ -24,7 +24,7 @@ from mockube.apiserver.bootstrap.identity import LABEL_IDENTITY, LEASES, keep_al
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUPS as METRICS
 from mockube.apiserver.kinds.registry import GROUPS
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 
@@ -49,7 +49,7 @@ async def store():
 
 
 def api_server_with(store):
-    return ApiServer(store, Environment(trust=Trust(tokens={}), clock=SteppedClock()))
+    return ApiServer(store, ServerEnvironment(trust=Trust(tokens={}), clock=SteppedClock()))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.parts.environment import Environment
+from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.request.handler import FILTERS, build_handler_chain
 from mockube.apiserver.request.response import PIECE, Response, compress
 from mockube.apiserver.user import User
@@ -31,7 +31,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 @contextlib.asynccontextmanager
 async def running_server(*flags, middleware=None):
     clock = SteppedClock()
-    environment = Environment(trust=Trust(tokens=TOKENS), clock=clock, middleware=middleware)
+    environment = ServerEnvironment(trust=Trust(tokens=TOKENS), clock=clock, middleware=middleware)
     config = parse(["--authorization-mode=AlwaysAllow", *flags], {})
     async with ApiServer(MemoryStore(clock=clock), environment, config) as server:
         created = await server.handler.handle(
