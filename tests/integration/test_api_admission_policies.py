@@ -3,7 +3,6 @@
 import orjson
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -225,7 +224,7 @@ async def test_deletion_that_changes_nothing_is_not_validated(client):
 
 async def test_audited_failures_are_json_of_go(tmp_path):
     log = tmp_path / "audit.log"
-    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+    async with apiserver.running(f"--audit-log-path={log}") as client:
         await policy(client, {"expression": "size(object.data) < 1 && true"}, actions=("Audit",))
         await write(client, k="v")
     (failures,) = (

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -310,7 +309,7 @@ async def test_deletion_of_a_client_is_owned_in_a_create_by_update(client):
 
 async def test_object_that_was_created_as_deleted_is_deleted_at_once_until_1_36():
     metadata = {"name": "l", "deletionTimestamp": LONG_AGO, "deletionGracePeriodSeconds": 3}
-    async with apiserver.running(settings=Settings(minor="1.36")) as client:
+    async with apiserver.running("--kubernetes-version=1.36") as client:
         created = await client.put(f"{LEASES}/l", {"metadata": metadata, "spec": {}})
         assert created.body["metadata"]["deletionGracePeriodSeconds"] == 3
         assert (await client.delete(f"{LEASES}/l")).status == 200

@@ -309,7 +309,7 @@ async def test_webhook_url_path_is_escaped_as_in_go(path, expected):
 
 async def test_deletion_of_collection_is_audited_with_first_value_of_annotation(hooks, tmp_path):
     log = tmp_path / "audit.log"
-    async with apiserver.running(settings=Settings(audit_log=log)) as client:
+    async with apiserver.running(f"--audit-log-path={log}") as client:
         for name in ("a", "b"):
             await client.post(PATH, {"metadata": {"name": name}})
         await register(client, VALIDATING, hooks.hook("warn"))
