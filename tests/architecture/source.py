@@ -7,7 +7,7 @@ import ast
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeAlias
@@ -15,12 +15,17 @@ from typing import Any, TypeAlias
 ROOT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Module:
     path: str
     """Relative to the root of the checkout, with slashes."""
     text: str
     tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree: most rules look at each."""
+        return [*ast.walk(self.tree)]
 
     @classmethod
     def of(cls, path: str, text: str) -> "Module":

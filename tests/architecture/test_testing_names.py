@@ -22,30 +22,3 @@ def lines(check, path, code):
 )
 def test_names_of_tests(code, expected):
     assert lines(testing.check_names, "tests/test_planted.py", code) == expected
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        pytest.param("class Asked: ...\nclass _Held: ...", [1, 2], id="lone participles"),
-        pytest.param("def f():\n    class Site: ...", [2], id="vague word, in a function"),
-        pytest.param("class ServerFailed(Exception): ...\nclass Seed: ...", [], id="nouns"),
-    ],
-)
-def test_names_of_test_classes(code, expected):
-    assert lines(testing.check_classes, "tests/test_planted.py", code) == expected
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        pytest.param("@rule()\ndef the_controller_reconciles(self): ...", [2], id="article"),
-        pytest.param("@rule(n=x)\ndef pod_somebody_deletes(self): ...", [2], id="word for a person"),
-        pytest.param("@invariant()\ndef it_is_ready(self): ...", [2], id="pronoun"),
-        pytest.param("@rule()\ndef delete_pod(self): ...", [], id="action"),
-        pytest.param("@invariant()\ndef pods_do_not_exceed_max_surge(self): ...", [], id="invariant"),
-        pytest.param("def the_deployment(self): ...", [], id="other function"),
-    ],
-)
-def test_names_of_machine_rules(code, expected):
-    assert lines(testing.check_machine_rules, "tests/test_planted.py", code) == expected

@@ -37,6 +37,6 @@ def check(module: Module, runnables: Mapping[str, str] = RUNNABLES) -> Iterator[
 
 
 def coroutines(module: Module) -> Iterator[Finding]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.AsyncFunctionDef):
             yield Finding(node.lineno, f"{node.name} is a coroutine: return a plan of actions instead")

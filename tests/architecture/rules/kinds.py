@@ -94,7 +94,7 @@ def check(module: Module, allowed: Mapping[str, str] = ALLOWED) -> Iterator[Find
 
 def decisions(module: Module) -> Iterator[Finding]:
     constants = _constants(module)
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if kinds := _compared_kinds(node, constants):
             yield Finding(
                 node.lineno, f"decides by kind ({', '.join(kinds)}): make it a fact of the resource's row"

@@ -34,7 +34,7 @@ def check(module: Module, allowed: Mapping[str, str] = ALLOWED) -> Iterator[Find
 
 def starts(module: Module) -> Iterator[Finding]:
     """Yield the starts of tasks, also under an alias and through any object: a loop, a group, a module."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Attribute) and node.attr in FORBIDDEN:
             yield Finding(node.lineno, f"starts a task by {node.attr}: let it be supervised")
         elif isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & FORBIDDEN:

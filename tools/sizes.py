@@ -1,0 +1,101 @@
+"""Print the longest files and functions, and private functions that may only cut a thought in two. `make lint` ends with it.
+
+It is a list for a reviewer, and no limit. Tables count as one line: what has only literals is data.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PACKAGES: Final = ("apimachinery", "apiserver", "controller_manager", "etcd", "mockube")
+SHOWN: Final = 5
+SHORT_LINES: Final = 3
+"""The lines of a short function, with its `def`."""
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Size(NamedTuple):
+    lines: int
+    place: str
+
+
+class Sizes(NamedTuple):
+    files: list[Size]
+    functions: list[Size]
+    short: list[Size]
+    """Short private functions that are named once in their file besides their definition."""
+
+
+def sizes() -> Sizes:
+    found = Sizes([], [], [])
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            text, name = path.read_text(), path.relative_to(ROOT).as_posix()
+            tree = ast.parse(text)
+            nodes = [*ast.walk(tree)]
+            found.files.append(Size(len(text.splitlines()) - _table_lines(nodes), name))
+            uses = Counter(_names(nodes))
+            for node in nodes:
+                if isinstance(node, Function):
+                    size = Size(_own_lines(node), f"{name}:{node.lineno} {node.name}")
+                    found.functions.append(size)
+                    if node.name.startswith("_") and uses[node.name] == 1 and size.lines <= SHORT_LINES:
+                        found.short.append(size)
+    return found
+
+
+def _own_lines(function: Function) -> int:
+    """Return the number of lines from `def` to the end, without the docstring and tables."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    if ast.get_docstring(function, clean=False) is not None:
+        docstring = function.body[0]
+        lines -= (docstring.end_lineno or docstring.lineno) - docstring.lineno + 1
+    return lines - _table_lines([*ast.walk(function)])
+
+
+def _table_lines(nodes: list[ast.AST]) -> int:
+    """Return the lines of the outermost literals, less one for each."""
+    tables = [node for node in nodes if isinstance(node, ast.Dict | ast.Tuple | ast.List | ast.Set)]
+    lines, end = 0, 0
+    for table in sorted(tables, key=lambda table: table.lineno):
+        if table.lineno > end and _is_literal(table):
+            end = table.end_lineno or table.lineno
+            lines += end - table.lineno
+    return lines
+
+
+def _is_literal(node: ast.expr) -> bool:
+    return not any(isinstance(child, ast.Call | ast.Lambda | ast.comprehension) for child in ast.walk(node))
+
+
+def _names(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def main() -> None:
+    found = sizes()
+    for title, rows, is_longest in (
+        ("The longest files", found.files, True),
+        ("The longest functions", found.functions, True),
+        (
+            f"{len(found.short)} private functions of {SHORT_LINES} lines at most are called once, such as",
+            found.short,
+            False,
+        ),
+    ):
+        print(f"{title}:")
+        for size in islice(sorted(rows, reverse=is_longest), SHOWN):
+            print(f"{size.lines:6} {size.place}")
+
+
+if __name__ == "__main__":
+    main()
