@@ -29,6 +29,10 @@ environment: # Prints nothing and returns quickly if it is up to date
 up: environment ## Start a cluster, and print the next commands
 	@"$(BIN)/mockube" up $(ARGS)
 
+check: ## Check format, style and types, and run the unit tests: a few minutes, before each commit
+	@"$(MAKE)" --no-print-directory lint types
+	@"$(MAKE)" --no-print-directory test ARGS="tests/unit -q $(ARGS)"
+
 test: environment ## Run every test
 	@$(PYTEST) -n auto --dist worksteal $(ARGS)
 
@@ -112,4 +116,4 @@ lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrad
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags lock clean
+.PHONY: help setup environment up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags lock clean
