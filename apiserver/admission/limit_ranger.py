@@ -39,16 +39,14 @@ class LimitRanger(Plugin):
         assert pod is not None
         if _LIMITED_TARGETS[attributes.target].has_defaults:
             for limits in _limit_ranges(backend, attributes.namespace):
-                await backend.worker.run(attributes.context.size, _set_defaults, pod, limits)
+                await backend.run(attributes.context, _set_defaults, pod, limits)
 
     async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         written = attributes.object
         assert written is not None
         check = _LIMITED_TARGETS[attributes.target].check
         for limits in _limit_ranges(backend, attributes.namespace):
-            problem = await backend.worker.run(
-                attributes.context.size, _first_problems, check, limits, written["spec"]
-            )
+            problem = await backend.run(attributes.context, _first_problems, check, limits, written["spec"])
             if problem:
                 raise forbidden(attributes, problem)
 

@@ -46,7 +46,7 @@ class ServiceAccount(Plugin):
             spec["serviceAccountName"] = spec["serviceAccount"] = name
             account = await _find_account(backend, attributes, name)
             if _wants_token(spec, account):
-                await backend.worker.run(attributes.context.size, _mount_token, spec, backend.random)
+                await backend.run(attributes.context, _mount_token, spec, backend.random)
             if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
                 spec["imagePullSecrets"] = account["imagePullSecrets"]
             await _check_secrets(backend, attributes, spec, account)
@@ -72,7 +72,7 @@ async def _check_secrets(
     """Refuse secrets that are not the account's, if it enforces mountable secrets."""
     if BOOLEANS.get(meta.annotations(account).get(ENFORCE, "")):
         find = _secret_problems if attributes.target == POD else _ephemeral_secret_problems
-        problem = await backend.worker.run(attributes.context.size, lambda: next(find(spec, account), ""))
+        problem = await backend.run(attributes.context, lambda: next(find(spec, account), ""))
         if problem:
             raise forbidden(attributes, problem)
 

@@ -165,16 +165,16 @@ async def apply(registry: Registry, context: RequestContext) -> ObjectResult:
     manager = field_manager(
         registry, context.resource, context.subresource.name if context.subresource else ""
     )
-    run, time = registry.worker.run, format_time(registry.clock.now())
+    time = format_time(registry.clock.now())
     application = await registry.begin(
         context, partial(read_application, registry, context, manager, time=time)
     )
 
     async def transform(old: Tree) -> Tree:
-        return await run(context.size, application.merge_into, old)
+        return await registry.run(context, application.merge_into, old)
 
     async def create() -> ObjectResult:
-        tree = await run(context.size, application.merge_into, dict(manager.empty))
+        tree = await registry.run(context, application.merge_into, dict(manager.empty))
         return await create_on_update(registry, context, tree, application.options, manage=False)
 
     may_create = _may_create(registry, context)

@@ -45,7 +45,7 @@ async def old_object(
     if conversion.remote is not None:
         (client_object,) = await conversion.remote.to_client_version([stored])
         return client_object.tree(), client_object.tree()
-    client_tree = await registry.worker.run(context.size, conversion.from_stored, tree)
+    client_tree = await registry.run(context, conversion.from_stored, tree)
     return (client_tree if conversion.at_storage else tree), client_tree
 
 
@@ -99,7 +99,7 @@ async def to_storage(registry: Registry, context: RequestContext, tree: Tree) ->
     remote = remote_conversion(registry, context.resource)
     if remote is not None:
         return await remote.to_stored(tree)
-    return await registry.worker.run(context.size, _to_storage, registry, context, tree)
+    return await registry.run(context, _to_storage, registry, context, tree)
 
 
 def _to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree:
@@ -128,7 +128,7 @@ async def dry_run_result(registry: Registry, context: RequestContext, tree: Tree
         return to_store if context.is_unpruned else tree
     if conversion.remote is not None:
         return await conversion.remote.from_stored(to_store)
-    return await registry.worker.run(context.size, from_stored, registry, context.resource, to_store)
+    return await registry.run(context, from_stored, registry, context.resource, to_store)
 
 
 def from_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:

@@ -71,9 +71,7 @@ async def create_tree(
 ) -> ObjectResult:
     """Create an object from a tree in stored form."""
     metadata.set_system_fields(tree, context, now=registry.clock.now(), random=registry.random)
-    tree = await registry.worker.run(
-        context.size, _to_stored, registry, context, tree, options if manage else None
-    )
+    tree = await registry.run(context, _to_stored, registry, context, tree, options if manage else None)
     name = metadata.ensure_metadata(tree).get("name", "")
     attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=name, object=tree, dry_run=options.dry_run
@@ -107,8 +105,7 @@ async def _create(registry: Registry, attributes: AdmissionAttributes, name_pref
     assert attributes.object is not None
     tree, row = attributes.object, registry.admitted_row(attributes.resource)
     may_repeat = bool(name_prefix) or registry.allocators.has_allocator(row)
-    size, run = attributes.context.size, registry.worker.run
-    original = await run(size, orjson.dumps, tree) if may_repeat else b""
+    original = await registry.run(attributes.context, orjson.dumps, tree) if may_repeat else b""
     for attempt in itertools.count(1):
         if name_prefix:
             has_suffix = registry.scheme.strategy(row).generates_suffixes
@@ -123,7 +120,7 @@ async def _create(registry: Registry, attributes: AdmissionAttributes, name_pref
             answer = None
         if answer is not None:
             return answer
-        tree = await run(size, decode_in_pieces, original)
+        tree = await registry.run(attributes.context, decode_in_pieces, original)
     raise AssertionError("the loop above returns or raises")
 
 
@@ -147,22 +144,21 @@ async def _create_named(
     registry: Registry, attributes: AdmissionAttributes, tree: Tree
 ) -> ObjectResult | None:
     """Prepare, check and store an object; return None if an allocation failed."""
-    context, run = attributes.context, registry.worker.run
-    resource, size = registry.admitted_row(attributes.resource), context.size
-    tree = await run(size, _prepare, registry, attributes, resource, tree)
+    context, resource = attributes.context, registry.admitted_row(attributes.resource)
+    tree = await registry.run(context, _prepare, registry, attributes, resource, tree)
     allocations = await registry.allocators.allocate(
         registry, resource, tree, None, dry_run=attributes.dry_run
     )
     await registry.admission.authorize(registry, attributes)
-    await run(size, _check, registry, attributes, resource, tree)
+    await registry.run(context, _check, registry, attributes, resource, tree)
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
     if context.verb != "create":
         await _authorize(registry, context)
     await registry.admission.validate(registry, attributes)
     to_store = await to_storage(registry, context, tree) if resource.custom else tree
-    value = await run(size, encoder(resource, context.bytes), to_store)
+    value = await registry.run(context, encoder(resource, context.work.bytes), to_store)
     if value.find(EMPTY_LIST) >= 0 and not resource.custom:
-        tree, value = await run(size, without_empty_lists, registry, resource, tree, value)
+        tree, value = await registry.run(context, without_empty_lists, registry, resource, tree, value)
     if raw := registry.scheme.strategy(resource).raw:
         texts = {name: sent_text(context, name, tree) for name in raw}
         value = canonical_with(tree, texts)
@@ -174,7 +170,7 @@ async def _create_named(
     try:
         return await _insert(registry, attributes, tree, value, allocations)
     except TooLarge:
-        smaller = await run(size, metadata.without_managers, registry, context, value)
+        smaller = await registry.run(context, metadata.without_managers, registry, context, value)
         if smaller is None:
             raise
         return await _insert(registry, attributes, tree, smaller, allocations)

@@ -149,7 +149,7 @@ async def patch(
         if await registry.find(context.resource, context.namespace, context.name) is None:
             raise status.not_found(context.resource.group_resource, context.name) from None
         raise
-    context.growth = patch_type.growth(read.tree)
+    context.work.growth = patch_type.growth(read.tree)
 
     def patched_tree(old: Tree) -> Tree:
         # The new object shares unchanged parts with the old one, and gets defaults in place.
@@ -164,7 +164,7 @@ async def patch(
         return view.manage(registry, context, new, own, options)
 
     async def transform(old: Tree) -> Tree:
-        return await registry.worker.run(context.size, patched_tree, old)
+        return await registry.run(context, patched_tree, old)
 
     answer = await guaranteed_update(registry, context, options, transform)
     return answer if view is OBJECT_VIEW else view.view_result(answer)

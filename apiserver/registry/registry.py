@@ -83,6 +83,10 @@ class Backend(Struct, frozen=True, kw_only=True):
         """Return whether the server's minor release is older than another."""
         return self.gates.is_before(minor)
 
+    def run(self, context: RequestContext, work: Callable[..., _R], *arguments: object) -> Awaitable[_R]:
+        """Run a stage of a request: on the event loop, or by the worker if the request is large."""
+        return self.worker.run(context.work.size, work, *arguments)
+
     def stored_row(self, resource: Resource) -> Resource:
         """Return the row of the version in which objects of a resource are stored."""
         group, version = resource.storage_version or resource.group_version
@@ -309,11 +313,11 @@ class Registry(Backend, frozen=True, kw_only=True):
 
     async def begin(self, context: RequestContext, work: Callable[..., _R], *arguments: object) -> _R:
         """Reserve memory, then return the result of the first work on a body, which is done in a thread if it may take long."""
-        if context.needs_memory_reservation:
-            await context.reserve()
+        if context.work.needs_reservation:
+            await context.work.reserve()
         if context.resource.custom and self.scheme.prepare is not None:
             await self.scheme.prepare(self.worker, context.resource)
-        result = await self.worker.run(context.size, work, *arguments)
+        result = await self.run(context, work, *arguments)
         # Requests that arrived together pass each stage together: docs/decisions/0022-stages-of-requests.md
         await yield_to_loop()
         return result

@@ -4,10 +4,9 @@ The module also parses and validates the options, and has the attributes for adm
 parsed is a bad request; a value that is not allowed makes `CreateOptions`, `ListOptions` and so on invalid.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -19,7 +18,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
-from mockube.apiserver.memory_limit import MemoryLimit, Reservation
+from mockube.apiserver.registry.request_work import RequestWork
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import parse_content_type
@@ -42,6 +41,9 @@ class AuditedBody(Protocol):
         """Record a decoded object, which may change afterwards."""
 
     def set_patch(self, text: bytes, /) -> None: ...
+
+
+_NO_WORK: Final = RequestWork(body_size=0, factor=1)
 
 
 class RequestContext(Struct, kw_only=True):
@@ -71,61 +73,16 @@ class RequestContext(Struct, kw_only=True):
     """The error of a body of another kind that has no struct upstream; upstream returns it when it validates objects."""
     is_unpruned: bool = False
     """Whether admission has changed a custom object, whose unknown fields are dropped only when it is stored."""
-    growth: int = 0
-    """The number of bytes by which the object may grow, besides the size of the body."""
-    bytes: int = 0
-    """The size of the body and of the object that the request changes."""
-    size: int = 0
-    """The size of an object of most kinds that takes as long to process as this one."""
-    memory: MemoryLimit | None = None
-    """The limit of the memory for `bytes`; None if the request reserves none."""
-    reservation: Reservation | None = None
-    """The reservation of memory for `bytes`; only large requests have one."""
-    body_reservation: Reservation | None = None
-    """The reservation of memory for the body, which is made before the other one."""
+    work: RequestWork = field(default_factory=lambda: _NO_WORK)
+    """Set from the body and the resource."""
 
     def __post_init__(self) -> None:
-        self.measure(0)
-
-    def measure(self, stored_size: int) -> None:
-        """Set `bytes` and `size` for a stored object of this size."""
-        self.bytes = len(self.body.data) + stored_size + self.growth
-        self.size = self.bytes * self.resource.work
+        self.work = RequestWork(body_size=len(self.body.data), factor=self.resource.work)
 
     @property
     def is_unstructured(self) -> bool:
         """Whether the object is a custom one, which has no Go struct upstream; its Scale has one."""
         return self.resource.custom and not (self.subresource and self.subresource.kind)
-
-    @property
-    def needs_memory_reservation(self) -> bool:
-        """Whether memory for `bytes` must be reserved."""
-        memory, reservation = self.memory, self.reservation
-        return (
-            memory is not None
-            and self.bytes >= memory.minimum
-            and (reservation is None or reservation.needs_reservation(self.bytes))
-        )
-
-    async def reserve(self) -> bool:
-        """Reserve memory for `bytes`; return whether the request waited for others."""
-        if self.memory is None:
-            return False
-        if self.reservation is None:
-            self.reservation = Reservation(self.memory)
-        return await self.reservation.grow(self.bytes)
-
-    @asynccontextmanager
-    async def release_memory(self) -> AsyncIterator[None]:
-        """Release the memory during a call of another server, which may send large requests to this one meanwhile."""
-        async with AsyncExitStack() as stack:
-            for reservation in (
-                self.reservation,
-                self.body_reservation,
-            ):  # the last one is reserved again first
-                if reservation is not None:
-                    await stack.enter_async_context(reservation.suspend())
-            yield
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; "" if it is absent."""

@@ -64,7 +64,7 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
     metadata.match_name(sent, context.name)
     sent = metadata.without_duplicate_owners(sent, context)
     uid = sent["metadata"].get("uid", "")
-    original = await registry.worker.run(context.size, orjson.dumps, sent)
+    original = await registry.run(context, orjson.dumps, sent)
     first = [sent]
 
     def sent_tree() -> Tree:
@@ -75,10 +75,10 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
         return metadata.manage_change(registry, context, sent_tree(), old, options)
 
     async def replace(old: Tree) -> Tree:
-        return await registry.worker.run(context.size, new_tree, old)
+        return await registry.run(context, new_tree, old)
 
     async def create() -> ObjectResult:
-        tree = await registry.worker.run(context.size, sent_tree)
+        tree = await registry.run(context, sent_tree)
         key = registry.layout.object(context.resource, context.namespace, context.name)
         _check_uid(context, uid, "", _named_key(registry, key, options))
         return await create_on_update(registry, context, tree, options)
@@ -136,22 +136,21 @@ async def _replace(
 ) -> ObjectResult | None:
     """Replace an object by the result of `transform`; return None if another write may have changed it meanwhile."""
     conversion = registry.scheme.conversion(context.resource)
-    context.measure(len(stored.value))
-    if context.needs_memory_reservation and await context.reserve():
+    context.work.measure(len(stored.value))
+    if context.work.needs_reservation and await context.work.reserve():
         return None  # others may have changed it
     context.live = stored
-    run, size = registry.worker.run, context.size
-    raw = await run(size, stored.tree)
+    raw = await registry.run(context, stored.tree)
     _check_uid(context, uid, raw["metadata"]["uid"], _named_key(registry, stored.key, options))
     old, client_object = await old_object(registry, context, stored, raw)
     new = await with_conversions(context, partial(transform, client_object))
     if conversion is not None:
-        new = await run(size, to_stored, registry, conversion, new)
+        new = await registry.run(context, to_stored, registry, conversion, new)
     new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
     new, allocations = await _prepare(registry, context, options, new, old)
-    new = await run(size, _without_versions, raw, old, new)
+    new = await registry.run(context, _without_versions, raw, old, new)
     to_store = await to_storage(registry, context, new) if context.resource.custom else new
-    encoded = await run(size, _encode, registry, context, to_store, raw)
+    encoded = await registry.run(context, _encode, registry, context, to_store, raw)
     if encoded is None:
         return ObjectResult(stored=stored)
     to_store, value = encoded
@@ -179,7 +178,7 @@ def _encode(
     """Return an object as it is stored, and its text; None if it is the same as the stored one."""
     if tree == stored:
         return None
-    value = encoder(context.resource, context.bytes)(tree)
+    value = encoder(context.resource, context.work.bytes)(tree)
     if context.resource.custom or value.find(EMPTY_LIST) < 0:
         return tree, value
     tree, value = without_empty_lists(registry, registry.admitted_row(context.resource), tree, value)
@@ -237,11 +236,10 @@ async def _prepare(
     assert attributes.object is not None
     new = metadata.without_duplicate_owners(attributes.object, context, when=metadata.AFTER_ADMISSION)
     _check_version(registry, context, new, old)
-    run = registry.worker.run
-    new = attributes.object = await run(context.size, _prepare_update, registry, context, new, old)
+    new = attributes.object = await registry.run(context, _prepare_update, registry, context, new, old)
     allocations = await registry.allocators.allocate(registry, resource, new, old, dry_run=options.dry_run)
     await registry.admission.authorize(registry, attributes)
-    await run(context.size, _check, registry, context, new, old)
+    await registry.run(context, _check, registry, context, new, old)
     await registry.admission.validate(registry, attributes)
     return new, allocations
 
@@ -330,7 +328,7 @@ async def _store(
     try:
         result = await registry.kv.txn(transaction)
     except TooLarge:
-        smaller = await registry.worker.run(context.size, metadata.without_managers, registry, context, value)
+        smaller = await registry.run(context, metadata.without_managers, registry, context, value)
         if smaller is None:
             raise
         return await _store(registry, context, stored, new, smaller, allocations)

@@ -164,7 +164,7 @@ class Endpoints:
     ) -> Response:
         """Handle a request for a resource after its body was read."""
         context = _context(request, resource, body)
-        context.body_reservation = reservation
+        context.work.body_reservation = reservation
         output = negotiate(request.header(ACCEPT), _endpoint(resource, context.subresource))
         if output is None:
             return error_response(NotAcceptable(NOT_ACCEPTABLE), request, context.warnings)
@@ -172,13 +172,12 @@ class Endpoints:
             if context.verb == "watch":
                 return await self._watch_handler.serve(request, context, output)
             if context.verb in _WRITE_VERBS:
-                context.memory = self._registry.memory
+                context.work.memory = self._registry.memory
             return await self._run_verb(request, context, output)
         except ApiError as error:
             return error_response(error, request, context.warnings)
         finally:
-            if context.reservation is not None:
-                context.reservation.release()
+            context.work.release()
 
     async def _body(self, request: Request, reserve: Callable[[], Awaitable[object]] | None = None) -> Body:
         reading = request.client.read(MAX_BODY) if reserve is None else self._read(request, reserve)

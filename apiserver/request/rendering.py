@@ -52,7 +52,7 @@ class Renderer:
 
     async def object(self, context: RequestContext, answer: ObjectResult, output: OutputFormat) -> bytes:
         """Render an object, in the worker's thread if it is large. One that is stored in the output format needs no rendering."""
-        size = context.size if answer.stored is None else _size(answer.stored)
+        size = context.work.size if answer.stored is None else _size(answer.stored)
         return await self._worker.run(size, self._object, context, answer, output)
 
     def _object(self, context: RequestContext, answer: ObjectResult, output: OutputFormat) -> bytes:
@@ -68,7 +68,7 @@ class Renderer:
 
     def _render(self, context: RequestContext, answer: ObjectResult, output: OutputFormat) -> bytes:
         if output.view is View.OBJECT:
-            size = context.bytes if answer.stored is None else _size(answer.stored)
+            size = context.work.bytes if answer.stored is None else _size(answer.stored)
             return encode_object(answer.object(), output.format, size)
         tree = answer.object()
         if tree["kind"] == "Status":

@@ -3,7 +3,6 @@
 import orjson
 import pytest
 
-from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.snapshot_endpoint import PATH
 from tests.support.server import apiserver
 from tests.support.server.apiserver import Client
@@ -109,7 +108,7 @@ async def test_access_review_agrees_with_request(client, attributes, allowed):
 
 async def test_audit_log_has_refused_and_snapshot_requests(tmp_path):
     path = tmp_path / "audit.log"
-    async with apiserver.running_with_roles(audit_log=path) as client:
+    async with apiserver.running_with_roles(f"--audit-log-path={path}") as client:
         data = (await client.get(PATH)).data
         await client.put(f"{PATH}?replace=true", data)
         await client_with(client, "Bearer alice").get(PATH, **MASTERS)
@@ -137,7 +136,7 @@ async def test_audit_log_has_refused_and_snapshot_requests(tmp_path):
 
 
 async def test_mockube_endpoints_count_as_in_flight():
-    async with apiserver.running_with_roles(budget=Budget(reads=1)) as client:
+    async with apiserver.running_with_roles("--max-requests-inflight=1") as client:
         in_flight = client.server.handler.in_flight
         assert in_flight.enter("get", apiserver.ALICE)
         assert (await client_with(client, "Bearer alice").get(PATH)).status == 429

@@ -109,7 +109,7 @@ async def test_deletion_of_unreadable_object_needs_a_verb_of_its_own(admin, alic
 
 @pytest.mark.parametrize(("minor", "groups"), [("1.36", ["system:nodes"]), ("1.35", [])])
 async def test_impersonated_node_has_group_in_constrained_mode_only(minor, groups):
-    async with apiserver.running_with_roles(minor=minor) as admin:
+    async with apiserver.running_with_roles(f"--kubernetes-version={minor}") as admin:
         review = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         answer = await admin.post(review, {}, Impersonate_User="system:node:n1")
         assert answer.body["status"]["userInfo"]["groups"] == [*groups, "system:authenticated"]
@@ -117,7 +117,7 @@ async def test_impersonated_node_has_group_in_constrained_mode_only(minor, group
 
 @pytest.mark.parametrize(("minor", "status"), [("1.35", 403), ("1.34", 400)])
 async def test_websocket_of_exec_needs_create_since_its_minor(minor, status):
-    async with apiserver.running_with_roles(minor=minor) as admin:
+    async with apiserver.running_with_roles(f"--kubernetes-version={minor}") as admin:
         await grant(admin, ["get"], "pods/exec")
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         account = {"metadata": {"name": "default"}}
@@ -133,7 +133,7 @@ CLAIMS = "/apis/resource.k8s.io/{}/namespaces/default/resourceclaims"
 
 @pytest.mark.parametrize(("minor", "version", "status"), [("1.36", "v1", 422), ("1.35", "v1", 200)])
 async def test_allocation_of_claim_needs_binding_since_its_minor(minor, version, status):
-    async with apiserver.running_with_roles(minor=minor) as admin:
+    async with apiserver.running_with_roles(f"--kubernetes-version={minor}") as admin:
         await grant(admin, ["patch"], "resourceclaims/status")
         path = CLAIMS.format(version)
         request = {"name": "r", "exactly": {"deviceClassName": "k"}}

@@ -105,7 +105,7 @@ class PodSecurity(Plugin):
                 f"[{', '.join(map(str, label_errors))}]" if len(label_errors) > 1 else str(label_errors[0])
             )
             _annotate(attributes, "error", f"Failed to parse policy: {problem}")
-        await backend.worker.run(attributes.context.size, _apply, attributes, policy, pod)
+        await backend.run(attributes.context, _apply, attributes, policy, pod)
 
     async def _validate_namespace(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         written = attributes.object

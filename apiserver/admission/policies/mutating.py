@@ -54,7 +54,7 @@ class MutatingAdmissionPolicy(Plugin):
 
         async def mutate() -> None:
             attributes.object = before
-            await registry.worker.run(attributes.context.size, self._mutate, registry, attributes)
+            await registry.run(attributes.context, self._mutate, registry, attributes)
 
         await with_conversions(attributes.context, mutate)
 

@@ -64,7 +64,7 @@ class ValidatingAdmissionPolicy(Plugin):
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
-        evaluate = partial(registry.worker.run, attributes.context.size, self._judge, registry, attributes)
+        evaluate = partial(registry.run, attributes.context, self._judge, registry, attributes)
         await with_conversions(attributes.context, evaluate)
 
     def _judge(self, registry: Registry, attributes: AdmissionAttributes) -> None:

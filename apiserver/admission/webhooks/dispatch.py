@@ -89,9 +89,8 @@ async def should_call_hook(
     if not hook.conditions:
         return True
     await prepare_version(registry, attributes, invocation.row)
-    size = attributes.context.size
     matches = partial(_matches_conditions, environment, registry, invocation, attributes, mutating=mutating)
-    return await retry_async_decision(partial(registry.worker.run, size, matches))
+    return await retry_async_decision(partial(registry.run, attributes.context, matches))
 
 
 def _matches_conditions(
@@ -143,14 +142,12 @@ async def call_webhook(
     new = to_version(registry, attributes, row, attributes.object)
     old = to_version(registry, attributes, row, attributes.old)
     new = without_system_fields(attributes, new) if mutating else _with_version(new, old)
-    body = await registry.worker.run(
-        attributes.context.size, review.request, invocation, attributes, uid, new, old
-    )
+    body = await registry.run(attributes.context, review.request, invocation, attributes, uid, new, old)
     try:
         webhook = endpoint(
             registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds
         )
-        async with attributes.context.release_memory():
+        async with attributes.context.work.without_memory():
             data = await environment.caller.post(webhook, body, seconds=hook.seconds)
     except SimulatedWebhook as failure:
         if not _allows_simulated(environment, hook, attributes):

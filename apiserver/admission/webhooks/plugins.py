@@ -107,7 +107,7 @@ class MutatingAdmissionWebhook(Plugin):
         if before is None:
             problem = "attempted to modify the object, which is not supported for this operation"
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
-        size = attributes.context.size + len(orjson.dumps(answer.patch))
+        size = attributes.context.work.size + len(orjson.dumps(answer.patch))
         after = await registry.worker.run(size, _apply_patch, before, answer.patch)
         annotation = {
             "configuration": hook.configuration,

@@ -39,7 +39,7 @@ async def run_mutation(registry: Registry, context: RequestContext) -> Admission
         metadata.clear_system_fields(tree)
     metadata.match_namespace(tree, context)
     tree = metadata.without_duplicate_owners(tree, context)
-    tree = await registry.worker.run(context.size, metadata.manage_response, registry, context, tree, options)
+    tree = await registry.run(context, metadata.manage_response, registry, context, tree, options)
     attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=context.name, object=tree, dry_run=options.dry_run
     )

@@ -226,7 +226,7 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
 
     async def replace(old: Tree) -> Tree:
         new = view.update_object(old, orjson.loads(original))
-        return await registry.worker.run(context.size, _manage, registry, context, new, old, options)
+        return await registry.run(context, _manage, registry, context, new, old, options)
 
     return view.view_result(await guaranteed_update(registry, context, options, replace, uid=meta.uid(scale)))
 
@@ -268,7 +268,7 @@ async def _apply(registry: Registry, context: RequestContext) -> ObjectResult:
         if context.resource.custom and not _managed_fields(live):
             application.check_type()
             raise ApiError(_UNMANAGED)
-        scale = await registry.worker.run(context.size, application.merge_into, live)
+        scale = await registry.run(context, application.merge_into, live)
         if context.resource.custom and not is_same(context.patched, live):
             # Upstream converts a changed Scale as a custom object, which fails; only the managers can be changed.
             raise ApiError(_NOT_CONVERTED.format(describe_object(application.config)))
