@@ -107,7 +107,7 @@ async def check(client, case, namespace):
 @pytest.mark.parametrize("minor", sorted({case["minor"] for case in RESIZES}))
 async def test_resizes_are_charged_as_in_minor(minor):
     """A resize is charged for what the largest size of the pod grows by; recorded from kube-apiserver."""
-    async with apiserver.running(settings=Settings(minor=minor)) as client:
+    async with apiserver.running(f"--kubernetes-version={minor}") as client:
         for number, case in enumerate(RESIZES):
             if case["minor"] == minor:
                 namespace = f"/api/v1/namespaces/n{number}"
