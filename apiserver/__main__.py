@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import uvloop
 
-from mockube.apimachinery import klog
 from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver import interpreter_memory
 from mockube.apiserver.audit.audit import BadAuditLog
@@ -26,6 +25,7 @@ from mockube.apiserver.kubeconfig import BadKubeconfig, OtherKubeconfig
 from mockube.apiserver.pki.cert_dir import BadFolder
 from mockube.apiserver.serve import notify_ready, serve
 from mockube.apiserver.supervision import TaskFailed
+from mockube.component_base import klog
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
 

@@ -12,7 +12,6 @@ from functools import partial
 from msgspec import Struct
 
 from mockube.apimachinery import randomness
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.app import ApiServer
@@ -36,6 +35,7 @@ from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.store import open_store
+from mockube.component_base.clock import Clock
 
 LOG = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.config.command_line import Config, exposure_warnings
 from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import Credentials, load_credentials
+from mockube.component_base.clock import RealClock
 
 LOG = logging.getLogger(__name__)
 

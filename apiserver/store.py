@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.snapshot_files import opened_snapshot, restore_target
 from mockube.apiserver.storage.stored_object import Layout
+from mockube.component_base.clock import Clock, RealClock
 from mockube.etcd.archive.lines import check_restore_complete
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.embedded.directory import create_after, is_new

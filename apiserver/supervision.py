@@ -16,7 +16,7 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 
 LOG = logging.getLogger(__name__)
 

@@ -22,7 +22,6 @@ import uvloop
 
 from benchmarks import api_load
 from benchmarks.decode import COMPACT, POD
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
@@ -41,6 +40,7 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.parse import parse
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put, Txn
 

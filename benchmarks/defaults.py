@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import orjson
 from decode import POD
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.component_base.clock import SteppedClock
 
 DEPLOYMENT = {"spec": {"template": {"metadata": {"labels": {"app": "bench"}}, "spec": POD["spec"]}}}
 

@@ -20,9 +20,9 @@ import orjson
 import uvloop
 
 from benchmarks.decode import POD
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.reflector import parse_watch_event
 from mockube.controller_manager.client.client import Client

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import uvloop
 
 from benchmarks import raw_etcd
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import KV, Compare, Put, Range, Target, Txn, Watch, WatchRequest, prefix_end

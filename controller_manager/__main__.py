@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import uvloop
 
-from mockube.apimachinery import klog
-from mockube.apimachinery.feature_gates import ignored_settings
+from mockube.component_base import klog
+from mockube.component_base.release_options import ignored_settings
 from mockube.controller_manager import catalog
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from prometheus_client import ProcessCollector
 
 from mockube.apimachinery import randomness
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
+from mockube.component_base.clock import Clock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import InformerSettings
 from mockube.controller_manager.client.client import Client

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.feature_gates import gates_problem
-from mockube.apimachinery.flags import Sections
 from mockube.apimachinery.schema import minors
+from mockube.component_base.flags import Sections
+from mockube.component_base.release_options import gates_problem
 from mockube.controller_manager.config.networks import allocates, node_ranges
 from mockube.controller_manager.config.selection import PACKS, unimplemented_names, unknown_names
 from mockube.controller_manager.config.settings import (
@@ -60,7 +60,7 @@ def _version_problem(flag: str, minor: str) -> str:
     """Return an error message about `--version`, or print the version and exit if the flag asks for that."""
     if flag == "false":
         return ""
-    from mockube.apimachinery.version import print_version, version_problem  # noqa: PLC0415 - rarely needed
+    from mockube.component_base.version import print_version, version_problem  # noqa: PLC0415 - rarely needed
 
     print_version(flag, minor)
     return version_problem(flag, minor)

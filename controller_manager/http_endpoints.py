@@ -19,9 +19,9 @@ from cryptography.x509.oid import NameOID
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
-from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.hosts import is_local_or_address, is_loopback, join_host_port
 from mockube.apimachinery.randomness import Random
+from mockube.component_base.exposition import metrics_text
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.service_accounts import create_missing_accounts

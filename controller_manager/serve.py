@@ -7,8 +7,8 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
-from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.randomness import Random, SystemRandom
+from mockube.component_base.clock import Clock, RealClock
 from mockube.controller_manager import http_endpoints
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.client.kubeconfig import KubeconfigError

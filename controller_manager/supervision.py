@@ -13,7 +13,7 @@ from functools import partial
 from types import coroutine
 from typing import Any, Final, TypeVar
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.schema import minors
 from mockube.clusters.named_cluster import ClusterState, cluster_folders, clusters_folder, inspect_cluster
 from mockube.clusters.ports import LOOPBACK, UPSTREAM_PORT, is_free, port_user
+from mockube.component_base.clock import Clock
 from mockube.failure import Failure
 
 MIN_OPEN_FILES: Final = 1024

@@ -12,9 +12,9 @@ import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
+from mockube.component_base.clock import Clock, RealClock
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
 from mockube.controller_manager.client.connect import ClientOptions, connect

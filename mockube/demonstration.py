@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import (

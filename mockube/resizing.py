@@ -8,10 +8,10 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Expired, Gone, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES

@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PACKAGES: Final = ("apimachinery", "apiserver", "controller_manager", "etcd", "mockube")
+PACKAGES: Final = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
 PATIENCE: Final = 60.0
 POD: Final = {
     "apiVersion": "v1",

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config import settings as server_settings
 from mockube.apiserver.config.command_line import ENVIRONMENT as SERVER_PREFIX
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.main import COMMANDS
 from mockube.cli.output import Code
 from mockube.cli.parsing import CommandParser
+from mockube.component_base.flags import flags_of
 from mockube.controller_manager.command_line import ENVIRONMENT as MANAGER_PREFIX
 from mockube.controller_manager.config import settings as manager_settings
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED

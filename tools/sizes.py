@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PACKAGES: Final = ("apimachinery", "apiserver", "controller_manager", "etcd", "mockube")
+PACKAGES: Final = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
 SHOWN: Final = 5
 SHORT_LINES: Final = 3
 """The lines of a short function, with its `def`."""

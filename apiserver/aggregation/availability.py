@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from mockube.apimachinery import conditions
-from mockube.apimachinery.clock import Clock, Timer
 from mockube.apimachinery.groups import SERVICES
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -20,6 +19,7 @@ from mockube.apiserver.registry.subresources.service_endpoints import slices_of_
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
+from mockube.component_base.clock import Clock, Timer
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)

@@ -20,13 +20,13 @@ from typing import Final, NamedTuple, Protocol
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, AuditPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision, DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import ImpersonatedUser, User
+from mockube.component_base.clock import Clock
 
 LOG = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, User
+from mockube.component_base.clock import Clock
 
 LOG = logging.getLogger(__name__)
 

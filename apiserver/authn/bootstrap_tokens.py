@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import KnownToken
 from mockube.apiserver.authn.serviceaccount.tokens import Find
 from mockube.apiserver.user import AUTHENTICATED, User
+from mockube.component_base.clock import Clock
 
 _TOKEN: Final = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")
 _GROUP: Final = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apiserver.authn.authenticators import (
     Anonymous,
@@ -25,6 +24,7 @@ from mockube.apiserver.authn.token_webhook import TokenWebhook, TokenWebhookSett
 from mockube.apiserver.outgoing import Reviewer, Send
 from mockube.apiserver.pki.issue import make_key
 from mockube.apiserver.user import User
+from mockube.component_base.clock import Clock
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.oidc.authenticators import (

@@ -11,11 +11,11 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Forbidden
 from mockube.apiserver.outgoing import Send
 from mockube.apiserver.user import MASTERS, User
+from mockube.component_base.clock import Clock
 
 T = TypeVar("T")
 

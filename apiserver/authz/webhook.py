@@ -9,7 +9,6 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import fields, labels
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.labels import Operator, SelectorError
 from mockube.apiserver.authz.chain import (
@@ -25,6 +24,7 @@ from mockube.apiserver.authz.chain import (
 from mockube.apiserver.authz.conditions import AuthorizerConditionsFailed, Conditions
 from mockube.apiserver.outgoing import Reviewer, ReviewFailed
 from mockube.apiserver.user import User
+from mockube.component_base.clock import Clock
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 8192

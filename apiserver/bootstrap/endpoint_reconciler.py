@@ -13,7 +13,6 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery import wellknown
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.bootstrap.cluster import SERVICE
 from mockube.apiserver.bootstrap.ensure import ensure
@@ -21,6 +20,7 @@ from mockube.apiserver.bootstrap.required_object import GroupVersionResource, Re
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.stored_object import MASTER_LEASES
+from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError, LeaseNotFound
 from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
 

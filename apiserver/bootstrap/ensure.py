@@ -8,11 +8,9 @@ import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta, randomness
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apimachinery.version import version
 from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
@@ -25,6 +23,8 @@ from mockube.apiserver.registry.request_context import Body, RequestContext, Wri
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.user import User
+from mockube.component_base.clock import Clock
+from mockube.component_base.version import version
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Target, Txn
 

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 import orjson
 
 from mockube.apimachinery import meta, wellknown
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import TimestampError, format_micro_time, parse_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -21,6 +20,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext
+from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)

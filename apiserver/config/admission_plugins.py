@@ -5,11 +5,11 @@ from argparse import ArgumentTypeError
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from mockube.apimachinery.flags import Flag, choice
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.webhooks.hooks import SIMULATED_CHOICES
+from mockube.component_base.flags import Flag, choice
 
 _NAMES: Final = """
     AlwaysAdmit NamespaceAutoProvision NamespaceLifecycle NamespaceExists LimitPodHardAntiAffinityTopology LimitRanger

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.flags import Flag, comma_separated
 from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apiserver.config.files import FileProblem, from_flag
+from mockube.component_base.flags import Flag, comma_separated
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.oidc.authenticators import JWTSettings

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.flags import Flag, comma_separated, seconds
 from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.config.files import FileProblem, from_flag
 from mockube.apiserver.config.upstream import AUTHORIZATION_MODES
+from mockube.component_base.flags import Flag, comma_separated, seconds
 
 if TYPE_CHECKING:
     from mockube.apiserver.authz.abac import ABAC

@@ -8,10 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.durations import format_duration
-from mockube.apimachinery.feature_gates import gates_of, gates_problem, ignored_settings
-from mockube.apimachinery.flags import Sections, flags_of, seconds
-from mockube.apimachinery.klog import Logging
-from mockube.apimachinery.version import print_version, version_problem
+from mockube.apimachinery.feature_gates import gates_of
 from mockube.apiserver.config import (
     admission_plugins,
     authentication_configuration,
@@ -35,6 +32,10 @@ from mockube.apiserver.config.settings import (
 from mockube.apiserver.config.upstream import IGNORED
 from mockube.apiserver.kinds.resource_config import left_out, runtime_config_problem
 from mockube.apiserver.packs.definitions import PACKS
+from mockube.component_base.flags import Sections, flags_of, seconds
+from mockube.component_base.klog import Logging
+from mockube.component_base.release_options import gates_problem, ignored_settings
+from mockube.component_base.version import print_version, version_problem
 
 _OPEN: Final = (
     "--authorization-mode=AlwaysAllow: every authenticated user may do everything; keep the server's kubeconfig and"

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Final
 
-from mockube.apimachinery.feature_gates import ReleaseOptions
-from mockube.apimachinery.flags import Flag, boolean, comma_separated
 from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
+from mockube.component_base.flags import Flag, boolean, comma_separated
+from mockube.component_base.release_options import ReleaseOptions
 
 _GATES: Final = (
     "AllowUnsafeMalformedObjectDeletion", "ComponentFlagz", "ComponentStatusz", "DetectCacheInconsistency",

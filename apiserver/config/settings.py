@@ -8,21 +8,6 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.flags import (
-    DEFAULT_SERVICE_NETWORKS,
-    Flag,
-    address,
-    boolean,
-    comma_separated,
-    host_patterns,
-    hosts,
-    non_negative_int,
-    port,
-    port_range,
-    seconds,
-    service_networks,
-)
-from mockube.apimachinery.klog import Logging
 from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
 from mockube.apiserver.config.admission_configuration import admission_configuration
 from mockube.apiserver.config.admission_plugins import SIMULATED_WEBHOOKS, service_addresses
@@ -36,6 +21,21 @@ from mockube.apiserver.config.authorization import AuthorizationOptions
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.tls import cipher_suites, tls_version
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
+from mockube.component_base.flags import (
+    DEFAULT_SERVICE_NETWORKS,
+    Flag,
+    address,
+    boolean,
+    comma_separated,
+    host_patterns,
+    hosts,
+    non_negative_int,
+    port,
+    port_range,
+    seconds,
+    service_networks,
+)
+from mockube.component_base.klog import Logging
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 

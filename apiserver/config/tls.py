@@ -8,8 +8,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from mockube.apimachinery.flags import comma_separated
 from mockube.apimachinery.gotext import quote
+from mockube.component_base.flags import comma_separated
 
 VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
     "VersionTLS10": ssl.TLSVersion.TLSv1_2,

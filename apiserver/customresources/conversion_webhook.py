@@ -14,7 +14,6 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import randomness
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -26,6 +25,7 @@ from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
+from mockube.component_base.clock import Clock
 
 MAX_OBJECTS: Final = 100
 MAX_BYTES: Final = 1 << 20

@@ -13,7 +13,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apimachinery.x509.der import CertificateError
@@ -23,6 +22,7 @@ from mockube.apiserver.http.dial_limiter import FairDialLimiter
 from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
+from mockube.component_base.clock import Clock, RealClock
 
 LIMIT: Final = 64 * 1024
 """Bytes that are read ahead, and the maximum of a response's head."""

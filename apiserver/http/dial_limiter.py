@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 
 Address = tuple[str, int]
 

@@ -12,7 +12,6 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from yarl import URL
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
@@ -23,6 +22,7 @@ from mockube.apiserver.http.webhook_client import failure_reason
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
 from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies, OutgoingRequest, RemoteResponse, Tls
+from mockube.component_base.clock import Clock
 
 MAX_ANSWER: Final = 4 * 1024 * 1024
 MAX_CONTEXTS: Final = 200

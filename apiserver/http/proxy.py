@@ -8,7 +8,6 @@ from typing import Final, cast
 from urllib.parse import urlsplit
 
 from mockube.apimachinery import gotext, status
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
@@ -31,6 +30,7 @@ from mockube.apiserver.http.exchanges import (
 from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Frame, Request
 from mockube.apiserver.request.response import Response
+from mockube.component_base.clock import Clock
 
 MESSAGE: Final = 2048
 """The maximum bytes of a log in one message of a WebSocket."""

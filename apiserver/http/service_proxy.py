@@ -16,7 +16,6 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mockube.apimachinery import status
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import Timeout
 from mockube.apimachinery.x509.der import CertificateError
@@ -37,6 +36,7 @@ from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import SUBPROTOCOL, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, text_response
 from mockube.apiserver.user import User
+from mockube.component_base.clock import RealClock
 
 MAX_BODY: Final = 16 << 20
 """Bytes of the body of a request from this process."""

@@ -31,7 +31,6 @@ from aiohttp.http_exceptions import TransferEncodingError
 from yarl import URL
 
 from mockube.apimachinery import gotext, status
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Timeout
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
@@ -42,6 +41,7 @@ from mockube.apiserver.http.backend_connection import Dialer, DialFailed
 from mockube.apiserver.http.named_sockets import NamedConnector, begin_request, connection_names
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.wire.review_decode import status_message
+from mockube.component_base.clock import Clock
 
 MAX_RESPONSE: Final = 16 * 1024 * 1024
 """The maximum bytes of a response. A patch can be larger than an object: it is base64, and may name every field."""

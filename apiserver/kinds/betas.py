@@ -5,7 +5,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.defaults import Table, defaults_table
@@ -13,6 +12,7 @@ from mockube.apiserver.kinds.kind import Conversion, Group, Kind
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.resource import v1beta1 as resource_v1beta1
 from mockube.apiserver.kinds.resource_config import Overrides, registered_versions
+from mockube.component_base.clock import Clock
 
 _Convert: TypeAlias = Callable[[Tree], Tree]
 _POLICIES: Final = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -19,6 +18,7 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.table import Printer
+from mockube.component_base.clock import Clock
 
 
 class RemoteConversion(Protocol):

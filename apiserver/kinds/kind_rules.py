@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.schema.model import Schemas, SchemaType, Shape
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -21,6 +20,7 @@ from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Ste
 from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
+from mockube.component_base.clock import Clock
 
 _NONE: Final = Validation(metadata_first=False, declared=None)
 """The validation of a kind that is not in the registry: only its metadata is checked."""

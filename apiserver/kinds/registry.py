@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.timestamps import format_time
@@ -96,6 +95,7 @@ from mockube.apiserver.kinds.storage import (
 from mockube.apiserver.kinds.storagemigration import storage_version_migration
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
+from mockube.component_base.clock import Clock
 
 GROUPS: Final = (
     Group(

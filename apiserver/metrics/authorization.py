@@ -7,8 +7,8 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.metrics.config_reload import ConfigReloadMetrics
+from mockube.component_base.clock import Clock
 
 _PREFIX: Final = "apiserver_authorization"
 _TYPE: Final = "Webhook"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from prometheus_client import Counter, Gauge
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 
 
 class ConfigReloadMetrics:

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apimachinery.exposition import cumulative_buckets
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
+from mockube.component_base.exposition import cumulative_buckets
 
 _MILLISECONDS = (5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500)
 _SECONDS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)

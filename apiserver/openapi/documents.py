@@ -14,7 +14,6 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.piecewise import ENCODED_PIECE_SIZE, encode_in_pieces
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
-from mockube.apimachinery.version import openapi_version
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
@@ -22,6 +21,7 @@ from mockube.apiserver.openapi import gnostic, gnostic_v3
 from mockube.apiserver.openapi.paths import META, PathBuilder, group_tag, group_title
 from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
 from mockube.apiserver.openapi.schemas import V2, V3, Definitions
+from mockube.component_base.version import openapi_version
 
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _SECURITY: Final = {

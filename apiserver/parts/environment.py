@@ -2,11 +2,11 @@
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.serving_credentials import Credentials
+from mockube.component_base.clock import Clock, RealClock
 
 
 class ServerEnvironment(Struct, frozen=True, kw_only=True):

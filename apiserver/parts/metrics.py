@@ -6,7 +6,6 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.registry import Collector
 
-from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.audit.audit import Audit, AuditCounts
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
@@ -17,6 +16,7 @@ from mockube.apiserver.parts.caches import ResourceCaches
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.request.metrics_pages import MetricsPages
+from mockube.component_base.usage.expressions import Expressions
 
 
 def make_metrics(

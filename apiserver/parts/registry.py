@@ -2,7 +2,6 @@
 
 from ipaddress import ip_network
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import SERVICES, GroupResource
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
@@ -20,6 +19,7 @@ from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
 from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.component_base.clock import Clock
 from mockube.etcd.kv import KV
 
 EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))

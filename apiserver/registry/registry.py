@@ -10,7 +10,6 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from mockube.apimachinery import status
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupKind, GroupResource
@@ -37,6 +36,7 @@ from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.component_base.clock import Clock
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
 
 _R = TypeVar("_R")

@@ -9,7 +9,6 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import randomness
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apiserver.audit.audit import NO_RESPONSE, Audit, AuditedRequest, AuditedResponse
 from mockube.apiserver.kinds.api_resource import Resource
@@ -18,6 +17,7 @@ from mockube.apiserver.request.filter import FilterConfig, Handle
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import JSON, Response, error_response
+from mockube.component_base.clock import Clock
 
 AUDIT_ID: Final = "Audit-Id"
 _LAST: Final = 0xFFFFFFFFFFFF

@@ -9,13 +9,13 @@ from msgspec import Struct
 from prometheus_client.metrics_core import Metric
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, text_response
 from mockube.apiserver.supervision import TASKS, check_name, is_restarted
+from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 
 LOG: Final = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from mockube.apimachinery import status
-from mockube.apimachinery.clock import Clock, Timer
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.request.filter import FilterConfig, Handle
@@ -19,6 +18,7 @@ from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
 from mockube.apiserver.user import MASTERS, User
+from mockube.component_base.clock import Clock, Timer
 
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@ from typing import Final
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
-from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.exposition import metrics_text
 from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response
@@ -23,6 +21,8 @@ from mockube.apiserver.wire.protobuf.varint import (
     varint_field,
     with_length,
 )
+from mockube.component_base.clock import Clock
+from mockube.component_base.exposition import metrics_text
 
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FAMILY: Final = "io.prometheus.client.MetricFamily"

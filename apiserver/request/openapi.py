@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import orjson
 
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 from mockube.apiserver.event_loop import LARGE, Worker
 from mockube.apiserver.openapi import gnostic, gnostic_v3
@@ -19,6 +18,7 @@ from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, NOT_CACHED, Response
 from mockube.apiserver.request.routes import get_only
 from mockube.apiserver.wire.negotiation import parse_accept
+from mockube.component_base.clock import Clock
 
 PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
 PROTOBUF_3: Final = (gnostic_v3.MEDIA_TYPE, "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")

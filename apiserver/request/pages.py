@@ -7,7 +7,6 @@ import orjson
 
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import NotAcceptable
-from mockube.apimachinery.version import version_document
 from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.kinds.kind import Group
@@ -24,6 +23,7 @@ from mockube.apiserver.wire.negotiation import (
     OutputFormat,
     negotiate,
 )
+from mockube.component_base.version import version_document
 
 _DOCUMENTS: Final = "/openapi/v3/"
 _UNLISTED: Final = "/debug/"

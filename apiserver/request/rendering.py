@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import orjson
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import QUICK_SLICE, Worker, yield_between_batches
@@ -23,6 +22,7 @@ from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
+from mockube.component_base.clock import Clock
 
 _T = TypeVar("_T")
 

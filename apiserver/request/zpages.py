@@ -8,16 +8,16 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apimachinery.tree import Tree
-from mockube.apimachinery.version import version, version_document
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, json_body, text_response
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Clause, MediaType, parse_accept
+from mockube.component_base.clock import Clock
+from mockube.component_base.version import version, version_document
 
 COMPONENT: Final = "apiserver"
 _TEXT: Final = "text/plain"

@@ -7,7 +7,7 @@ count compacts. So kube-apiservers and mockube can share a store.
 
 import logging
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, Compare, Put, Range, RangeResult, Target, Txn
 

@@ -8,9 +8,9 @@ the store: it is logged with its keys and counted, and everything is listed agai
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.storage.resource_cache import ResourceCache, TooOldResourceVersion
 from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, KeyValue, Range, prefix_end
 

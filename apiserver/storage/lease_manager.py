@@ -5,7 +5,7 @@ Many objects share one lease, because a lease for each object would cost the sto
 
 import math
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.etcd.kv import KV, NO_LEASE
 
 SHARED_SECONDS = 60

@@ -9,10 +9,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.event_loop import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, UnreadableObjects
 from mockube.apiserver.storage.stored_object import StoredObject, TrustedValues, other_kind
+from mockube.component_base.clock import Clock
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 

@@ -17,11 +17,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.cache.revisions import RevisionTracker
 from mockube.controller_manager.cache.store import Change, Indexer, Lister, OnFailure, Store

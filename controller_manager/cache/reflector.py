@@ -12,9 +12,9 @@ from typing import Final, Never, Protocol
 import orjson
 
 from mockube.apimachinery import meta, status
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.status import ApiError
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.flowcontrol import Backoff
 from mockube.controller_manager.client.wire import NoResponse, Unreachable

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Awaitable
 from typing import NamedTuple
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.metrics.client import InformerStats
 
 

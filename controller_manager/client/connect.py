@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.kubeconfig import Access

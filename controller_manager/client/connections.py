@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, cast
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.supervision import timeout
 
 IDLE_SECONDS: Final = 30.0

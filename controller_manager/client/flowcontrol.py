@@ -4,8 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random, fraction
+from mockube.component_base.clock import Clock
 
 
 class Rate(Struct, frozen=True, kw_only=True):

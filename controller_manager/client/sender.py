@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.flowcontrol import TokenBucket
 from mockube.controller_manager.client.wire import (
     NoResponse,

@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS

@@ -16,10 +16,10 @@ import aiohttp
 from aiohttp import ClientConnectorError, ConnectionTimeoutError
 from yarl import URL
 
-from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
+from mockube.component_base.clock import Clock, RealClock
 from mockube.controller_manager.client.connections import (
     CONNECT_SECONDS,
     Address,

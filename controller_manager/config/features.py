@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from mockube.apimachinery.feature_gates import ReleaseOptions
 from mockube.apimachinery.schema import minors
+from mockube.component_base.release_options import ReleaseOptions
 
 _GATES: Final = frozenset(
     {

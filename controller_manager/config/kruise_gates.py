@@ -3,7 +3,7 @@
 from argparse import ArgumentTypeError
 from typing import Final
 
-from mockube.apimachinery.flags import feature_gate
+from mockube.component_base.flags import feature_gate
 
 PREPARING_UPDATE_AS_UPDATE: Final = "PreparingUpdateAsUpdate"
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.flags import (
+from mockube.component_base.flags import (
     Flag,
     address,
     boolean,
@@ -22,7 +22,7 @@ from mockube.apimachinery.flags import (
     quantities,
     seconds,
 )
-from mockube.apimachinery.klog import Logging
+from mockube.component_base.klog import Logging
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.kruise_gates import read_kruise_gates
 from mockube.controller_manager.config.signing import CertificateSigningOptions

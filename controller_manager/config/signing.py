@@ -5,7 +5,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Struct
 
-from mockube.apimachinery.flags import Flag, seconds
+from mockube.component_base.flags import Flag, seconds
 
 _YEAR: Final = 365 * 86400.0
 

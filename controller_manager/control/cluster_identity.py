@@ -10,9 +10,9 @@ import logging
 from collections.abc import Coroutine
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.supervision import start, timeout

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import AnyResource, ObjectRef, Write

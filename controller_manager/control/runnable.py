@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError, NotFound
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.informer import Informers
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.resources import Resource

@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Conflict
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse

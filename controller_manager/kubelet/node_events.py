@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.control.events.recorder import Recorder

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.informer import Informer, Informers
 from mockube.controller_manager.cache.store import Change, Lister
 from mockube.controller_manager.client.client import Client

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import SUBJECT_ACCESS_REVIEWS

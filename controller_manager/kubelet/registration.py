@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_NODE_LEASE
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import CSI_NODES, LEASES, NODES
 from mockube.controller_manager.client.resources import Key

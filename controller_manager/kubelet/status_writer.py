@@ -9,9 +9,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.events.recorder import Recorder

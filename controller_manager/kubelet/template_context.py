@@ -7,9 +7,9 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.node_objects import (
     KUBELET_PORT,
     NODE_CONDITIONS,

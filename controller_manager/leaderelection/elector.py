@@ -8,11 +8,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import randomness
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import LEASES
 from mockube.controller_manager.client.resources import Key

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.metrics.durations import Durations
 
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apimachinery.exposition import cumulative_buckets
+from mockube.component_base.exposition import cumulative_buckets
 
 
 class Histogram(Collector):

@@ -9,7 +9,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock, Timer
+from mockube.component_base.clock import Clock, Timer
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 
 K = TypeVar("K", bound=Hashable)

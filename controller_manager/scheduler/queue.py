@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock, Timer
+from mockube.component_base.clock import Clock, Timer
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.requeueing import ANYTHING, ClusterEvent
 

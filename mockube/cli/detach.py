@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from mockube.apimachinery.clock import RealClock
 from mockube.cli.progress import Progress, is_live
+from mockube.component_base.clock import RealClock
 from mockube.processes.child_processes import last_error_line, shell_exit_code
 
 STEP, REPORT, READY = "step", "say", "ready"

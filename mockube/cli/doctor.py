@@ -5,11 +5,11 @@ import os
 
 import msgspec
 
-from mockube.apimachinery.clock import RealClock
 from mockube.checkup import CheckResult, run_checks
 from mockube.cli.output import Code
 from mockube.cli.parsing import CommandParser
 from mockube.cli.shared_flags import add_output
+from mockube.component_base.clock import RealClock
 
 
 def add_flags(parser: CommandParser) -> None:

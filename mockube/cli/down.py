@@ -7,7 +7,6 @@ import shutil
 import signal
 from typing import Final
 
-from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
@@ -19,6 +18,7 @@ from mockube.clusters.named_cluster import (
     send_signals,
     wait_until,
 )
+from mockube.component_base.clock import RealClock
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 90.0

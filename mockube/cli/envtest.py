@@ -160,7 +160,7 @@ def run(options: argparse.Namespace) -> int:
 
 def launchers(options: argparse.Namespace) -> Mapping[str, str]:
     """Return the texts of the files to write, by file name."""
-    from mockube.apimachinery.version import version  # noqa: PLC0415 - only the command needs it, not its help
+    from mockube.component_base.version import version  # noqa: PLC0415 - only the command needs it, not its help
 
     python = _PYTHON.format(executable=shlex.quote(sys.executable))
     header = {"mark": _MARK, "version": version(options.kubernetes_version)}

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery.clock import RealClock
 from mockube.cli.output import Code
 from mockube.cli.parsing import CommandParser
 from mockube.cli.target import add_server_flags, convert_errors, server_access
+from mockube.component_base.clock import RealClock
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, InvalidDocument, read

@@ -3,7 +3,7 @@
 import sys
 from typing import Final, Protocol
 
-from mockube.apimachinery.clock import Clock, Timer
+from mockube.component_base.clock import Clock, Timer
 
 _ERASE: Final = "\r\x1b[K"
 _TICK: Final = 0.1

@@ -5,7 +5,6 @@ import asyncio
 import os
 from typing import Final
 
-from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import CommandParser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
@@ -20,6 +19,7 @@ from mockube.clusters.named_cluster import (
     wait_until,
 )
 from mockube.clusters.supervisor import RESET, check_resettable, delete_objects
+from mockube.component_base.clock import RealClock
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 120.0

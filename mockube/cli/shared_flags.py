@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery.flags import non_negative_int
 from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import CommandParser
+from mockube.component_base.flags import non_negative_int
 from mockube.processes.defaults import KRUISE, NAME, NODES
 
 SIMULATED: Final = "simulated"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mockube.apimachinery.clock import RealClock
-from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.cli.parsing import CommandParser
 from mockube.cli.target import add_server_flags, convert_errors, server_access
+from mockube.component_base.clock import RealClock
+from mockube.component_base.flags import flags_of
 from mockube.failure import UsageError
 
 if TYPE_CHECKING:

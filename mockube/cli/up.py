@@ -14,9 +14,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import RealClock
-from mockube.apimachinery.flags import Flag, boolean, comma_separated, flags_of, seconds
-from mockube.apimachinery.klog import Logging
 from mockube.apiserver.config import settings
 from mockube.apiserver.config.command_line import ENVIRONMENT, exposure_warnings
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
@@ -41,6 +38,9 @@ from mockube.clusters.named_cluster import (
 )
 from mockube.clusters.ports import LOOPBACK, check_port_free, default_port
 from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
+from mockube.component_base.clock import RealClock
+from mockube.component_base.flags import Flag, boolean, comma_separated, flags_of, seconds
+from mockube.component_base.klog import Logging
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError

@@ -18,7 +18,7 @@ def add_flags(parser: CommandParser) -> None:
 def run(options: argparse.Namespace) -> int:
     mockube_version = version("mockube")
     if options.output == "json":
-        from mockube.apimachinery.version import version as release  # noqa: PLC0415 - only needed with --output
+        from mockube.component_base.version import version as release  # noqa: PLC0415 - only needed with --output
 
         facts = {
             "mockube": mockube_version,

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.pki.private import write_private
+from mockube.component_base.clock import Clock
 from mockube.etcd.embedded.lock import check_private, open_lock
 from mockube.etcd.errors import UnsafeDirectory
 from mockube.failure import Failure, Missing, UsageError

@@ -15,7 +15,6 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
 from mockube.clusters import kubeconfigs
 from mockube.clusters.logs import SUPERVISOR_LOG
@@ -28,6 +27,7 @@ from mockube.clusters.named_cluster import (
     write_record,
 )
 from mockube.clusters.ports import port_of
+from mockube.component_base.clock import Clock
 from mockube.failure import Failure, TimedOut
 from mockube.processes.child_processes import Report, exit_message, wait_first
 from mockube.processes.control_plane import (

@@ -11,11 +11,11 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.flags import comma_separated
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.cluster_client import NAME, ServerClient
+from mockube.component_base.clock import Clock
+from mockube.component_base.flags import comma_separated
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.client.connect import ClientOptions, connect

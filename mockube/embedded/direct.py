@@ -13,13 +13,13 @@ from typing import Final
 from multidict import CIMultiDict
 
 from mockube.apimachinery import uri
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import request_entity_too_large
 from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.request import Frame
 from mockube.apiserver.request.request import Request as HandlerRequest
 from mockube.apiserver.request.response import Response as HandlerResponse
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.wire import Request, Response, Unreachable, no_response
 from mockube.embedded.pipe import Pipe
 

@@ -5,11 +5,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
+from mockube.component_base.clock import Clock
 from mockube.embedded.matching import Matcher
 from mockube.embedded.refusals import injected_error
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from mockube.apimachinery.klog import KlogFormatter
+from mockube.component_base.klog import KlogFormatter
 
 MAX_RECORDS: Final = 200
 LOGGERS: Final = ("mockube.apiserver", "mockube.controller_manager", "mockube.etcd")

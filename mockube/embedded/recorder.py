@@ -8,11 +8,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.request.filter import Handle, Middleware
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
+from mockube.component_base.clock import Clock
 from mockube.embedded.matching import CONTROLLERS, Matcher
 
 MAX_CALLS: Final = 10_000

@@ -14,7 +14,6 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
@@ -28,6 +27,7 @@ from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load_credentials
 from mockube.apiserver.user import AUTHENTICATED, User
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
 from mockube.embedded.matching import CONTROLLERS

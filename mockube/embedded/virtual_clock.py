@@ -9,8 +9,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockube.apimachinery.clock import RealClock, Timer, sleep_by_timer
-from mockube.apimachinery.timers import TimerHeap
+from mockube.component_base.clock import RealClock, Timer, sleep_by_timer
+from mockube.component_base.timers import TimerHeap
 from mockube.controller_manager.supervision import yield_to_loop
 
 LOG: Final = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.status import AlreadyExists, ApiError, Invalid, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
 from mockube.controller_manager.client.resources import Key

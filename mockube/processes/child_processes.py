@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.processes.launcher import run_command
 from mockube.controller_manager.supervision import run_with
 from mockube.processes.preimport import START

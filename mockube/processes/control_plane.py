@@ -20,7 +20,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.processes.child_processes import (
     ControlPlaneProgram,
     Processes,

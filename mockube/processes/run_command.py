@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.failure import TimedOut
 from mockube.processes.child_processes import Report, exit_message, shell_exit_code, wait_first
 from mockube.processes.control_plane import (

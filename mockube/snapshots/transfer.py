@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.config.settings import StorageOptions
@@ -16,6 +15,7 @@ from mockube.apiserver.request.snapshot_endpoint import PATH
 from mockube.apiserver.snapshot_files import restore_target
 from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.store import STORE_FOLDER, connect, open_durable
+from mockube.component_base.clock import Clock
 from mockube.connect import open_client
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kubeconfig import Access

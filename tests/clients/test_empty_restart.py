@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from tests.support.processes import go_programs, kubectl_binaries
 from tests.support.processes.kubectl_binaries import Kubectl
 from tests.support.processes.process import ApiServerProcess, ManagerProcess

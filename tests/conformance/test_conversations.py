@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
+from mockube.component_base.clock import RealClock
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.serving import server_config
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls

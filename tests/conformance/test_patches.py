@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.patch import json_merge, json_patch, strategic
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
@@ -18,6 +17,7 @@ from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.component_base.clock import SteppedClock
 from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()

@@ -12,7 +12,6 @@ import orjson
 import pytest
 
 from mockube.apimachinery import status
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.app import catalog
@@ -22,6 +21,7 @@ from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
 from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import DEFAULT, StrategyContext
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import yield_to_loop
 from tests.support.stores.broken_stores import BrokenStore, Restarts

@@ -1,6 +1,6 @@
 """Objects of kinds for which the recordings have no accepted object."""
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from tests.support.server.pod_certificates import SIGNER, authority, spec
 
 NETWORKING, ADMISSION = "/apis/networking.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from kubernetes import client as official
 
 from mockube import Cluster
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import RealClock
 from tests.support.process_pods import IMAGES, python
 from tests.support.processes.acknowledged_writes import until
 from tests.support.server.pod_certificates import SIGNER, authority, certificate

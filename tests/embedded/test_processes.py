@@ -8,9 +8,9 @@ from kubernetes import watch
 from kubernetes.stream import stream
 
 from mockube import Cluster
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
+from mockube.component_base.clock import RealClock
 from mockube.embedded.handle import NotStarted
 from tests.support.process_pods import IMAGES, assert_gone, create, events, is_over, python, status_of
 from tests.support.processes.acknowledged_writes import until

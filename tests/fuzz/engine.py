@@ -28,7 +28,7 @@ from tests.support.seeded import source
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
-PACKAGES = ("apimachinery", "apiserver", "controller_manager", "etcd", "mockube")
+PACKAGES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
 
 CPU_SECONDS, CPU_SECONDS_PER_MEGABYTE = 0.4, 6.0
 """The time limit of a case: a linear walk in Python of some megabytes takes seconds, a quadratic one minutes."""

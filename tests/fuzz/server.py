@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import orjson
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.storage.consistency import ConsistencyCheck
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.client.wire import Request
 from mockube.embedded.direct import DirectTransport
 from mockube.etcd.embedded.store import MemoryStore

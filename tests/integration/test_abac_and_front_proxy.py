@@ -12,10 +12,10 @@ import aiohttp
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import AUTHORITY, Folder
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
+from mockube.component_base.clock import RealClock
 from tests.support.processes.process import ApiServerProcess
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,6 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
@@ -19,6 +18,7 @@ from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
 from mockube.apiserver.http.service_proxy import ServiceProxy
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.apiserver.serving_credentials import load_credentials
+from mockube.component_base.clock import RealClock
 from tests.support.server import apiserver
 from tests.support.server.aggregated_server import GROUP, PATH, RESOURCES, THINGS, aggregated_server
 from tests.support.server.handler_requests import request_of

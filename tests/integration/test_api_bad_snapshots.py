@@ -7,8 +7,8 @@ import aiohttp
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.request.snapshot_endpoint import PATH
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.archive import write
 from mockube.etcd.archive.lines import entry_line, header_line, trailer_line
 from mockube.etcd.embedded.store import MemoryStore, RequestLimits

@@ -5,9 +5,9 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import Response
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server import apiserver
 from tests.support.server.http_server import served

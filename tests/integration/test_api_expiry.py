@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.storage.lease_manager import SHARED_SECONDS
+from mockube.component_base.clock import SteppedClock
 from tests.support.server import apiserver
 
 TTL = 600

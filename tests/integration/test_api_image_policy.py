@@ -12,12 +12,12 @@ import orjson
 import pytest
 from aiohttp import web
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import AdmissionOptions
 from mockube.apiserver.outgoing import KubeconfigEndpoint, OutgoingDependencies
+from mockube.component_base.clock import SteppedClock
 from tests.support.server import apiserver
 
 HERE = Path(__file__).parent

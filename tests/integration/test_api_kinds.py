@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"

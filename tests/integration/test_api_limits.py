@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from tests.support.server import apiserver
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.storage.continue_token import ContinueToken, encode
 from mockube.apiserver.store import open_store
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import until
 from tests.support.server import apiserver
 

@@ -4,9 +4,9 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.service_accounts import EC, pem

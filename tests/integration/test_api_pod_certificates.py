@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.authz.rights import DEFAULT_MODES
+from mockube.component_base.clock import RealClock
 from tests.support.server import apiserver
 from tests.support.server.pod_certificates import SIGNER, authority, certificate, spec
 

@@ -5,7 +5,7 @@ from itertools import count
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from tests.support.server import apiserver
 
 NAMESPACE = "/api/v1/namespaces/guarded"

@@ -7,12 +7,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.admission.chain import Configurations
 from mockube.apiserver.admission.resource_quota import LimitedResource
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import AdmissionOptions
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.definitions import WIDGETS, define, definition

@@ -5,11 +5,11 @@ import base64
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import TOKEN_CACHE_SECONDS
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
 from mockube.apiserver.authn.serviceaccount.tokens import TokenLifetime
+from mockube.component_base.clock import SteppedClock
 from tests.support.server import apiserver
 from tests.support.server.service_accounts import EC, pem
 

@@ -5,11 +5,11 @@ import re
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.kinds.resource_config import not_served, read_overrides, read_pairs
 from mockube.apiserver.kinds.served_kinds import kinds_of
+from mockube.component_base.clock import RealClock
 from tests.support.server import apiserver
 from tests.support.server.pod_certificates import authority
 

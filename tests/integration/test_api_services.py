@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.remote.store import RemoteStore
 from tests.support.server import apiserver
 

@@ -5,10 +5,10 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.request.snapshot_endpoint import BODY_SECONDS, MAX_SNAPSHOT_BYTES, PATH
 from mockube.apiserver.storage.watch_cache import SLICE
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.event_loop import until, yield_to_loop

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 

@@ -7,7 +7,6 @@ from functools import partial
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apimachinery.status import Expired
 from mockube.apiserver import supervision
 from mockube.apiserver.app import ApiServer
@@ -21,6 +20,7 @@ from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS
 from mockube.apiserver.storage.watch_cache import LAG_SECONDS
 from mockube.apiserver.supervision import FIRST_DELAY, TASKS, OnFailure, TaskFailed
+from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT

@@ -6,9 +6,9 @@ import ssl
 import aiohttp
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
+from mockube.component_base.clock import RealClock
 from tests.support.processes.process import ApiServerProcess, token
 
 pytestmark = pytest.mark.slow

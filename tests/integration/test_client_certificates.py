@@ -6,10 +6,10 @@ from datetime import timedelta
 import aiohttp
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import AUTHORITY, CLIENT, SERVER, Folder
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
+from mockube.component_base.clock import RealClock
 from tests.support.processes.process import ApiServerProcess, tls, token
 
 pytestmark = pytest.mark.slow

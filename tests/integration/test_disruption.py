@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT

@@ -6,7 +6,6 @@ import contextlib
 import aiohttp
 import pytest
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver import supervision
 from mockube.apiserver.config.command_line import parse
@@ -15,6 +14,7 @@ from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authori
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
 from mockube.apiserver.supervision import TASKS, TaskFailed, is_restarted
+from mockube.component_base.clock import RealClock, SteppedClock
 from tests.support.event_loop import until
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import Client

@@ -5,7 +5,7 @@ import asyncio
 import aiohttp
 import pytest
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.errors import KVError, Unavailable
 from mockube.etcd.kv import Compare, Put, Range, Target, Txn, WatchRequest, prefix_end
 from mockube.etcd.remote.store import RemoteStore

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.store import etcd_context
+from mockube.component_base.clock import RealClock
 from mockube.etcd.errors import (
     Interrupted,
     NoSpace,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.kv import Put, Range
 from mockube.etcd.remote.store import RemoteStore
 from tests.support.stores.etcd_server import START_TIMEOUT

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.server.apiserver import running

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import Auditing
 from mockube.apiserver.parts.environment import ServerEnvironment
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.hostile.hostile_requests import (

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin

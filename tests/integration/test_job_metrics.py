@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED

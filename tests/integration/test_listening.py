@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.http.server import (
     HEAD_SECONDS,
@@ -23,6 +22,7 @@ from mockube.apiserver.pki.issue import make_authority
 from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.response import text_response
 from mockube.apiserver.supervision import FIRST_DELAY, TaskSupervisor
+from mockube.component_base.clock import RealClock, SteppedClock
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -6,9 +6,9 @@ import ssl
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import SHUTDOWN_SECONDS, Listener, Server, bind, listening
 from mockube.apiserver.request.response import text_response
+from mockube.component_base.clock import SteppedClock
 from tests.integration.test_listening import BEGINNING_OF_A_HANDSHAKE, GET, certificates
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.resources import Key
 from mockube.etcd.embedded.store import MemoryStore

@@ -4,8 +4,8 @@ import asyncio
 
 import yaml
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.packs.definitions import definitions
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT

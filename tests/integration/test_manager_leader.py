@@ -5,9 +5,9 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_micro_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import LEASES, SECRETS
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.leaderelection.elector import (

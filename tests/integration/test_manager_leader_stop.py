@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import SECRETS
 from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, Timings, lead
 from tests.support.controllers.candidates import LEASE, lease_spec, pass_time

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, EVENTS, SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import OutcomeUnknown

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.informer import InformerSettings
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS
 from mockube.controller_manager.config.settings import Config

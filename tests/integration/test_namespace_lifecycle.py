@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE as LIFECYCLE
 from mockube.controller_manager.controllers.rootca.controller import root_ca
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT

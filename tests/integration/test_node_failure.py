@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema.minors import NEWEST
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.validatingadmissionpolicystatus.controller import (
     VALIDATING_ADMISSION_POLICY_STATUS,
 )

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.disk import remove_unfinished
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.recovery import Recovery

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.resourcequota.controller import (
     RESOURCE_QUOTA,
     USAGE_DECREASE_DELAY,

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Forbidden
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER

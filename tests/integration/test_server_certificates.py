@@ -8,7 +8,6 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import WebhookEndpoint
@@ -23,6 +22,7 @@ from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, Tls
 from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.store import etcd_context
 from mockube.apiserver.user import User
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.client.wire import Request, Unreachable

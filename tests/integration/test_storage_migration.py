@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.storageversionmigrator.controller import STORAGE_VERSION_MIGRATOR
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition

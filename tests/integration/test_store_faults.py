@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.snapshot import snapshot_revisions
 from mockube.etcd.errors import NoSpace

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.archive.lines import UnreadableLine, read_line
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import RestoreTarget, restore

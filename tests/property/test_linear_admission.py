@@ -5,7 +5,6 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
@@ -19,6 +18,7 @@ from mockube.apiserver.kinds.kind_rules import Defaulter
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.user import User
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put

@@ -1,6 +1,6 @@
 """A clock that shows real time, and whose sleep only yields to other tasks."""
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from tests.support.event_loop import yield_to_loop
 
 

@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apimachinery.records import ConfigurationError, decode
 from mockube.apimachinery.yaml_decode import load
@@ -24,6 +23,7 @@ from mockube.apiserver.authn.oidc.provider import RETRY_SECONDS, ClaimResolver, 
 from mockube.apiserver.authn.oidc.validation import validate
 from mockube.apiserver.outgoing import Send, Tls
 from mockube.apiserver.user import User, with_authenticated
+from mockube.component_base.clock import Clock
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0

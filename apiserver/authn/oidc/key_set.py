@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.signatures import BadJsonWebKey, Public, from_jwk, is_signed
 from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, RemoteResponse, Send, Tls
+from mockube.component_base.clock import Clock
 
 EXPIRY_DELTA: Final = 30.0
 """Keys that expire within these seconds are fetched again for a token that none of them has signed."""

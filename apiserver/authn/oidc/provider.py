@@ -8,11 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.oidc.id_token import UndecodableToken, Verifier, text_of, untrusted_issuer
 from mockube.apiserver.authn.oidc.key_set import RemoteKeySet, decode_problem
 from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, Send, Tls
+from mockube.component_base.clock import Clock
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 RETRY_SECONDS: Final = 10.0

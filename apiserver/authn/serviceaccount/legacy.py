@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext, meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import (
@@ -32,6 +31,7 @@ from mockube.apiserver.authn.serviceaccount.claims import (
 )
 from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
 from mockube.apiserver.authn.serviceaccount.tokens import Find
+from mockube.component_base.clock import Clock
 
 ISSUER: Final = "kubernetes/serviceaccount"
 _CLAIM: Final = "kubernetes.io/serviceaccount/"

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery import gotext, randomness
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
@@ -31,6 +30,7 @@ from mockube.apiserver.authn.serviceaccount.claims import (
     verified_claims,
 )
 from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
+from mockube.component_base.clock import Clock
 
 Find: TypeAlias = Callable[[str, str, str], Awaitable[Tree | None]]
 """Returns the current object of the core group by resource, namespace and name; None if there is none."""

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import errors, meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.gotext import quote
@@ -52,6 +51,7 @@ from mockube.apiserver.kinds.resource.values import (
 )
 from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+from mockube.component_base.clock import Clock
 
 _MAX_DEVICES: Final = 128
 _MAX_ADVANCED_DEVICES: Final = 64

@@ -7,11 +7,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import gotext, labels
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.labels import Operator, Requirement, Selector, SelectorError
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.discovery import Discovery, discover
 from mockube.controller_manager.client.resources import Key, Resource

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,

@@ -10,9 +10,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 from mockube.controller_manager.kubelet.processes.grpc_health import USER_AGENT, GrpcError, check_health
 from mockube.controller_manager.kubelet.processes.http2_get import get_status

@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.container_output import ContainerOutput

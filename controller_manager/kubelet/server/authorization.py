@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.shared_work import SharedWork

@@ -9,10 +9,10 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.logs import LogLine

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.containers.program import MAX_COMMANDS
 from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,

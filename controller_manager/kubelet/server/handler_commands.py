@@ -11,9 +11,9 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.containers.environment import References, environment_of
 from mockube.controller_manager.kubelet.containers.handlers import (
     MAX_OUTPUT,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.server.http_errors import HttpError

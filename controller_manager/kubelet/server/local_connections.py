@@ -17,8 +17,8 @@ from aiohttp import (
 from yarl import URL
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.network.calls import HttpRequest, Reply
 from mockube.controller_manager.network.services import Outcome
 from mockube.controller_manager.supervision import timeout

@@ -7,9 +7,9 @@ from typing import Final
 from aiohttp import web
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.exposition import metrics_text
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, family_of
 

@@ -8,13 +8,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.environment import Library
 from mockube.apimachinery.cel.values import CelError
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
+from mockube.component_base.clock import Clock
+from mockube.component_base.usage.expressions import Expressions
+from mockube.component_base.usage.usage import containers_usage, running_containers, total
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.containers.runs import container_status

@@ -8,9 +8,9 @@ from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.server.http_errors import HttpError

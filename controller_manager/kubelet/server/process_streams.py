@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.container_output import AttachedOutput
 from mockube.controller_manager.kubelet.processes.command import (
     CommandSpec,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiohttp import web
 from msgspec import Struct
 
-from mockube.apimachinery.clock import Clock
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.kubelet.server import spdy_streams, websocket_streams
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.sessions import Sessions

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.stages.document import Stage
 from mockube.controller_manager.kubelet.stages.matching import choose_stage, delay_of, matching_stages

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.informer import Informers
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (

@@ -2,9 +2,9 @@
 
 from contextlib import asynccontextmanager
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (

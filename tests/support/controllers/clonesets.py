@@ -1,8 +1,8 @@
 """A test harness for one CloneSet: a fake API server, and a fake kubelet that runs its pods on request."""
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import (
     CLONE_SETS,
     CONTROLLER_REVISIONS,

@@ -1,8 +1,8 @@
 """A test harness for one DaemonSet: a fake API server, nodes, and a fake kubelet that runs pods on request."""
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET

@@ -1,9 +1,9 @@
 """A test harness for one Deployment: a fake API server, both controllers, and a fake kubelet."""
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.wellknown import ANNOTATION_REVISION
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT

@@ -1,7 +1,7 @@
 """Scenarios of workloads with a disturbed manager. The test's kubelet acts only while the manager is idle."""
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.controllers.running_manager import running_manager
 from tests.support.event_loop import yield_to_loop

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.cache.informer import Informers, InformerSettings, MutationDetector
 
 

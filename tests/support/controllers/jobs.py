@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.wellknown import FINALIZER_JOB_TRACKING
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import JOBS, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.job.controller import JOB

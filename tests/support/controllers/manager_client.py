@@ -2,7 +2,7 @@
 
 import contextlib
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kubeconfig import Access
 

@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.informer import InformerSettings, MutationDetector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kubeconfig import Access

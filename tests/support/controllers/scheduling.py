@@ -3,7 +3,7 @@
 import itertools
 from contextlib import asynccontextmanager
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER

@@ -1,9 +1,9 @@
 """A test harness for one StatefulSet: a fake API server, and a fake kubelet that runs its pods on request."""
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET

@@ -1,8 +1,8 @@
 """A test harness for volumes and claims: the binder, the protection controllers and the provisioner take turns."""
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.wellknown import FINALIZER_PV_PROTECTION, FINALIZER_PVC_PROTECTION
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,

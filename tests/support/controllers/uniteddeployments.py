@@ -1,8 +1,8 @@
 """A test harness for one UnitedDeployment: a fake API server, and fakes of the workloads' controllers."""
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import (
     CONTROLLER_REVISIONS,
     PODS,

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.client.resources import Key

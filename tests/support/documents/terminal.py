@@ -15,7 +15,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from tests.architecture.source import ROOT
 from tests.support.documents.output_comparison import difference, is_same_output
 from tests.support.stores.etcd_server import die_with_parent

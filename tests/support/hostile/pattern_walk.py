@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("apimachinery", "apiserver", "controller_manager", "etcd", "mockube")
+PACKAGES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
 
 WAYS = ("match", "fullmatch", "search", "finditer")
 _SAME_AS = {

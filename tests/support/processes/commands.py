@@ -12,8 +12,8 @@ import urllib.request
 
 import orjson
 
-from mockube.apimachinery.clock import RealClock
 from mockube.clusters.named_cluster import cluster_folder, cluster_folders, read_record, wait_until
+from mockube.component_base.clock import RealClock
 from tests.architecture.source import ROOT
 from tests.support.processes.process import START_TIMEOUT, tls, token
 

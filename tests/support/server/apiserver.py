@@ -11,7 +11,6 @@ from aiohttp import web
 from msgspec.structs import replace
 from yarl import URL
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
@@ -19,6 +18,7 @@ from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.user import User
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 
 ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))

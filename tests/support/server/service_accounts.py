@@ -6,12 +6,12 @@ import orjson
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.authn.serviceaccount.keys import load
 from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
+from mockube.component_base.clock import SteppedClock
 
 UNSUPPORTED_SERVER = "no token of this kind"
 ISSUER = "https://issuer"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.store import MemoryStore

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Put, Range

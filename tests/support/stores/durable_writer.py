@@ -11,7 +11,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Delete, Put

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.store import REVISION_BUMP, STORE_FOLDER, initial_revision, open_store
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.archive.lines import IncompleteRestore, restore_marker_key
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.embedded.disk import Disk

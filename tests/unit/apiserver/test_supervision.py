@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.supervision import FIRST_DELAY, HEALTHY_AFTER, MAX_DELAY, TaskFailed, TaskSupervisor
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
 TASK = "compaction"

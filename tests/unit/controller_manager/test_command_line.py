@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.flags import flags_of
+from mockube.component_base.flags import flags_of
 from mockube.controller_manager.catalog import WORKERS
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of

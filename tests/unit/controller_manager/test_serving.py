@@ -7,9 +7,9 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import prepare_folder, server_subject
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.http_endpoints import (
     ListenAddress,
     StatusSources,

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.supervision import (
     first_cause,
     run_all,

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.checkup import CHECKS, CheckResult, run_checks
 from mockube.clusters.named_cluster import cluster_folder, write_record
+from mockube.component_base.clock import SteppedClock
 from tests.support.processes.clusters import STARTING
 
 

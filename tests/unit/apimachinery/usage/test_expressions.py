@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
-from mockube.apimachinery.usage.expressions import Expressions, UsageExpressionError
+from mockube.component_base.clock import SteppedClock
+from mockube.component_base.usage.expressions import Expressions, UsageExpressionError
 
 POD = {
     "metadata": {"name": "p", "annotations": {"kwok.x-k8s.io/usage-cpu": "250m"}},

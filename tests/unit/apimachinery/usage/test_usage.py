@@ -1,9 +1,9 @@
 """Resource usage of containers, and the annotations and objects that specify it."""
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
+from mockube.component_base.clock import SteppedClock
+from mockube.component_base.usage.expressions import Expressions
+from mockube.component_base.usage.usage import containers_usage, running_containers, total
 
 
 class StubUsage:

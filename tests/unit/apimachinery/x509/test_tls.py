@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 import uvloop
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.x509.pool import pool_from_pem
 from mockube.apimachinery.x509.tls import ServerVerifier, VerificationError, client_context
+from mockube.component_base.clock import SteppedClock
 from tests.support.chains import builder
 from tests.support.chains.builder import key
 from tests.support.chains.memory_connection import MemoryConnection

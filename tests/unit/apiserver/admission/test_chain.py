@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.admission.chain import DEFAULT_PLUGINS, PLUGINS, Admission
 from mockube.apiserver.admission.limit_ranger import LIMIT_RANGES, RESIZE, LimitRanger
 from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin, name_of
@@ -14,6 +13,7 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes, Oper
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 
 ROWS = catalog()
 

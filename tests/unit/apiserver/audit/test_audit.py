@@ -9,12 +9,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.audit.audit import MAX_USER_AGENT, NO_RESPONSE, Audit, AuditedResponse, BadAuditLog
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, BadPolicy, Level, read
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.request_info import RequestInfo, parse
 from mockube.apiserver.user import ImpersonatedUser, User
+from mockube.component_base.clock import SteppedClock
 
 ALICE = User(name="alice", uid="1", groups=("dev", "system:authenticated"))
 POD = "/api/v1/namespaces/a/pods/p"

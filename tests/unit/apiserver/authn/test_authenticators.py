@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
 from mockube.apiserver.authn.authenticators import (
     TOKEN_CACHE_SECONDS,
@@ -14,6 +13,7 @@ from mockube.apiserver.authn.authenticators import (
 )
 from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 
 ALICE, BOB = User(name="alice"), User(name="bob")
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens, user_of
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DATA = {

@@ -4,7 +4,6 @@ import base64
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
 from mockube.apiserver.authn.authenticators import (
     SUBPROTOCOL_PREFIX,
@@ -19,6 +18,7 @@ from mockube.apiserver.authn.authenticators import (
 from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.metrics.authentication import CredentialMetrics
 from mockube.apiserver.user import ANONYMOUS, User
+from mockube.component_base.clock import SteppedClock
 
 BOB = User(name="bob")
 SUBJECT = ((("organizationName", "dev"),), (("organizationName", "ops"),), (("commonName", "alice"),))

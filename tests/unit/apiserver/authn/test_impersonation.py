@@ -5,12 +5,12 @@ Messages and users are those of kube-apiserver 1.36.3.
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import BadRequest, Forbidden
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.metrics.requests import ImpersonationMetrics
 from mockube.apiserver.request.impersonation import NODE_NAME, Impersonator, read
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 
 REAL = User(name="real")
 ROBOT = User(

@@ -4,12 +4,12 @@ import base64
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Conflict
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
 from mockube.apiserver.authn.serviceaccount.legacy import ISSUER, LegacyTokens
+from mockube.component_base.clock import SteppedClock
 from tests.support.server.service_accounts import API, EC, pem
 
 KEYS = load(pem(EC))

@@ -5,11 +5,11 @@ import math
 import pytest
 from multidict import CIMultiDict
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
 from mockube.apiserver.authn.authenticators import PresentedCredentials
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 
 HEADERS = RequestHeaders(
     username=("X-Remote-User", "X-User"),

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.token_file import BadTokenFile, StaticTokens, parse
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 
 
 def test_token_file_line_names_user_and_groups():

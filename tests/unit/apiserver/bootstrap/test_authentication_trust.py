@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.bootstrap.authentication_trust import (
@@ -14,6 +13,7 @@ from mockube.apiserver.bootstrap.authentication_trust import (
     combine,
 )
 from mockube.apiserver.pki.issue import make_authority
+from mockube.component_base.clock import RealClock
 
 NOW = RealClock().now()
 

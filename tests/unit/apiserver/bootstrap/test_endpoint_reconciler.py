@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.bootstrap.cluster import ServerProperties, cluster_objects
@@ -17,6 +16,7 @@ from mockube.apiserver.bootstrap.endpoint_reconciler import (
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.parts.environment import ServerEnvironment
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Delete
 from tests.support.event_loop import yield_to_loop

@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
@@ -25,6 +24,7 @@ from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUPS as METRICS
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.parts.environment import ServerEnvironment
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 

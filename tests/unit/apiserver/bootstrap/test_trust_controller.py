@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.bootstrap.cluster import ServerProperties, authentication_config_map
 from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.pki.issue import make_authority
+from mockube.component_base.clock import RealClock
 from tests.support.event_loop import until
 from tests.support.server import apiserver
 

@@ -4,13 +4,13 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.bootstrap.cluster import DEFINITIONS, packed_definitions
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.packs.definitions import definitions
 from mockube.apiserver.store import open_durable
+from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.disk import Disk
 from tests.support.controllers.kruise import BETA_CLONES, CLONES, clone_set
 from tests.support.server import apiserver

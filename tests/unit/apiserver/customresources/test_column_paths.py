@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.customresources.columns import printer
+from mockube.component_base.clock import SteppedClock
 
 READY = {
     "type": "Ready",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import NO_CERTIFICATE
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
 

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.http import connection
 from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, NO_DATA
 from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
 

@@ -5,8 +5,8 @@ import contextlib
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.dial_limiter import FairDialLimiter
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import yield_to_loop
 
 KUBELET, OTHER = ("10.0.0.1", 10250), ("10.0.0.2", 10250)

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import text_response
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
 

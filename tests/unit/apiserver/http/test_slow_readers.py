@@ -4,10 +4,10 @@ import gc
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.connection import Connection
 from mockube.apiserver.http.server import STALLED_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
 

@@ -1,9 +1,9 @@
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.component_base.clock import SteppedClock
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
 from mockube.apiserver.pki.reloading import CertificateFiles, ServingCertificates
+from mockube.component_base.clock import RealClock
 from tests.support.chains import builder, shapes
 from tests.support.chains.builder import key
 from tests.support.chains.memory_connection import MemoryConnection

@@ -4,7 +4,6 @@ import ssl
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.config.tls import (
     cipher_suites,
@@ -16,6 +15,7 @@ from mockube.apiserver.config.tls import (
 )
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.apiserver.pki.reloading import Handshake, ServingCertificates
+from mockube.component_base.clock import RealClock
 
 NOW = RealClock().now()
 AUTHORITY = make_authority("authority", now=NOW, random=SeededRandom())

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.request.limits import Deadlines
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import yield_to_loop
 
 

@@ -7,7 +7,6 @@ import gzip
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.config.command_line import parse
@@ -15,6 +14,7 @@ from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.request.handler import FILTERS, build_handler_chain
 from mockube.apiserver.request.response import PIECE, Response, compress
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.handler_requests import FakeClient, request_of

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.request.health import CHECK_SECONDS, HealthChecks, ping, store_check, watch_cache_check
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.errors import Unavailable
 from tests.support.event_loop import until
 from tests.support.server.handler_requests import request_of

@@ -3,9 +3,9 @@
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.request.health import HealthChecks, ping
 from mockube.apiserver.request.metrics_endpoint import metrics_page, negotiate
+from mockube.component_base.clock import SteppedClock
 from tests.support.server.handler_requests import request_of
 
 MESSAGES = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"

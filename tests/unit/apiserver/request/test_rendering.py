@@ -3,7 +3,6 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apiserver.event_loop import SLICE
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
@@ -13,6 +12,7 @@ from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
+from mockube.component_base.clock import SteppedClock
 
 ROWS = {row.kind: row for group in GROUPS for row in group.resources}
 NAMES = [f"n{number:03}" for number in range(2 * SLICE + 1)]

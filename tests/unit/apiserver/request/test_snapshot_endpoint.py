@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.request.snapshot_endpoint import PATH, page
+from mockube.component_base.clock import SteppedClock
 from tests.support.server.handler_requests import request_of
 
 

@@ -6,12 +6,12 @@ import orjson
 import pytest
 import yaml
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.request.zpages import zpages
+from mockube.component_base.clock import SteppedClock
 from tests.support.server.handler_requests import request_of
 
 STATUS = "g=config.k8s.io;v={};as=Statusz"

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.storage.compaction import KEY, Compactor
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Put, Range

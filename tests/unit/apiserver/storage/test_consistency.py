@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.storage import consistency
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS, PAUSE_SECONDS, ConsistencyCheck
 from mockube.apiserver.storage.stored_object import read_value
 from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import Delete, Put, Range

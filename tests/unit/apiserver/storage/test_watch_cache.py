@@ -7,11 +7,11 @@ import itertools
 import msgspec
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import SELECT_ALL
 from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED_EVENTS, ClientWatch
 from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Event, Txn, WatchBatch
 from tests.support.event_loop import until, yield_to_loop

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import SELECT_ALL
 from mockube.apiserver.registry.watch_stream import ClientWatch
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.event_loop import yield_to_loop

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.reflector import TIMEOUT_GRACE, Reflector
 from mockube.controller_manager.client.client import Client

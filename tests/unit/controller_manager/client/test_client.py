@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery import status
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS

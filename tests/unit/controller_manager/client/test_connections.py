@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.controller_manager.client.connections import (
     IDLE_SECONDS,
     MAX_HEAD_BYTES,

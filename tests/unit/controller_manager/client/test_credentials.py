@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.sender import FileToken, FixedToken
 from mockube.controller_manager.client.wire import Unreachable
 

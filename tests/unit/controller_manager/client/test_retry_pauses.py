@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.flowcontrol import Backoff
 
 

@@ -6,9 +6,9 @@ import ssl
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
+from mockube.component_base.clock import RealClock
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import MAX_IN_FLIGHT, BoundedTransport, HttpTransport
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Response, Unreachable

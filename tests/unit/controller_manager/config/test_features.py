@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.feature_gates import ignored_settings
+from mockube.component_base.release_options import ignored_settings
 from mockube.controller_manager.config.features import implemented_gates
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import NotFound, ServiceUnavailable
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CLONE_SETS, UNITED_DEPLOYMENTS
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS, WaitForKinds
 from tests.support.event_loop import yield_to_loop

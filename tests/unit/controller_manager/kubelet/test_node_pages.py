@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import orjson
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.quantity import parse
+from mockube.component_base.exposition import metrics_text
 from mockube.controller_manager.kubelet.server.kubelet_metrics import (
     cadvisor_metrics,
     kubelet_metrics,

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.kubelet.containers.live_handlers import live_commands
 from mockube.controller_manager.kubelet.effects import RunHook
 from mockube.controller_manager.kubelet.pod_lifecycle.observations import (

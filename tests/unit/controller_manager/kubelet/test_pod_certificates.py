@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery import pem
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Forbidden
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.client.kinds import POD_CERTIFICATE_REQUESTS
 from mockube.controller_manager.client.resources import Key

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.apimachinery.exposition import metrics_text
+from mockube.component_base.exposition import metrics_text
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.metrics.controllers import QueueStats
 from mockube.controller_manager.queue.workqueue import (
     Debouncer,

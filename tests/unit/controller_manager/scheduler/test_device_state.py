@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     DEVICE_CLASSES,

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.queue import MAX_EARLY, MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 from mockube.controller_manager.scheduler.requeueing import Action, ClusterEvent

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.archive.lines import IncompleteRestore, restore_marker_key
 from mockube.etcd.archive.restore import BYTES, NotEmpty, RestoreTarget, restore
 from mockube.etcd.archive.write import archive

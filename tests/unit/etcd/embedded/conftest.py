@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
 from tests.support.stores.disks import HeldDisk
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import PACK_SECONDS, SWEEP, MemoryStore
 from mockube.etcd.kv import Put, WatchRequest
 from tests.support.event_loop import until, yield_to_loop

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.disk import DiskThread
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.group_commit import GroupCommit

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import BURST, MemoryStore
 from mockube.etcd.embedded.watch import CATCH_UP
 from mockube.etcd.errors import Closed, Compacted, WatcherTooSlow

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import StorageOptions
 from mockube.apiserver.store import open_store
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.directory import take_directory
 from mockube.etcd.embedded.disk import Disk, File, NewFile
 from mockube.etcd.embedded.lock import check_private, open_lock, problem_of

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded import codec
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.mvcc import STEP, Mvcc

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.remote.clock import Deadline
 from tests.support.event_loop import yield_to_loop
 

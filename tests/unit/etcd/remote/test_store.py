@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.errors import Compacted, FutureRevision, Interrupted, InvalidRequest, PermissionDenied
 from mockube.etcd.kv import Compare, Delete, Put, Range, RangeResult, Target, Txn, TxnResult, WatchRequest
 from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture

@@ -5,7 +5,7 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.errors import Closed, Compacted, Interrupted, PermissionDenied, Unavailable, Unsupported
 from mockube.etcd.kv import RangeResult, WatchRequest
 from mockube.etcd.remote.requests import PROGRESS, RANGE

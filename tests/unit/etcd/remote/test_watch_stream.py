@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.etcd.errors import Timeout, Unavailable
 from mockube.etcd.remote.errors import TokenRejected
 from mockube.etcd.remote.requests import PING, STATUS

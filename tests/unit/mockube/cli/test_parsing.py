@@ -4,8 +4,8 @@ import argparse
 
 import pytest
 
-from mockube.apimachinery.flags import non_negative_int
 from mockube.cli.parsing import CommandParser, suggestion, variable_name
+from mockube.component_base.flags import non_negative_int
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.cli import envtest, run
 from mockube.cli.parsing import CommandParser
 from mockube.cli.up import UP_FLAGS, add_process_flags, split_flags
+from mockube.component_base.flags import flags_of
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 
 

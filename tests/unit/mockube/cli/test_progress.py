@@ -2,8 +2,8 @@
 
 import io
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.cli.progress import Progress
+from mockube.component_base.clock import SteppedClock
 
 
 def progress_output(*, live):

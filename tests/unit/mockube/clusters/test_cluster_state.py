@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters.named_cluster import (
     ClusterLocked,
     ClusterState,
@@ -16,6 +15,7 @@ from mockube.clusters.named_cluster import (
     running_cluster,
     write_record,
 )
+from mockube.component_base.clock import SteppedClock
 from mockube.failure import Missing
 from tests.support.event_loop import until
 from tests.support.processes.clusters import STARTING, ready

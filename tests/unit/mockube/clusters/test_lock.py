@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.cli import down
 from mockube.clusters.named_cluster import Holder, hold_lock, inspect_cluster, lock_holder, send_signals
+from mockube.component_base.clock import SteppedClock
 from mockube.failure import Failure
 from tests.support.processes.process import ROOT
 
@@ -91,7 +91,7 @@ async def test_folder_writable_by_others_is_refused(folder):
 
 HOLDS = """
 import asyncio, sys
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.clusters.named_cluster import hold_lock
 from mockube.clusters.named_cluster import cluster_folder
 

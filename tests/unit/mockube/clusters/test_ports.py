@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters import ports
 from mockube.clusters.named_cluster import cluster_folder, hold_lock, write_record
+from mockube.component_base.clock import SteppedClock
 from mockube.failure import Failure
 from tests.support.processes.clusters import ready
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.clusters.named_cluster import wait_until
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import until
 
 

@@ -5,8 +5,8 @@ import asyncio
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apiserver.request.response import text_response
+from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.embedded.direct import DirectTransport
 from tests.support.event_loop import until, yield_to_loop

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mockube.apimachinery.timers import MAX_CANCELLED
+from mockube.component_base.timers import MAX_CANCELLED
 from mockube.embedded import virtual_clock
 from mockube.embedded.virtual_clock import VirtualClock
 from tests.support.event_loop import until

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.processes.child_processes import ControlPlaneProgram, wait_first
 from mockube.processes.control_plane import (
     SIGNALS,
@@ -25,7 +25,7 @@ from tests.support.processes.failing_program import fail
 
 SUPERVISOR = """
 import ast, asyncio, sys
-from mockube.apimachinery.clock import RealClock
+from mockube.component_base.clock import RealClock
 from mockube.processes.control_plane import ControlPlane
 from mockube.processes.child_processes import ControlPlaneProgram
 async def run():

@@ -7,10 +7,10 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, read_configuration
 from mockube.apiserver.outgoing import RemoteResponse
+from mockube.component_base.clock import SteppedClock
 
 HERE = Path(__file__).parent
 ANSWERS = orjson.loads((HERE / "answers.json").read_bytes())

@@ -6,12 +6,12 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, read_configuration
 from mockube.apiserver.authn.oidc.key_set import EXPIRY_DELTA, expiry
 from mockube.apiserver.outgoing import CallFailed, RemoteResponse
 from mockube.apiserver.user import User
+from mockube.component_base.clock import SteppedClock
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.openid import key_set, sign
 

@@ -6,10 +6,10 @@ The defaults themselves are tested in the other modules of this directory.
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema.model import Shape
 from mockube.apiserver.kinds.kind_rules import Defaulter
 from mockube.apiserver.kinds.registry import NEWEST
+from mockube.component_base.clock import SteppedClock
 
 DEPLOYMENT = {
     "metadata": {"name": "web"},

@@ -3,7 +3,6 @@
 import pytest
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema import builtin
@@ -12,6 +11,7 @@ from mockube.apiserver.kinds import kind_rules
 from mockube.apiserver.kinds.kind_rules import Defaulter
 from mockube.apiserver.kinds.minors.wording import in_words_of_36
 from mockube.apiserver.kinds.served_kinds import kinds_of
+from mockube.component_base.clock import SteppedClock
 
 METADATA = {"metadata": {"name": "a", "namespace": "b"}}
 SCALER = {

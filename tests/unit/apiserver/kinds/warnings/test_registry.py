@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
+from mockube.component_base.clock import SteppedClock
 
 SCHEMAS, DECODER = builtin.load(), Decoder()
 RULES = KindRules(Defaulter(SCHEMAS, clock=SteppedClock()))

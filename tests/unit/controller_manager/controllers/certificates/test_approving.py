@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.pki.issue import make_authority
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.certificates.approving import (
     access_review,
     approved_request,

@@ -10,9 +10,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from msgspec.structs import replace
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import make_authority
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runner import RequeueWithBackoff

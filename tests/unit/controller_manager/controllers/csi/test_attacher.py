@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import VOLUME_ATTACHMENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.csi.attacher import ATTACHER, finalizer

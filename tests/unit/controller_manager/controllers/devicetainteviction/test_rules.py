@@ -3,9 +3,9 @@
 import pytest
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     DEVICE_TAINT_RULES,

@@ -3,9 +3,9 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.labels import selector_text
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView

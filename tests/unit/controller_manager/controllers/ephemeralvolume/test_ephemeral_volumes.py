@@ -1,7 +1,7 @@
 """Claims for ephemeral volumes of pods."""
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from mockube.controller_manager.client.podview import PodView

@@ -3,11 +3,11 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.wire import Response

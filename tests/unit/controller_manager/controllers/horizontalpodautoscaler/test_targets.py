@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Conflict
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.client.resources import Key

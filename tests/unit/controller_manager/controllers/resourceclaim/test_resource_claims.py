@@ -3,9 +3,9 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import Forbidden
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView

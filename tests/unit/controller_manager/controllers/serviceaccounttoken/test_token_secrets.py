@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import SECRETS, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.serviceaccounttoken.controller import (

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Forbidden
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
 from mockube.controller_manager.client.resources import Key

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.controller_manager.kubelet.processes.prober import HandlerResult, ProbeTarget, run_handler
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.webhook_server import credentials

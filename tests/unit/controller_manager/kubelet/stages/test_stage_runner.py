@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.status import NotFound
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.stages.document import stage_of

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.launch_priority import barrier_variable
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.inplace import record
 from mockube.controller_manager.workloads.inplace.record import TemplateChange

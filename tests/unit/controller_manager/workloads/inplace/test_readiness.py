@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.clock import SteppedClock
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.inplace import readiness
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle

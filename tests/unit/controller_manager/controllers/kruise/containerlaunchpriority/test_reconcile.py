@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.launch_priority import barrier_variable
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
 from mockube.controller_manager.client.podview import PodView

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from mockube.apimachinery.timers import TimerHeap
+from mockube.component_base.timers import TimerHeap
 
 
 class Timer(Protocol):

@@ -18,11 +18,11 @@ from mockube.apimachinery.cel.program import ProgramError
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.standard import SINGLETONS
 from mockube.apimachinery.cel.values import SECOND, CelError, CostExceeded, Duration, Timestamp
-from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.quantity import NANO, Quantity, QuantityError
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 
 COST_LIMIT: Final = 20_000
 """The cost limit of one evaluation: an expression is evaluated for every container, and blocks other work."""

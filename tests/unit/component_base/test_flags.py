@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from mockube.apimachinery.flags import Flag, Sections, boolean, labels
+from mockube.component_base.flags import Flag, Sections, boolean, labels
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.version import architecture, version_problem, version_text
+from mockube.component_base.version import architecture, version_problem, version_text
 
 
 @pytest.mark.parametrize(

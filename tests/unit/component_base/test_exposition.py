@@ -4,8 +4,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import Metric
 
-from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.gotext import format_g
+from mockube.component_base.exposition import metrics_text
 
 
 @pytest.mark.parametrize(

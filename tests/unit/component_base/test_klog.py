@@ -7,7 +7,7 @@ import re
 import orjson
 import pytest
 
-from mockube.apimachinery import klog
+from mockube.component_base import klog
 
 
 @pytest.fixture

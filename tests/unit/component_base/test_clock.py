@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockube.apimachinery.clock import RealClock, SteppedClock
+from mockube.component_base.clock import RealClock, SteppedClock
 from tests.support.event_loop import yield_to_loop
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
