@@ -8,7 +8,7 @@ stays in normal form.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, ParamSpec, TypeAlias
 
 from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.schema.model import Schemas, SchemaType, Shape
@@ -17,8 +17,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.declared import NO_RULES
 from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
+from mockube.apiserver.kinds.common.validated_minor import validate_unprivileged
 from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
-from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.component_base.clock import Clock
 
@@ -28,6 +28,9 @@ _NONE: Final = Validation(metadata_first=False, declared=None)
 
 def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
     return objectmeta.check(tree, objectmeta.ANY_NAME, namespaced=resource.namespaced)
+
+
+_P = ParamSpec("_P")
 
 
 def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) -> list[FieldError]:
@@ -269,18 +272,13 @@ class UnprivilegedRules(KindRules):
 
     def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
         super().__init__(defaulter, kinds)
-        self.check_create = partial(_check_create, kinds=kinds)
-        self.check_update = partial(_check_update, kinds=kinds)
+        self.check_create = _unprivileged(self.check_create)
+        self.check_update = _unprivileged(self.check_update)
 
 
-def _check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds) -> list[FieldError]:
-    return [*check_create(resource, tree, kinds), *check_unprivileged(resource.group_kind, tree)]
+def _unprivileged(check: Callable[_P, list[FieldError]]) -> Callable[_P, list[FieldError]]:
+    def check_unprivileged(*arguments: _P.args, **options: _P.kwargs) -> list[FieldError]:
+        with validate_unprivileged():
+            return check(*arguments, **options)
 
-
-def _check_update(
-    resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree, kinds: Kinds
-) -> list[FieldError]:
-    field_errors = check_update(resource, subresource, new, old, kinds)
-    if subresource in SUBRESOURCES:
-        field_errors += check_unprivileged(resource.group_kind, new)
-    return field_errors
+    return check_unprivileged

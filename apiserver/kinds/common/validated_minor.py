@@ -1,5 +1,7 @@
 """The minor release whose rules the validation of an object follows, for rules that change within the validation of a part.
 
+So it is known whether the cluster forbids privileged containers, which is a flag of the server.
+
 It is the newest, unless the kinds of an older minor validate. Rules that can be added to or removed from the result are in
 `minors/rules.py` instead.
 """
@@ -11,6 +13,23 @@ from contextvars import ContextVar
 from mockube.apimachinery.schema import minors
 
 _minor: ContextVar[str] = ContextVar("minor", default=minors.NEWEST)
+
+
+_forbids_privileged: ContextVar[bool] = ContextVar("forbids_privileged", default=False)
+
+
+@contextmanager
+def validate_unprivileged() -> Iterator[None]:
+    """Validate as a cluster that forbids privileged containers, while the context lasts."""
+    token = _forbids_privileged.set(True)
+    try:
+        yield
+    finally:
+        _forbids_privileged.reset(token)
+
+
+def forbids_privileged() -> bool:
+    return _forbids_privileged.get()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions, containers_of
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import name_account
 from mockube.apiserver.kinds.core.pod.options import options_from_old_pod
 from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
@@ -120,34 +120,6 @@ def check_pod_template(
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         yield errors.forbidden(field_path.child("ephemeralContainers"), detail)
-
-
-SUBRESOURCES: Final = frozenset({"", "ephemeralcontainers", "resize"})
-"""The subresources of a pod whose writes check its containers."""
-_FORBIDDEN: Final = "disallowed by cluster policy"
-
-
-def check_unprivileged(kind: GroupKind, tree: ReadOnlyTree) -> Iterator[FieldError]:
-    steps = TEMPLATES.get(kind)
-    if steps is None:
-        return
-    spec, path = template((*steps, "spec"), tree), ROOT.child(*steps, "spec")
-    host_process_flags = []
-    for container, container_path in containers_of(spec, path):
-        if (container.get("securityContext") or {}).get("privileged"):
-            yield errors.forbidden(container_path.child("securityContext", "privileged"), _FORBIDDEN)
-        host_process_flags.append(_is_host_process(container, spec))
-    if any(host_process_flags):
-        yield errors.forbidden(path, f"hostProcess containers are {_FORBIDDEN}")
-
-
-def _is_host_process(container: ReadOnlyTree, spec: ReadOnlyTree) -> bool:
-    """Return whether a container is a HostProcess container; the pod's setting is the default."""
-    for holder in (container, spec):
-        flag = ((holder.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
-        if flag is not None:
-            return bool(flag)
-    return False
 
 
 _TEMPLATE: Final = ROOT.child("template")

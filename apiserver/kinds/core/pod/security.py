@@ -19,9 +19,9 @@ from mockube.apiserver.kinds.common.checks import (
     pointer,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.validated_minor import is_before
+from mockube.apiserver.kinds.common.validated_minor import forbids_privileged, is_before
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext, containers_of, os_of
-from mockube.apiserver.kinds.core.pod.windows import check_windows_options
+from mockube.apiserver.kinds.core.pod.windows import FORBIDDEN, check_windows_options
 from mockube.apiserver.kinds.core.volumes.projected import check_descending
 
 _MAX_NAME_LENGTH: Final = 253
@@ -273,6 +273,8 @@ def check_security_context(
     context, path = container.get("securityContext"), path.child("securityContext")
     if context is None:
         return
+    if context.get("privileged") and forbids_privileged():
+        yield errors.forbidden(path.child("privileged"), FORBIDDEN)
     yield from _IDS(context, path)
     yield from _check_proc_mount(context, path, pod_context)
     yield from pointer("seccompProfile", check_seccomp)(context, path)

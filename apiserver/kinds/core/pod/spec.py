@@ -6,7 +6,7 @@ name; the key of the cache has a fixed name in its place.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Final, TypeAlias, TypeVar
 
 import orjson
@@ -30,7 +30,7 @@ from mockube.apiserver.kinds.common.checks import (
     required_one_of,
 )
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
-from mockube.apiserver.kinds.common.validated_minor import is_before
+from mockube.apiserver.kinds.common.validated_minor import forbids_privileged, is_before
 from mockube.apiserver.kinds.core.pod.containers import (
     check_containers,
     check_ephemeral_containers,
@@ -231,17 +231,11 @@ def _is_valid(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
     )
 
 
-_IS_VALID_IN_POD: Final = cached_by_spec(partial(_is_valid, {}))
-_IS_VALID_IN_TEMPLATE: Final = cached_by_spec(partial(_is_valid, None))
-_IS_VALID_IN_OLDER_POD: Final = cached_by_spec(partial(_is_valid, {}))
-_IS_VALID_IN_OLDER_TEMPLATE: Final = cached_by_spec(partial(_is_valid, None))
-"""In minors before 1.37, and in later ones, other specs are valid."""
-
-
-def _cache_of(*, in_pod: bool) -> Callable[[bytes], bool]:
-    if is_before("1.37"):
-        return _IS_VALID_IN_OLDER_POD if in_pod else _IS_VALID_IN_OLDER_TEMPLATE
-    return _IS_VALID_IN_POD if in_pod else _IS_VALID_IN_TEMPLATE
+@cache
+def _cache_of(*, in_pod: bool, is_older: bool, is_unprivileged: bool) -> Callable[[bytes], bool]:
+    """Return the cache of valid specs; before 1.37, and where privileged containers are forbidden, others are valid."""
+    del is_older, is_unprivileged
+    return cached_by_spec(partial(_is_valid, {} if in_pod else None))
 
 
 def check_pod_spec(
@@ -249,7 +243,11 @@ def check_pod_spec(
 ) -> Iterable[FieldError]:
     """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
     if options == STRICT and not is_large(spec):
-        is_valid = _cache_of(in_pod=metadata is not None)
+        is_valid = _cache_of(
+            in_pod=metadata is not None,
+            is_older=is_before("1.37"),
+            is_unprivileged=forbids_privileged(),
+        )
         if is_valid(spec_cache_key(spec)):
             return ()
     return _check_all(spec, metadata, path, options)

@@ -10,9 +10,10 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import all_of, pointer, report
-from mockube.apiserver.kinds.common.validated_minor import is_before
+from mockube.apiserver.kinds.common.validated_minor import forbids_privileged, is_before
 from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
 
+FORBIDDEN: Final = "disallowed by cluster policy"
 _MAX_SPEC_KIB: Final = 64
 _MAX_DOMAIN_LENGTH, _MAX_USER_LENGTH = 256, 104
 
@@ -103,6 +104,8 @@ def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldE
     if not pod_context.host_network:
         problem = "hostNetwork must be true if pod contains any hostProcess containers"
         yield errors.invalid(path.child("hostNetwork"), False, problem)  # noqa: FBT003 - the value that is shown
+    if forbids_privileged():
+        yield errors.forbidden(path, f"hostProcess containers are {FORBIDDEN}")
 
 
 # --- what there is on one system only
