@@ -108,7 +108,7 @@ async def test_rollout_by_partitions(scenario, kind):
 
 @of_each_kind
 async def test_server_without_pack_webhooks_is_supported(kind):
-    async with united_scenario(settings=None) as scenario:
+    async with united_scenario(flags=()) as scenario:
         await scenario.define()
         given = united(kind, ["a", "b"], replicas=4)
         given["spec"] = {

@@ -62,9 +62,12 @@ class Backend:
     """A backend that returns LimitRange objects."""
 
     def __init__(self, *limits):
-        self.worker = Worker()
+        self._worker = Worker()
         tree = {"kind": "LimitRange", "apiVersion": "v1", "metadata": {"name": "l", "uid": "u"}}
         self._stored = StoredObject(b"l", orjson.dumps(tree | {"spec": {"limits": limits}}), 1)
+
+    def run(self, context, work, *arguments):
+        return self._worker.run(context.work.size, work, *arguments)
 
     def list_cached(self, _resource, _namespace):
         return [self._stored]
