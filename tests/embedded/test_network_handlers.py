@@ -69,9 +69,13 @@ def test_readiness_follows_a_service(cluster, apply, start_database):
     cluster.wait("Pod", "reader", lambda pod: status_of(pod).get("started"))
     cluster.advance(5)
     assert not status_of(cluster.get("Pod", "reader"))["ready"]
-    assert warnings(cluster, "reader", "Unhealthy") == {
-        "Readiness probe failed: readable:5432 - no response\n"
-    }
+    until(
+        lambda: (
+            warnings(cluster, "reader", "Unhealthy")
+            == {"Readiness probe failed: readable:5432 - no response\n"}
+        ),
+        "the event",
+    )
     start_database("readable")
     cluster.advance(5)
     assert status_of(cluster.get("Pod", "reader"))["ready"]
@@ -89,7 +93,12 @@ def test_liveness_and_startup_probes_without_their_service_restart_the_container
     cluster.advance(8)
     for name in ("live", "slow"):
         assert status_of(cluster.get("Pod", name))["restartCount"] == 1, name
-    assert warnings(cluster, "slow", "Unhealthy") == {"Startup probe failed: wget: bad address 'missing'\n"}
+    until(
+        lambda: (
+            warnings(cluster, "slow", "Unhealthy") == {"Startup probe failed: wget: bad address 'missing'\n"}
+        ),
+        "the event",
+    )
 
 
 def test_post_start_hook_waits_for_a_service(cluster, apply, start_database):
@@ -106,7 +115,9 @@ def test_post_start_hook_waits_for_a_service(cluster, apply, start_database):
 def test_post_start_hook_that_reaches_nothing_kills_the_container(cluster, apply):
     apply(pod("unhooked", lifecycle={"postStart": hook("wget -q missing")}))
     cluster.wait("Pod", "unhooked", lambda pod: status_of(pod).get("restartCount"))
-    assert warnings(cluster, "unhooked", "FailedPostStartHook") == {"PostStartHook failed"}
+    until(
+        lambda: warnings(cluster, "unhooked", "FailedPostStartHook") == {"PostStartHook failed"}, "the event"
+    )
 
 
 def test_pre_stop_hook_runs_before_the_pod_goes(cluster, apply):
@@ -117,7 +128,7 @@ def test_pre_stop_hook_runs_before_the_pod_goes(cluster, apply):
     assert cluster.get("Pod", "stopped")["metadata"]["deletionTimestamp"]
     cluster.advance(4)
     cluster.wait_gone("Pod", "stopped")
-    assert warnings(cluster, "stopped", "FailedPreStopHook") == {"PreStopHook failed"}
+    until(lambda: warnings(cluster, "stopped", "FailedPreStopHook") == {"PreStopHook failed"}, "the event")
 
 
 def test_server_of_a_known_image_answers_its_own_probe(cluster, apply):
@@ -132,9 +143,15 @@ def test_probe_of_a_server_that_is_not_simulated_succeeds_and_says_so(cluster, a
     readiness = probe("sh", "-c", "curl -s localhost:8080/health | grep -q UP")
     apply(pod("own", command=(), readinessProbe=readiness))
     cluster.wait("Pod", "own", "Ready")
-    assert warnings(cluster, "own", "NotSimulated") == {
-        "curl: the server on port 8080 of the image example/app is not simulated: its readinessProbe succeeds without it"
-    }
+    until(
+        lambda: (
+            warnings(cluster, "own", "NotSimulated")
+            == {
+                "curl: the server on port 8080 of the image example/app is not simulated: its readinessProbe succeeds without it"
+            }
+        ),
+        "the event",
+    )
 
 
 def test_probe_reads_the_answer_that_an_annotation_gives(cluster, apply):
@@ -171,7 +188,10 @@ def test_probe_runs_the_script_of_a_config_map(cluster, apply):
     cluster.wait("Pod", "off", lambda pod: status_of(pod).get("started"))
     cluster.advance(5)
     assert not status_of(cluster.get("Pod", "off"))["ready"]
-    assert warnings(cluster, "off", "Unhealthy") == {"Readiness probe failed: the mode is off\n"}
+    until(
+        lambda: warnings(cluster, "off", "Unhealthy") == {"Readiness probe failed: the mode is off\n"},
+        "the event",
+    )
 
 
 WAITS = "until nc -z {host} 5432; do sleep 1; done; touch /tmp/go; {end}"
@@ -197,7 +217,7 @@ def test_command_with_network_is_restarted_by_its_probe(cluster, apply):
     assert status["restartCount"] == 1
     assert status["lastState"]["terminated"]["exitCode"] == 137
     messages = {"Liveness probe failed: cat: can't open '/tmp/go': No such file or directory\n"}
-    assert warnings(cluster, "restarted", "Unhealthy") == messages
+    until(lambda: warnings(cluster, "restarted", "Unhealthy") == messages, "the event")
 
 
 def test_hooks_of_a_command_with_network_run(cluster, apply):
@@ -213,7 +233,7 @@ def test_hooks_of_a_command_with_network_run(cluster, apply):
     assert "running" in status_of(cluster.get("Pod", "hooks"))["state"]
     cluster.advance(4)
     cluster.wait_gone("Pod", "hooks")
-    assert warnings(cluster, "hooks", "FailedPreStopHook") == {"PreStopHook failed"}
+    until(lambda: warnings(cluster, "hooks", "FailedPreStopHook") == {"PreStopHook failed"}, "the event")
 
 
 def test_probe_of_a_command_that_ends_in_a_program_that_is_not_simulated_succeeds(cluster, apply):

@@ -101,8 +101,12 @@ def test_volume_has_certificate_and_trust_anchors(cluster, is_process):
     until(requests, "the request of a certificate")
     (request,) = requests()
     assert request["spec"]["podName"] == name
-    waiting = pods.read_namespaced_pod(name, "default").status.container_statuses[0].state.waiting
-    assert waiting.reason == "ContainerCreating"
+
+    def waits():
+        statuses = pods.read_namespaced_pod(name, "default").status.container_statuses
+        return statuses and statuses[0].state.waiting.reason == "ContainerCreating"
+
+    until(waits, "the status of a container that waits for its volume")
     chain = issue(kinds, request)
     cluster.wait("Pod", name, "Ready")
     until(lambda: chain in pods.read_namespaced_pod_log(name, "default"), "the certificate in the log")
