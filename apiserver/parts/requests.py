@@ -33,7 +33,7 @@ from mockube.apiserver.request.flow_headers import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import Pages
 from mockube.apiserver.request.hosts import Hosts
-from mockube.apiserver.request.limits import Budget, Deadlines, InFlight
+from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.wire.table import Printer
 
@@ -96,7 +96,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
     audit: Audit | None,
     find: FindResource,
 ) -> FilterConfig:
-    budget = _budget(config)
+    serving = config.serving
     return FilterConfig(
         authentication=authentication.chain,
         authorization=rights.authorization,
@@ -106,23 +106,15 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         observer=RequestObserver(observers.requests, audit, clock=registry.clock),
         audit_ids=AuditIds(registry.random),
         flows=Flows(registry) if config.features.enable_priority_and_fairness else None,
-        in_flight=InFlight(budget),
+        in_flight=InFlight(
+            reads=serving.max_requests_inflight, writes=serving.max_mutating_requests_inflight
+        ),
         deadlines=Deadlines(registry.clock),
-        seconds=budget.seconds,
-        watch_seconds=budget.watch_seconds,
+        seconds=serving.request_timeout,
+        watch_seconds=serving.min_request_timeout,
         middleware=environment.middleware,
         constrained_impersonation=not minors.is_before(config.features.kubernetes_version, "1.36"),
         request_headers=environment.trust.request_headers,
-    )
-
-
-def _budget(config: Config) -> Budget:
-    serving = config.serving
-    return Budget(
-        reads=serving.max_requests_inflight,
-        writes=serving.max_mutating_requests_inflight,
-        seconds=serving.request_timeout,
-        watch_seconds=serving.min_request_timeout,
     )
 
 

@@ -8,8 +8,6 @@ import math
 from collections.abc import Awaitable, Sequence
 from typing import Final, TypeVar
 
-from msgspec import Struct
-
 from mockube.apimachinery import status
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.status import ApiError
@@ -27,16 +25,6 @@ LONG_VERBS = frozenset({"watch", "proxy"})
 LONG_PATHS: Final = "/mockube/"
 """Requests below these paths have no deadline."""
 READS = frozenset({"get", "list", "watch"})
-
-
-class Budget(Struct, frozen=True, kw_only=True):
-    """The maximum of reads and writes in flight, 0 for no limit, and the seconds that each may take."""
-
-    reads: int = 400
-    writes: int = 200
-    seconds: float = 60.0
-    watch_seconds: int = 1800
-    """The minimum duration of a watch without timeoutSeconds; the maximum is twice as long."""
 
 
 def is_long_running(info: RequestInfo) -> bool:
@@ -111,8 +99,9 @@ async def _write(response: Response, request: Request, config: FilterConfig) -> 
 class InFlight:
     """Limits the requests in flight, as --max-requests-inflight does."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._limits = {True: budget.reads, False: budget.writes}
+    def __init__(self, *, reads: int, writes: int) -> None:
+        """Limit the reads and the writes in flight; 0 means no limit."""
+        self._limits = {True: reads, False: writes}
         self._counts = {True: 0, False: 0}
 
     def enter(self, verb: str, user: User) -> bool:
