@@ -22,7 +22,6 @@ from mockube.apimachinery.quantity import NANO, Quantity, QuantityError
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.clock import Clock
 
 COST_LIMIT: Final = 20_000
 """The cost limit of one evaluation: an expression is evaluated for every container, and blocks other work."""
@@ -65,15 +64,15 @@ class UsageExpressionError(Exception):
 class Expressions:
     """An evaluator of expressions, with a cache of compiled ones."""
 
-    def __init__(self, clock: Clock, random: Random, *libraries: Library) -> None:
+    def __init__(self, now: Callable[[], datetime], random: Random, *libraries: Library) -> None:
         """Add `libraries` to the functions of usage expressions."""
         functions: dict[str, Callable[..., Any]] = {
             "usage_quantity": _quantity,
-            "usage_now": lambda: _timestamp(clock.now()),
-            "usage_now_old": lambda: _timestamp(clock.now()),
+            "usage_now": lambda: _timestamp(now()),
+            "usage_now_old": lambda: _timestamp(now()),
             "usage_rand": lambda: fraction(random),
-            "usage_since": lambda obj: _seconds_since(obj, clock.now()),
-            "usage_since_method": lambda obj: _seconds_since(obj, clock.now()),
+            "usage_since": lambda obj: _seconds_since(obj, now()),
+            "usage_since_method": lambda obj: _seconds_since(obj, now()),
             "usage_unix": lambda time: time.nanoseconds / SECOND,
             "usage_unix_method": lambda time: time.nanoseconds / SECOND,
         }

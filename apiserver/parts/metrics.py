@@ -6,6 +6,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.registry import Collector
 
+from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.audit.audit import Audit, AuditCounts
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
@@ -16,7 +17,6 @@ from mockube.apiserver.parts.caches import ResourceCaches
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.request.metrics_pages import MetricsPages
-from mockube.component_base.usage.expressions import Expressions
 
 
 def make_metrics(
@@ -47,7 +47,7 @@ def make_simulated_metrics(
 ) -> SimulatedMetrics | None:
     if not config.features.simulate_metrics:
         return None
-    expressions = Expressions(registry.clock, registry.random)
+    expressions = Expressions(registry.clock.now, registry.random)
     pages = MetricsPages(registry, expressions, aggregator.served_elsewhere)
     catalog.on_resource.append(pages.handle_definition)
     return SimulatedMetrics(pages=pages, verbs=ResourceMetrics(expressions).verbs())

@@ -13,6 +13,8 @@ from mockube.apimachinery.labels import Selector, SelectorError
 from mockube.apimachinery.status import BadRequest, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.usage.expressions import Expressions
+from mockube.apimachinery.usage.usage import is_selected, total
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
@@ -25,8 +27,6 @@ from mockube.apiserver.registry.resource_metrics import (
     UsageMeter,
 )
 from mockube.apiserver.storage.stored_object import StoredObject
-from mockube.component_base.usage.expressions import Expressions
-from mockube.component_base.usage.usage import is_selected, total
 
 CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
 EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")

@@ -8,14 +8,14 @@ from mockube.apimachinery.groups import NODES, PODS, GroupResource
 from mockube.apimachinery.quota.amounts import Amounts, to_tree
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.usage.expressions import Expressions
+from mockube.apimachinery.usage.usage import containers_usage, total
 from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend, OwnVerbs
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
-from mockube.component_base.usage.expressions import Expressions
-from mockube.component_base.usage.usage import containers_usage, total
 
 WINDOW: Final = "15s"
 """The reported interval over which usage was measured: metrics-server's resolution."""

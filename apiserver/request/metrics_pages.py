@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.groups import GroupResource, GroupVersion
 from mockube.apimachinery.status import Details, MethodNotSupported, NotFound
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.aggregation.discovery import resources_of
 from mockube.apiserver.aggregation.merging import OtherGroups
 from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments
@@ -23,7 +24,6 @@ from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, json_body, text_response
 from mockube.apiserver.request.routes import NOT_ALLOWED, get_only
 from mockube.apiserver.wire.negotiation import FORMATS, MediaType
-from mockube.component_base.usage.expressions import Expressions
 
 
 class MetricsPages:

@@ -8,10 +8,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.quota.amounts import read
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.usage.usage import total
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Group, Kind
 from mockube.apiserver.wire.table import Column, Printer
-from mockube.component_base.usage.usage import total
 
 GROUP_NAME: Final = "metrics.k8s.io"
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.usage.expressions import UsageExpressionError
+from mockube.apimachinery.usage.expressions import UsageExpressionError
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage
 
 Labels = Sequence[tuple[str, Any]]

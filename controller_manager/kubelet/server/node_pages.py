@@ -13,9 +13,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.usage.usage import running_containers
 from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import metrics_text
-from mockube.component_base.usage.usage import running_containers
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext

@@ -12,9 +12,9 @@ from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.usage.expressions import Expressions
+from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
 from mockube.component_base.clock import Clock
-from mockube.component_base.usage.expressions import Expressions
-from mockube.component_base.usage.usage import containers_usage, running_containers, total
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.containers.runs import container_status
@@ -120,7 +120,7 @@ class NodeUsage:
             "metric_cumulative_container": self._cumulative_usage,
             "metric_started": self._started_total,
         }
-        self._expressions = Expressions(clock, random, Library(_DECLARED, functions))
+        self._expressions = Expressions(clock.now, random, Library(_DECLARED, functions))
 
     async def measure(self, node: ReadOnlyTree) -> Measurement:
         usages = _UsageObjects(

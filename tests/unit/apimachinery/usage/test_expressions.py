@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.usage.expressions import Expressions, UsageExpressionError
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.usage.expressions import Expressions, UsageExpressionError
 
 POD = {
     "metadata": {"name": "p", "annotations": {"kwok.x-k8s.io/usage-cpu": "250m"}},
@@ -28,7 +28,7 @@ def clock():
 
 @pytest.fixture
 def amount(clock):
-    expressions = Expressions(clock, SeededRandom())
+    expressions = Expressions(clock.now, SeededRandom())
 
     def amount(text, pod=POD):
         return str(expressions.amount(text, pod, {"metadata": {"name": "n"}}, CONTAINER))

@@ -1,9 +1,9 @@
 """Resource usage of containers, and the annotations and objects that specify it."""
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.usage.expressions import Expressions
+from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.usage.expressions import Expressions
-from mockube.component_base.usage.usage import containers_usage, running_containers, total
 
 
 class StubUsage:
@@ -36,7 +36,7 @@ def rule(*containers, **amounts):
 
 
 def usage_by_container(tree=None, own=None, cluster=()):
-    expressions = Expressions(SteppedClock(), SeededRandom())
+    expressions = Expressions(SteppedClock().now, SeededRandom())
     found = containers_usage(tree or pod(), {}, StubUsage(own, cluster), expressions)
     return {
         name: {resource: str(amount) for resource, amount in amounts.items()}
@@ -101,6 +101,6 @@ def test_only_running_containers_have_usage():
 
 def test_usage_totals():
     tree = pod()
-    expressions = Expressions(SteppedClock(), SeededRandom())
+    expressions = Expressions(SteppedClock().now, SeededRandom())
     amounts = total(containers_usage(tree, {}, StubUsage(), expressions).values())
     assert {name: str(amount) for name, amount in amounts.items()} == {"cpu": "1501m", "memory": "528Mi"}
