@@ -21,7 +21,6 @@ from mockube.apiserver.customresources.catalog import GroupVersionResource
 from mockube.apiserver.customresources.controller import DEFINITIONS, DefinitionController
 from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.metrics.authentication import CredentialMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
@@ -55,11 +54,6 @@ from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.apiserver.supervision import TaskSupervisor
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
-
-
-def catalog() -> Mapping[GroupVersionResource, Resource]:
-    """Return every built-in resource by group, version and name."""
-    return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
 
 
 class ApiServer:

@@ -23,7 +23,7 @@ import uvloop
 from benchmarks import api_load
 from benchmarks.decode import COMPACT, POD
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.app import ApiServer, catalog
+from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry import metadata
@@ -43,6 +43,7 @@ from mockube.apiserver.wire.parse import parse
 from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put, Txn
+from tests.support.server.rows import catalog
 
 ROUNDS, TIMES = 7, 300
 CLIENTS = 16

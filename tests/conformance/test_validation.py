@@ -14,7 +14,6 @@ import pytest
 from mockube.apimachinery import status
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as validations
 from mockube.apiserver.kinds.core.service.strategy import needs_health_check_node_port
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
@@ -23,6 +22,7 @@ from mockube.apiserver.kinds.strategy import DEFAULT, StrategyContext
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
 from tests.support.recorded import recordings
+from tests.support.server.rows import catalog
 
 SCHEMAS = builtin.load()
 DECODER = Decoder()

@@ -11,7 +11,7 @@ from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.admission.chain import AdmissionChainMetrics, plugins
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
-from mockube.apiserver.app import ApiServer, catalog
+from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.kind_rules import Defaulter
@@ -23,6 +23,7 @@ from mockube.controller_manager.workloads.pod_requests import nonzero_requests, 
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.hostile.doubling import check_linear, size_of_run
+from tests.support.server.rows import catalog
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,13 @@ import orjson
 
 from mockube.apimachinery import yaml_decode
 from mockube.apimachinery.schema import builtin
-from mockube.apiserver.app import catalog
 from mockube.apiserver.wire.protobuf import envelope
 from tests.fuzz.engine import Fault, Target
 from tests.fuzz.server import path_of, session
 from tests.fuzz.values import object_of
 from tests.support.hostile import hostile_bodies
 from tests.support.hostile.hostile_samples import OWN, recorded_samples
+from tests.support.server.rows import catalog
 
 ROWS = {
     f"{row.api_version}/{row.name}": row

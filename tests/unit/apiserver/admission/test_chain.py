@@ -7,13 +7,13 @@ import pytest
 from mockube.apiserver.admission.chain import DEFAULT_PLUGINS, PLUGINS, Admission
 from mockube.apiserver.admission.limit_ranger import LIMIT_RANGES, RESIZE, LimitRanger
 from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin, name_of
-from mockube.apiserver.app import catalog
 from mockube.apiserver.config import admission_plugins
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
+from tests.support.server.rows import catalog
 
 ROWS = catalog()
 

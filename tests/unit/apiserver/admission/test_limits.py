@@ -8,13 +8,13 @@ import pytest
 from mockube.apimachinery.status import Forbidden, RequestEntityTooLarge
 from mockube.apiserver.admission.limit_ranger import LimitRanger
 from mockube.apiserver.admission.pod_resources import pod_total
-from mockube.apiserver.app import catalog
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.core.pod.pod_level import aggregate
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import pod_requests
+from tests.support.server.rows import catalog
 
 
 def container(cpu, **rest):

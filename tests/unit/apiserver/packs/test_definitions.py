@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.apimachinery.yaml_decode import load
-from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.kind_rules import check_create
 from mockube.apiserver.packs.definitions import PACKS, definitions
 from mockube.apiserver.packs.registry import definition_trees
+from tests.support.server.rows import catalog
 
 TREES = {
     tree["metadata"]["name"]: tree

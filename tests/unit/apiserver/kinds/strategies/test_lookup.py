@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import MAIN
+from tests.support.server.rows import catalog
 
 RESOURCES = {row.group_resource: row for row in catalog().values()}
 

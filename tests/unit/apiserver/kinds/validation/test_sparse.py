@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.schema import builtin
-from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as validations
+from tests.support.server.rows import catalog
 from tests.support.server.shapes import ODD, full_value
 
 SCHEMAS = builtin.load()

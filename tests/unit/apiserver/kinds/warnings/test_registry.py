@@ -7,9 +7,9 @@ import yaml
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
 from mockube.component_base.clock import SteppedClock
+from tests.support.server.rows import catalog
 
 SCHEMAS, DECODER = builtin.load(), Decoder()
 RULES = KindRules(Defaulter(SCHEMAS, clock=SteppedClock()))

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from mockube.apimachinery.schema import builtin
-from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as registry
+from tests.support.server.rows import catalog
 from tests.support.server.shapes import ODD, full_value
 
 SCHEMAS = builtin.load()

@@ -1,0 +1,8 @@
+"""The rows of the built-in resources, without a server."""
+
+from mockube.apiserver.kinds.registry import GROUPS
+
+
+def catalog():
+    """Return every built-in resource by group, version and name."""
+    return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
