@@ -133,10 +133,10 @@ async def stages(server: ApiServer) -> dict[str, float]:
     table: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any]]] = {
         "read the JSON": (lambda _: COMPACT, lambda data: parse(data, "application/json")),
         "decode": (of(COMPACT), lambda tree: decode_as(backend, tree, text=COMPACT, strict=True)),
-        "defaults": (of(decoded), lambda tree: backend.rules.default("v1", "Pod", tree)),
+        "defaults": (of(decoded), lambda tree: backend.scheme.rules.default("v1", "Pod", tree)),
         "managedFields": (of(read), lambda tree: metadata.manage_new(backend, request, tree, options)),
         "admission": (of(read), admit),
-        "validation": (of(whole), lambda tree: backend.rules.check_create(PODS, tree)),
+        "validation": (of(whole), lambda tree: backend.scheme.rules.check_create(PODS, tree)),
         "encode": (lambda _: ready, canonical),
         "store": (lambda number: Txn(then=(Put(key=b"/bench/%d" % number, value=whole),)), backend.kv.txn),
         "answer": (lambda number: StoredObject(b"", whole, number + 1), lambda stored: stored.text),
