@@ -248,7 +248,7 @@ def _prepare_update(registry: Registry, context: RequestContext, new: Tree, old:
     """Return the new object with only those changes that this endpoint may make, and with the fields that the server sets."""
     strategy = registry.scheme.strategy(registry.admitted_row(context.resource))
     subresource = context.subresource.name if context.subresource else ""
-    new = with_old_empty_lists(registry, context.resource.group, new, old)
+    new = with_old_empty_lists(registry, context, new, old)
     new = _reset_fields(strategy, subresource, new, old)
     metadata.keep_immutable(new, old)
     has_dropped = strategy.counts_dropped and is_changed(new, old, strategy.generation)

@@ -64,8 +64,17 @@ async def test_removal_of_last_item_is_change(client):
     assert stored.body["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"] is None
 
 
-async def test_empty_list_of_custom_object_is_value(client):
-    await define(client, definition(version()))
+LISTS = {
+    "type": "object",
+    "properties": {
+        "spec": {"type": "object", "properties": {"items": {"type": "array", "items": {"type": "string"}}}}
+    },
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"schema": LISTS}], ids=["any value", "declared list"])
+async def test_empty_list_of_custom_object_is_value(client, options):
+    await define(client, definition(version(**options)))
     widgets = "/apis/example.com/v1/namespaces/default/widgets"
     await client.post(
         widgets, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": {}}
