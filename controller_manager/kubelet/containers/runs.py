@@ -244,7 +244,7 @@ def _earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Rea
     """Yield the init containers that run earlier and share a volume with a container."""
     volumes = {mount["name"] for mount in container.get("volumeMounts") or ()} - _api_volumes(pod)
     for other in pod["spec"].get("initContainers") or () if volumes else ():
-        if other is container:
+        if other["name"] == container["name"]:
             return
         if any(mount["name"] in volumes for mount in other.get("volumeMounts") or ()):
             yield other

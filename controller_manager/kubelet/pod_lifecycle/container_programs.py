@@ -149,7 +149,7 @@ def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) ->
     others = {
         mount["name"]
         for other in every_container(pod["spec"])
-        if other is not container
+        if other["name"] != container["name"]
         for mount in other.get("volumeMounts") or ()
     }
     own = {
@@ -190,7 +190,7 @@ def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
         return ()
     invocations = (
         invocation_of(other, _context(pod, other, script, shared_mounts))
-        for other in takewhile(lambda other: other is not container, others)
+        for other in takewhile(lambda other: other["name"] != container["name"], others)
         if (shared_mounts := shared_mount_paths(pod, other))
     )
     return tuple(invocation for invocation in invocations if invocation is not None)

@@ -150,7 +150,7 @@ class LiveHandlers:
             run = self._run_of(pod, container["name"])
             if run is None or run.commands != self._commands(pod, container):
                 run = self._adopt(pod, container)
-            run.pod = pod
+            run.pod, run.container = pod, container
             observed[container["name"]] = run.observation()
         return observed or _NOTHING
 
@@ -208,7 +208,7 @@ class LiveHandlers:
                 run.cancel()
             run = _LiveRun(pod, container, restarts, self._commands(pod, container))
             self._runs.setdefault(meta.uid(pod), {})[container["name"]] = run
-        run.pod = pod
+        run.pod, run.container = pod, container
         return run
 
     def _adopt(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> _LiveRun:

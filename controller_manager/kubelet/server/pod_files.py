@@ -64,7 +64,7 @@ class PodFiles:
         """
         shared = shared_volumes(pod, container)
         for other in every_container(pod["spec"]):
-            if other is not container and shared & shared_volumes(pod, other):
+            if other["name"] != container["name"] and shared & shared_volumes(pod, other):
                 await self._replay_up_to_now(pod, other)
         return await self._replay_up_to_now(pod, container, restarts, references)
 
