@@ -206,7 +206,7 @@ class DeviceAllocator(Struct, eq=False):
 
     def _consume_counters(self, device: Device) -> bool:
         """Consume the shared counters of a device; return False if they do not suffice for the devices of its pool."""
-        counters, pool = device.counters(), (device.id.driver, device.id.pool)
+        counters, pool = device.counters, (device.id.driver, device.id.pool)
         if not counters:
             return True
         if not self.gates.is_on("DRAPartitionableDevices"):
@@ -226,12 +226,12 @@ class DeviceAllocator(Struct, eq=False):
         free = dict(pool.counters)
         for device in pool.consumers:
             if device.id in self.in_use:
-                free |= {name: free[name] - amount for name, amount in device.counters().items()}
+                free |= {name: free[name] - amount for name, amount in device.counters.items()}
         return free
 
     def _release_last_device(self, claim: int) -> None:
         device = self.results[claim].pop().device
-        pool, counters = (device.id.driver, device.id.pool), device.counters()
+        pool, counters = (device.id.driver, device.id.pool), device.counters
         if counters:
             consumed = self._consumed_counters[pool]
             self._consumed_counters[pool] = {

@@ -37,6 +37,9 @@ from mockube.controller_manager.workloads.device_claims import (
     unallocated_claims,
 )
 
+ClaimRequests = Sequence[Sequence[RequestAlternative]]
+"""The alternatives of each request of a claim."""
+
 
 def no_claim(_: str) -> ReadOnlyTree | None:
     return None
@@ -81,17 +84,27 @@ class DeviceClaims(Struct, frozen=True, kw_only=True):
 
     pod: PodView
     of_user: Sequence[ReadOnlyTree]
+    unallocated: Sequence[ReadOnlyTree] = ()
+    """The claims of the user without devices."""
+    requests: Sequence[ClaimRequests | str] = ()
+    """The requests of each unallocated claim, or the reason why they cannot be satisfied."""
     extended_resources: Sequence[str] = ()
     """The extended resources that device classes provide."""
     stale: ReadOnlyTree | None = None
     """The claim for extended resources that an earlier attempt has created."""
+    _by_resources: dict[tuple[str, ...], "NodeClaims"] = field(default_factory=dict)
+    """The claims on nodes without these extended resources: many nodes lack the same ones."""
 
     @classmethod
     def of(cls, pod: PodInfo, devices: DeviceSnapshot) -> "DeviceClaims":
         resources = provided_resources(pod.requested, devices.extended_classes)
+        of_user = claims_of(pod.view, devices.claims)
+        unallocated = unallocated_claims(of_user)
         return cls(
             pod=pod.view,
-            of_user=claims_of(pod.view, devices.claims),
+            of_user=of_user,
+            unallocated=unallocated,
+            requests=[requests_of(claim, devices.classes) for claim in unallocated],
             extended_resources=resources,
             stale=devices.extended_resource_claim(pod.view.uid) if resources else None,
         )
@@ -102,20 +115,32 @@ class DeviceClaims(Struct, frozen=True, kw_only=True):
 
     def on(self, node: NodeInfo, devices: DeviceSnapshot) -> "NodeClaims":
         """Return the claims to allocate on a node: it may provide some of the extended resources without devices."""
-        resources = [name for name in self.extended_resources if not node.allocatable[name]]
-        unallocated = unallocated_claims(self.of_user)
+        resources = tuple(name for name in self.extended_resources if not node.allocatable[name])
+        claims = self._by_resources.get(resources)
+        if claims is None:
+            claims = self._by_resources[resources] = self._without(resources, devices)
+        return claims
+
+    def _without(self, resources: Sequence[str], devices: DeviceSnapshot) -> "NodeClaims":
+        """Return the claims to allocate on nodes that do not provide these extended resources."""
+        satisfiable = [requests for requests in self.requests if not isinstance(requests, str)]
         if not resources and (not self.of_user or not self.extended_resources):
-            return NodeClaims(unallocated)
+            return NodeClaims(self.unallocated, satisfiable)
         # Upstream creates a claim without requests if the pod has other claims.
-        requests = requests_for(self.pod.object["spec"], resources, devices.extended_classes)
-        extended = claim_for(self.pod, requests.requests)
-        return NodeClaims([*unallocated, extended], extended, requests.mappings)
+        needed = requests_for(self.pod.object["spec"], resources, devices.extended_classes)
+        extended = claim_for(self.pod, needed.requests)
+        requests = requests_of(extended, devices.classes)
+        if not isinstance(requests, str):
+            satisfiable.append(requests)
+        return NodeClaims([*self.unallocated, extended], satisfiable, extended, needed.mappings)
 
 
 class NodeClaims(NamedTuple):
     """The claims of a pod that are to be allocated on a node."""
 
     claims: Sequence[ReadOnlyTree]
+    requests: Sequence[ClaimRequests]
+    """The requests of each claim."""
     extended: ReadOnlyTree | None = None
     """The last claim, if it is for extended resources."""
     mappings: Sequence[Mapping[str, str]] = ()
@@ -150,7 +175,7 @@ def allocate(pod: PodInfo, node: NodeInfo, devices: DeviceSnapshot, now: str) ->
     """Allocate the claims of a pod on a feasible node."""
     claims = DeviceClaims.of(pod, devices)
     on_node = claims.on(node, devices)
-    allocator = allocator_of(on_node.claims, node.node, devices)
+    allocator = allocator_of(on_node, node.node, devices)
     if not allocator.run():
         raise DeviceAllocationError("the devices no longer exist")
     allocations: dict[str, ReadOnlyTree] = {
@@ -160,15 +185,8 @@ def allocate(pod: PodInfo, node: NodeInfo, devices: DeviceSnapshot, now: str) ->
     return DeviceReservation(claims.of_user, allocations, on_node.extended, on_node.mappings)
 
 
-def allocator_of(
-    claims: Sequence[ReadOnlyTree], node: ReadOnlyTree, devices: DeviceSnapshot
-) -> DeviceAllocator:
+def allocator_of(claims: NodeClaims, node: ReadOnlyTree, devices: DeviceSnapshot) -> DeviceAllocator:
     """Return the search for devices for claims whose classes exist."""
-    requests = [
-        alternatives
-        for claim in claims
-        if not isinstance(alternatives := requests_of(claim, devices.classes), str)
-    ]
     pools = gather_pools(
         devices.slices(meta.name(node)),
         node,
@@ -176,13 +194,15 @@ def allocator_of(
         has_counters=devices.gates.is_on("DRAPartitionableDevices"),
     )
     return DeviceAllocator(
-        pools=pools, claims=claims, requests=requests, in_use=devices.in_use, gates=devices.gates
+        pools=pools,
+        claims=claims.claims,
+        requests=claims.requests,
+        in_use=devices.in_use,
+        gates=devices.gates,
     )
 
 
-def requests_of(
-    claim: ReadOnlyTree, classes: Lister[ReadOnlyTree]
-) -> Sequence[Sequence[RequestAlternative]] | str:
+def requests_of(claim: ReadOnlyTree, classes: Lister[ReadOnlyTree]) -> ClaimRequests | str:
     """Return the requests of a claim, or the reason why they cannot be satisfied."""
     requests = []
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():

@@ -30,20 +30,14 @@ class Device(Struct, frozen=True, eq=False):
     id: DeviceId
     tree: ReadOnlyTree
     slice: ReadOnlyTree
+    counters: Counters
+    """The shared counters that the device consumes."""
 
     @property
     def node_selection(self) -> ReadOnlyTree:
         """The object that selects the nodes of the device: the spec of its slice, or the device itself."""
         spec: ReadOnlyTree = self.slice["spec"]
         return self.tree if spec.get("perDeviceNodeSelection") else spec
-
-    def counters(self) -> Counters:
-        """Return the shared counters that the device consumes."""
-        return {
-            (consumption["counterSet"], name): quantity.from_json(counter["value"])
-            for consumption in self.tree.get("consumesCounters") or ()
-            for name, counter in consumption["counters"].items()
-        }
 
 
 class Pool(Struct, frozen=True):
@@ -141,11 +135,11 @@ def _pool(
     ]
     counters = _counters(counter_sets)
     consumers = [*own_devices, *(device for each in others for device in _devices(key, each))]
-    consumers = [device for device in consumers if device.tree.get("consumesCounters")]
+    consumers = [device for device in consumers if device.counters]
     is_valid = (
         len(names_of_devices) == len({*names_of_devices})
         and len(counter_sets) == len({counter_set["name"] for counter_set in counter_sets})
-        and all(counters.keys() >= device.counters().keys() for device in consumers)
+        and all(counters.keys() >= device.counters.keys() for device in consumers)
     )
     if not is_valid:
         return Pool(key, is_valid=False)
@@ -163,7 +157,15 @@ def _counters(counter_sets: Iterable[ReadOnlyTree]) -> Counters:
 
 def _devices(key: PoolKey, resource_slice: ReadOnlyTree) -> Iterator[Device]:
     for tree in resource_slice["spec"].get("devices") or ():
-        yield Device(DeviceId(*key, tree["name"]), tree, resource_slice)
+        yield Device(DeviceId(*key, tree["name"]), tree, resource_slice, _consumed_counters(tree))
+
+
+def _consumed_counters(device: ReadOnlyTree) -> Counters:
+    return {
+        (consumption["counterSet"], name): quantity.from_json(counter["value"])
+        for consumption in device.get("consumesCounters") or ()
+        for name, counter in consumption["counters"].items()
+    }
 
 
 def _is_allocatable(device: Device, node: ReadOnlyTree) -> bool:

@@ -10,8 +10,8 @@ from mockube.controller_manager.scheduler.devices.allocation import DeviceAlloca
 from mockube.controller_manager.scheduler.devices.claims import (
     DeviceClaims,
     DeviceSnapshot,
+    NodeClaims,
     allocator_of,
-    requests_of,
 )
 from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
@@ -20,7 +20,6 @@ from mockube.controller_manager.workloads.device_claims import (
     allocation,
     is_reserved_for,
     reserved_for,
-    unallocated_claims,
 )
 from mockube.controller_manager.workloads.node_selectors import selects
 
@@ -40,13 +39,12 @@ def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Rejection | N
     for claim in claims.of_user:
         if len(reserved_for(claim)) >= MAX_CONSUMERS and not is_reserved_for(pod.view, claim):
             return _IN_USE
-    for claim in unallocated_claims(claims.of_user):
+    for claim, requests in zip(claims.unallocated, claims.requests, strict=True):
         if meta.uid(claim) in devices.in_flight:
             return Rejection(
                 (f"resource claim {Key.of(claim)} is in the process of being allocated",),
                 is_unresolvable=True,
             )
-        requests = requests_of(claim, devices.classes)
         if isinstance(requests, str):
             return Rejection((requests,), is_unresolvable=True)
     return partial(_check_node, claims, devices)
@@ -56,14 +54,22 @@ def _check_node(claims: DeviceClaims, devices: DeviceSnapshot, node: NodeInfo) -
     if claims.stale is not None:
         return _STALE
     on_node = claims.on(node, devices)
-    allocator = allocator_of(on_node.claims, node.node, devices)
+    rejection = _check_allocation(on_node, devices, node) if on_node.claims else None
+    if rejection is not None:
+        return rejection
+    return NOT_ON_NODE if unavailable_claims(claims, node) else None
+
+
+def _check_allocation(claims: NodeClaims, devices: DeviceSnapshot, node: NodeInfo) -> Rejection | None:
+    """Return the rejection of a node without devices for claims; None if it has them."""
+    allocator = allocator_of(claims, node.node, devices)
     try:
-        is_allocatable = not on_node.claims or allocator.run()
+        is_allocatable = allocator.run()
     except DeviceAllocationError as error:
         return Rejection((f'running "DynamicResources" filter plugin: {error}',), is_error=True)
-    if not is_allocatable:
-        return _NOT_ALLOCATABLE if all(pool.is_valid for pool in allocator.pools) else _INVALID_POOLS
-    return NOT_ON_NODE if unavailable_claims(claims, node) else None
+    if is_allocatable:
+        return None
+    return _NOT_ALLOCATABLE if all(pool.is_valid for pool in allocator.pools) else _INVALID_POOLS
 
 
 def _is_available(claim: ReadOnlyTree, node: NodeInfo) -> bool:

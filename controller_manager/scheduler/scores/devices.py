@@ -29,7 +29,7 @@ def _score(claims: DeviceClaims, node: NodeInfo, devices: DeviceSnapshot) -> int
     on_node = claims.on(node, devices)
     if not on_node.claims:
         return 0
-    allocator = allocator_of(on_node.claims, node.node, devices)
+    allocator = allocator_of(on_node, node.node, devices)
     if not allocator.run():
         return 0
     chosen = [{device.alternative.name for device in results} for results in allocator.results]

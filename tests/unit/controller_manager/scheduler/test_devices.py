@@ -1,11 +1,13 @@
 """Device allocation matches the allocations and messages of kube-scheduler in `allocations.jsonl`."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.client.kinds import (
@@ -135,6 +137,22 @@ def test_allocated_claim_restricts_nodes():
     feasible = find_feasible(pod("c"), cluster_snapshot(snapshot([], claim(spec(request()), status=status))))
     assert [one.name for one in feasible.feasible] == ["nb"]
     assert feasible.rejections["na"].reasons == ("resourceclaim not available on the node",)
+
+
+def test_slices_are_not_read_if_all_claims_are_allocated():
+    read = []
+    allocated = claim(spec(request()), status={"allocation": {}})
+    devices = structs.replace(snapshot([], allocated), slices=lambda node: read.append(node) or [])
+    assert len(find_feasible(pod("c"), cluster_snapshot(devices)).feasible) == 2
+    assert read == []
+
+
+def test_classes_are_resolved_once_for_all_nodes():
+    resolved = []
+    devices = snapshot(slices(1), claim(spec(request())))
+    classes = SimpleNamespace(get=lambda *key: resolved.append(key) or devices.classes.get(*key))
+    found = find_feasible(pod("c"), cluster_snapshot(structs.replace(devices, classes=classes)))
+    assert (len(found.feasible), resolved) == (2, [("", "any")])
 
 
 @pytest.mark.parametrize(
