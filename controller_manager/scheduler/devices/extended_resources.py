@@ -21,7 +21,12 @@ NAME_IN_MEMORY: Final = "<extended-resources>"
 
 
 class ExtendedResourceClasses:
-    """The device class of each extended resource; upstream's ExtendedResourceCache."""
+    """The device class of each extended resource; upstream's ExtendedResourceCache, with its flaws.
+
+    A class that names a resource of a preferred class changes nothing: it does not provide its implicit resource, and
+    still provides what it provided before. The resource of a deleted or renamed class is removed even if another class
+    provides it.
+    """
 
     def __init__(self) -> None:
         self.by_resource: dict[str, ReadOnlyTree] = {}
@@ -33,7 +38,7 @@ class ExtendedResourceClasses:
         resource = _resource_of(change.new)
         other = self.by_resource.get(resource)
         if resource and other is not None and not _is_preferred(change.new, other):
-            return
+            return  # Before the old names are removed, as upstream's updateResourceName2class does.
         if change.old is not None:
             self._remove(change.old)
         if resource:

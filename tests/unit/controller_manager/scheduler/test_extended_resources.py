@@ -21,7 +21,8 @@ from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.workloads.device_claims import has_extended_resources, may_need_devices
 from tests.support.controllers.fake_caches import FakeCaches
 
-GPU, IMPLICIT = "example.com/gpu", "deviceclass.resource.kubernetes.io/gpu"
+PREFIX = "deviceclass.resource.kubernetes.io/"
+GPU, IMPLICIT = "example.com/gpu", f"{PREFIX}gpu"
 EARLY, LATE = "2030-01-01T00:00:00Z", "2030-01-01T00:00:01Z"
 
 
@@ -74,6 +75,32 @@ def test_class_provides_named_and_implicit_resource():
 )
 def test_newest_class_provides_resource_that_several_name(other, winner):
     assert provided((None, device_class()), (None, other))[GPU] == winner
+
+
+def test_class_that_names_resource_of_preferred_class_provides_nothing():
+    preferred, other = device_class(created=LATE), device_class("other")
+    assert provided((None, preferred), (None, other)) == {GPU: "gpu", IMPLICIT: "gpu"}
+
+
+def test_class_still_provides_old_resource_if_preferred_class_has_new_one():
+    old, preferred = device_class("other", resource="example.com/b"), device_class(created=LATE)
+    before = {"example.com/b": "other", f"{PREFIX}other": "other", GPU: "gpu", IMPLICIT: "gpu"}
+    assert provided((None, old), (None, preferred), (old, device_class("other"))) == before
+
+
+@pytest.mark.parametrize("new", [None, device_class("other", resource=None)], ids=["deleted", "renamed"])
+def test_resource_is_removed_with_class_that_does_not_provide_it(new):
+    preferred, other = device_class(created=LATE), device_class("other")
+    implicit = {} if new is None else {f"{PREFIX}other": "other"}
+    assert provided((None, preferred), (None, other), (other, new)) == {IMPLICIT: "gpu", **implicit}
+
+
+def test_update_of_class_with_same_resource_keeps_cached_class():
+    classes, old = ExtendedResourceClasses(), device_class()
+    new = {**old, "spec": {**old["spec"], "selectors": []}}
+    for change in (Change(None, old), Change(old, new)):
+        classes.handle(change)
+    assert classes.by_resource == {GPU: old, IMPLICIT: old}
 
 
 # --- requests
