@@ -8,6 +8,7 @@ from kubernetes import client as official
 from kubernetes.stream import stream
 
 from mockube import Cluster
+from mockube.embedded.matching import CONTROLLERS
 from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [
@@ -119,6 +120,28 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
         "my-server of the image busybox is not simulated: the container runs without it until it is stopped"
     )
     cluster.wait("Event", event_name(cluster, "mixed"), lambda event: event["message"] == message)
+
+
+@pytest.mark.parametrize("stdin", [False, True])
+def test_objects_of_a_container_are_requested_once_by_each_command(cluster, stdin):
+    name = f"loads-{stdin}".lower()
+    data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": "value"}}
+    cluster.apply(orjson.dumps(data).decode())
+    tree = pod(name, "sh", "-c", "wget -qO- web:80; sleep infinity")
+    tree["spec"]["volumes"] = [{"name": "v", "configMap": {"name": name}}]
+    tree["spec"]["containers"][0] |= {"stdin": stdin, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+    cluster.apply(orjson.dumps(tree).decode())
+
+    def requests():
+        return len(cluster.calls(verb="get", resource="configmaps", name=name, user=CONTROLLERS))
+
+    api = official.CoreV1Api(cluster.kubernetes())
+    cluster.wait("Pod", name, "Ready")
+    until(lambda: "GET /" in api.read_namespaced_pod_log(name, "default"), "the output of the command")
+    assert requests() == 1
+    cat = ["cat", "/v/key"]
+    assert stream(api.connect_get_namespaced_pod_exec, name, "default", command=cat, stdout=True) == "value"
+    assert requests() == 2
 
 
 def test_interactive_command_reports_each_program_that_is_not_simulated_once(cluster):

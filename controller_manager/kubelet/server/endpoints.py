@@ -254,7 +254,7 @@ class KubeletEndpoints:
         options: StreamOptions,
     ) -> Run:
         references = await self._references.load_shared(pod.object, container)
-        files = await self._files.file_system(pod.object, container)
+        files = await self._files.file_system(pod.object, container, references=references)
         host = host_of(pod.object, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, options.tty, False
         environment = environment_of(pod.object, container, references)

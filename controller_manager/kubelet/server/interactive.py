@@ -316,7 +316,9 @@ class InteractiveContainers:
     async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> int:
         container = run.container
         references = await self.references.load_shared(pod, container, run.state.restarts)
-        files = await self.files.file_system(pod, container, restarts=run.state.restarts)
+        files = await self.files.file_system(
+            pod, container, restarts=run.state.restarts, references=references
+        )
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = self._clock.now, False
         if not self._fails_unknown_programs(pod):
@@ -367,12 +369,14 @@ class InteractiveContainers:
         while True:
             try:
                 references = await self.references.load_shared(pod, container, restarts)
-                return references, await self.files.file_system(pod, container, restarts=restarts)
+                files = await self.files.file_system(pod, container, restarts=restarts, references=references)
             except (ApiError, NoResponse) as error:
                 LOG.warning(
                     "container %s of pod %s waits for the server: %s", container["name"], Key.of(pod), error
                 )
                 await self._clock.sleep(_RETRY_SECONDS)
+            else:
+                return references, files
 
     def _refresher(self, pod: ReadOnlyTree, run: InteractiveRun) -> Callable[[], Awaitable[None]] | None:
         """Return a function that reads changed objects in the container's volumes again, as often as a kubelet does."""
