@@ -51,8 +51,8 @@ class Container(Struct, frozen=True, kw_only=True):
     program: RunBehavior
     program_of_run: Callable[..., RunBehavior | None] | None = None
     """Return the program of the run after `restarts` restarts; None if all runs have the same program."""
-    not_simulated: str = ""
-    """The program of the command that is not simulated."""
+    unknown_program: Callable[[], str] | None = None
+    """Return the program of the command that is not simulated, or ""; None if all programs are simulated."""
     script: Script
     has_ids: bool
     """Whether the status has the ids of the container and of its image."""

@@ -6,6 +6,7 @@ together after them. The phase that follows is computed in `phase`. Pure.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -104,7 +105,6 @@ def containers_of(
         known_program = SERVICE if process is not None else run_program()
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
         is_known = process is not None or (known_program is not None and not fails)
-        unknown = "" if is_known else unknown_program(pod, container, script, context)
         program = known_program or _default_program(pod, container, role, fails=fails)
         return Container(
             spec=container,
@@ -112,7 +112,7 @@ def containers_of(
             role=role,
             restart_policy=restart_policy,
             program=program,
-            not_simulated=unknown,
+            unknown_program=None if is_known else partial(unknown_program, pod, container, script, context),
             program_of_run=run_program if program.leaves_files else None,
             script=script,
             has_ids=has_ids,

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import name_unknown
 from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import unknown_handler_program
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers, containers_of
+from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, container_field
+from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import scripted_results
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
@@ -22,18 +23,18 @@ CONTINUES: Final = "its exit code is 127, and the command that called it goes on
 
 def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
     """Return a warning for each container whose command is not simulated, and for each such probe and hook."""
-    every_container = [
+    all_containers = [
         container for container, _ in (*containers.init, *containers.main, *containers.ephemeral)
     ]
     return [
         *(
-            _event(container, container.not_simulated, end_without_program(_exit_code(container)))
-            for container in every_container
-            if container.not_simulated
+            _event(container.spec, container.field, program, end_without_program(_exit_code(container)))
+            for container in all_containers
+            if container.unknown_program is not None and (program := container.unknown_program())
         ),
         *(
-            _event(container, program, end_of_handler(field, fails=_fails(container)))
-            for container in every_container
+            _event(container.spec, container.field, program, end_of_handler(field, fails=_fails(container)))
+            for container in all_containers
             for field, program in _unknown_handlers(container)
         ),
     ]
@@ -70,13 +71,12 @@ def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
 
 def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> EmitEvent | None:
     """Return the warning about a program that a command in real time has run; `end` says what happens without it."""
-    script = script_of(meta.annotations(pod))
-    containers = containers_of(pod, script, has_ids=False)
-    for container, _ in (*containers.init, *containers.main, *containers.ephemeral):
-        if container.name == name:
-            has_script = script.command(name) is not None
-            return _event(container, name_unknown(container.spec, program, has_script=has_script), end)
-    return None
+    container = next((spec for spec in every_container(pod["spec"]) if spec["name"] == name), None)
+    if container is None:
+        return None
+    has_script = script_of(meta.annotations(pod)).command(name) is not None
+    subject = name_unknown(container, program, has_script=has_script)
+    return _event(container, container_field(pod, name), subject, end)
 
 
 def _exit_code(container: Container) -> int | None:
@@ -90,7 +90,7 @@ def end_without_program(exit_code: int | None) -> str:
     return f"the container ends with exit code {exit_code} without it"
 
 
-def _event(container: Container, subject: str, end: str) -> EmitEvent:
-    image = container.spec.get("image")
+def _event(container: ReadOnlyTree, field: str, subject: str, end: str) -> EmitEvent:
+    image = container.get("image")
     program = subject if subject.startswith("the image ") else f"{subject} of the image {image}"
-    return EmitEvent("Warning", NOT_SIMULATED, f"{program} is not simulated: {end}", container.field)
+    return EmitEvent("Warning", NOT_SIMULATED, f"{program} is not simulated: {end}", field)
