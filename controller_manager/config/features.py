@@ -21,7 +21,13 @@ _GATES: Final = frozenset(
         "VolumeLimitScaling",
     }
 )
-_ADDED_IN: Final = {"DRAExtendedResource": "1.36", "DRADeviceTaintRules": "1.37"}
+_ADDED_IN: Final = {
+    "DRADeviceTaintRules": "1.37",
+    "DRAExtendedResource": "1.36",
+    "DRAPartitionableDevices": "1.36",
+    "InPlacePodLevelResourcesVerticalScaling": "1.36",
+    "InPlacePodVerticalScaling": "1.33",
+}
 """The gates that this manager implements from a minor release on, in which they or their kinds changed."""
 
 

@@ -140,6 +140,15 @@ def has_extended_resources(gates: FeatureGates) -> bool:
     return gates.is_on("DRAExtendedResource") and not gates.is_before(_EXTENDED_RESOURCES_ADDED_IN)
 
 
+_SHARED_COUNTERS_ADDED_IN: Final = "1.36"
+"""The first minor release with them by default; the versions before are not implemented."""
+
+
+def has_shared_counters(gates: FeatureGates) -> bool:
+    """Return whether devices can consume counters that they share, and each device of a slice can have own nodes."""
+    return gates.is_on("DRAPartitionableDevices") and not gates.is_before(_SHARED_COUNTERS_ADDED_IN)
+
+
 def may_need_devices(pod: PodView, gates: FeatureGates) -> bool:
     """Return whether a pod has claims for devices, or requests resources that device classes may provide."""
     spec = pod.object["spec"]

@@ -12,7 +12,7 @@ from mockube.apimachinery.quantity import ZERO
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.pools import Counters, Device, DeviceId, Pool, PoolKey
-from mockube.controller_manager.workloads.device_claims import tolerates_taint
+from mockube.controller_manager.workloads.device_claims import has_shared_counters, tolerates_taint
 
 MAX_DEVICES: Final = 32
 """The maximum number of devices of one claim."""
@@ -209,7 +209,7 @@ class DeviceAllocator(Struct, eq=False):
         counters, pool = device.counters, (device.id.driver, device.id.pool)
         if not counters:
             return True
-        if not self.gates.is_on("DRAPartitionableDevices"):
+        if not has_shared_counters(self.gates):
             return False
         if pool not in self._available_counters:
             self._available_counters[pool] = self._free_counters(pool)

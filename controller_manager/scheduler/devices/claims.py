@@ -32,6 +32,7 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.device_claims import (
     claim_name,
     has_claim,
+    has_shared_counters,
     is_for_pod,
     pod_claims,
     unallocated_claims,
@@ -191,7 +192,7 @@ def allocator_of(claims: NodeClaims, node: ReadOnlyTree, devices: DeviceSnapshot
         devices.slices(meta.name(node)),
         node,
         devices.slices_of_pool,
-        has_counters=devices.gates.is_on("DRAPartitionableDevices"),
+        has_counters=has_shared_counters(devices.gates),
     )
     return DeviceAllocator(
         pools=pools,

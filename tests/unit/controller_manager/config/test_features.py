@@ -13,6 +13,12 @@ from mockube.controller_manager.config.features import implemented_gates
         pytest.param("1.36", ("DRADeviceTaintRules", True), ["DRADeviceTaintRules=true"], id="other version"),
         pytest.param("1.36", ("DRAExtendedResource", False), [], id="since 1.36"),
         pytest.param("1.35", ("DRAExtendedResource", True), ["DRAExtendedResource=true"], id="first version"),
+        pytest.param("1.36", ("DRAPartitionableDevices", False), [], id="counters since 1.36"),
+        pytest.param(
+            "1.35", ("DRAPartitionableDevices", True), ["DRAPartitionableDevices=true"], id="first counters"
+        ),
+        pytest.param("1.36", ("InPlacePodLevelResourcesVerticalScaling", False), [], id="resized pods"),
+        pytest.param("1.34", ("InPlacePodVerticalScaling", False), [], id="resized containers"),
         pytest.param("1.36", ("HPAScaleToZero", True), [], id="older minor"),
         pytest.param("1.37", ("JobManagedBy", True), [], id="default"),
     ],

@@ -58,7 +58,7 @@ def nodes():
     return cluster.nodes()
 
 
-def snapshot(slices, *claims, in_use=(), in_flight=None, minor="1.37"):
+def snapshot(slices, *claims, in_use=(), in_flight=None, minor="1.37", gates=()):
     caches = FakeCaches({RESOURCE_CLAIMS: claims, DEVICE_CLASSES: CLASSES})
     return DeviceSnapshot(
         claims=caches.of(RESOURCE_CLAIMS),
@@ -67,7 +67,7 @@ def snapshot(slices, *claims, in_use=(), in_flight=None, minor="1.37"):
         slices_of_pool=lambda _, pool: [one for one in slices if one["spec"]["pool"]["name"] == pool],
         in_use=set(in_use),
         in_flight=in_flight or {},
-        gates=FeatureGates(minor),
+        gates=FeatureGates(minor, gates),
     )
 
 
@@ -256,6 +256,13 @@ def test_pool_with_unknown_counters_is_invalid(names):
 def test_devices_with_counters_are_ignored_before_1_36():
     listed = counted(pool_of(2), "x", slots=2, allNodes=True)
     assert reasons(listed, claim(spec(request())), minor="1.35") == ["cannot allocate all claims"]
+
+
+@pytest.mark.parametrize(("minor", "value"), [("1.36", False), ("1.35", True)])
+def test_gate_of_counters_has_effect_since_1_36(minor, value):
+    listed, gates = counted(pool_of(2), "x", slots=2, allNodes=True), [("DRAPartitionableDevices", value)]
+    found = reasons(listed, claim(spec(request())), minor=minor, gates=gates)
+    assert found == ["cannot allocate all claims"]
 
 
 def test_pool_is_ignored_if_other_nodes_have_newer_slices():
