@@ -169,7 +169,8 @@ class Manager:
             self._checks |= {name: partial(manager_run.problem, name) for name in parts}
             LOG.info("Controllers: %s", ", ".join(sorted(manager_run.runners)) or "none")
             if elector is not None and elector.lease is not None:
-                recorder = Recorders(writer=manager_run.events, client=client).of(AGENT)
+                minor = config.features.kubernetes_version
+                recorder = Recorders(writer=manager_run.events, client=client, minor=minor).of(AGENT)
                 recorder.record(
                     elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader"
                 )

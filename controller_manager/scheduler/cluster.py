@@ -55,7 +55,7 @@ class SchedulerCache:
         """Add or update a pod on a node, in its current state."""
         node_name = self._node_names.get(view.uid)
         pod_info = None if node_name is None else self._nodes[node_name].pods[view.uid]
-        pod = pod_info.with_view(view, self._gates) if pod_info else PodInfo.of(view, self._gates)
+        pod = pod_info.with_view(view) if pod_info else PodInfo.of(view, self._gates)
         self.assign_pod(pod, node)
 
     def assign_pod(self, pod: PodInfo, node: str) -> None:

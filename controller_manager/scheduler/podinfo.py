@@ -16,7 +16,6 @@ from mockube.controller_manager.workloads.pod_requests import (
     host_ports,
 )
 
-_NEWEST: Final = FeatureGates()
 _PRECOMPUTED_FIELDS: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
 """The fields of a spec from which a PodInfo is computed."""
 
@@ -25,6 +24,8 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     """A pod and its precomputed requests and terms; kube-scheduler's PodInfo."""
 
     view: PodView
+    gates: FeatureGates
+    """The gates by which the requests are computed."""
     priority: int
     requested: Amounts
     nonzero_requested: Amounts
@@ -36,10 +37,11 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     """The names of the claims that the pod names."""
 
     @classmethod
-    def of(cls, view: PodView, gates: FeatureGates = _NEWEST) -> "PodInfo":
+    def of(cls, view: PodView, gates: FeatureGates) -> "PodInfo":
         spec, requests = view.object["spec"], effective_requests(view.object, gates)
         return cls(
             view=view,
+            gates=gates,
             priority=spec.get("priority") or 0,
             requested=requests.requested,
             nonzero_requested=requests.nonzero,
@@ -49,14 +51,14 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             claims=_claim_names(spec),
         )
 
-    def with_view(self, view: PodView, gates: FeatureGates = _NEWEST) -> "PodInfo":
+    def with_view(self, view: PodView) -> "PodInfo":
         """Return the pod after an update. Requests and terms are computed again only if their fields changed."""
         is_same_spec = all(
             self.spec.get(field) == view.object["spec"].get(field) for field in _PRECOMPUTED_FIELDS
         )
         if is_same_spec and size_fields(self.view.object) == size_fields(view.object):
             return replace(self, view=view)
-        return PodInfo.of(view, gates)
+        return PodInfo.of(view, self.gates)
 
     @property
     def spec(self) -> ReadOnlyTree:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.resource_names import IMPLICIT_DEVICES
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -16,7 +17,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm, terms_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.spreading import REQUIRED, constraints_of
-from mockube.controller_manager.workloads.effective_requests import size_fields
+from mockube.controller_manager.workloads.effective_requests import effective_requests, size_fields
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.pod_requests import PODS, amounts, host_ports
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
@@ -95,15 +96,17 @@ def pod_actions(old: PodView | None, new: PodView | None) -> Action:
     return actions
 
 
-def is_worth_requeuing(view: PodView, plugins: Collection[str], event: ClusterEvent) -> bool:
+def is_worth_requeuing(
+    view: PodView, plugins: Collection[str], event: ClusterEvent, gates: FeatureGates
+) -> bool:
     """Return whether an event may make a pod schedulable that these plugins rejected."""
     if event is ANYTHING or not plugins:
         return True
     hints = _hints(frozenset(plugins), event.kind, event.action)
-    if not hints:
-        return False
-    pod = PodInfo.of(view)
-    return any(hint is None or hint(pod, event) for hint in hints)
+    if not hints or None in hints:
+        return bool(hints)
+    pod = PodInfo.of(view, gates)
+    return any(hint(pod, event) for hint in hints if hint is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -184,7 +187,7 @@ def _frees_ports(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _frees_requests(pod: PodInfo, event: ClusterEvent) -> bool:
-    old, new = PodInfo.of(event.old).requested, PodInfo.of(event.new).requested
+    old, new = (effective_requests(view.object, pod.gates).requested for view in (event.old, event.new))
     return any(amount > 0 and new[name] < old[name] for name, amount in pod.requested.items())
 
 

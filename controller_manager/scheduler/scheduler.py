@@ -156,7 +156,7 @@ class Scheduler:
     def _is_worth_requeuing(self, key: Key, plugins: Collection[str], event: ClusterEvent) -> bool:
         view = self._pods.lister.get(*key)
         try:
-            return view is None or is_worth_requeuing(view, plugins, event)
+            return view is None or is_worth_requeuing(view, plugins, event, self._gates)
         except MALFORMED_OBJECT_ERRORS:
             return True
 

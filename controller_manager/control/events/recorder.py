@@ -233,7 +233,7 @@ class Recorders(Struct, frozen=True, kw_only=True):
 
     writer: EventWriter
     client: Client
-    minor: str = minors.NEWEST
+    minor: str
 
     def of(self, component: str, *, can_wait: bool = False) -> Recorder:
         """Return a recorder of Events of core/v1."""

@@ -1,5 +1,6 @@
 """Claims for devices, the pods that name them, and slices of devices."""
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
@@ -12,7 +13,8 @@ def pod(*names, **spec):
     claims = [{"name": name, "resourceClaimName": name} for name in names]
     metadata = {"name": "p", "namespace": "default", "uid": "p"}
     return PodInfo.of(
-        PodView.of({"metadata": metadata, "spec": {"containers": [], "resourceClaims": claims, **spec}})
+        PodView.of({"metadata": metadata, "spec": {"containers": [], "resourceClaims": claims, **spec}}),
+        FeatureGates(),
     )
 
 

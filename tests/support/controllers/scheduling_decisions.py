@@ -157,8 +157,8 @@ def _unbindable(info, snapshot, best):
 
 def devices_on(case, node_name):
     """Return the allocations of a pod's claims on a node, with the claim for its extended resources."""
-    snapshot = snapshot_of(case["state"], FeatureGates(case["minor"]))
-    info = PodInfo.of(PodView.of(case["pod"]))
+    gates = FeatureGates(case["minor"])
+    snapshot, info = snapshot_of(case["state"], gates), PodInfo.of(PodView.of(case["pod"]), gates)
     (node,) = (node for node in snapshot.nodes if node.name == node_name)
     if not needs_devices(info, snapshot):
         return None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import MALFORMED, find_feasible
@@ -24,7 +25,9 @@ def test_node_that_cannot_be_evaluated_is_filtered_out(spec):
     storage = Storage(claims=none, volumes=none, classes=none)
     snapshot = ClusterSnapshot(nodes=cluster.nodes(), labels_of_namespace=lambda _: {}, storage=storage)
     metadata = {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}
-    pod = PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": []}, "status": {}}))
+    pod = PodInfo.of(
+        PodView.of({"metadata": metadata, "spec": {"containers": []}, "status": {}}), FeatureGates()
+    )
     feasible = find_feasible(pod, snapshot)
     assert [one.name for one in feasible.feasible] == ["good"]
     assert feasible.rejections == {"bad": MALFORMED}
@@ -69,7 +72,9 @@ def pod(name, **spec):
         "resourceVersion": "1",
         "labels": {"app": "web"},
     }
-    return PodInfo.of(PodView.of({"metadata": metadata, "spec": {"containers": [], **spec}, "status": {}}))
+    return PodInfo.of(
+        PodView.of({"metadata": metadata, "spec": {"containers": [], **spec}, "status": {}}), FeatureGates()
+    )
 
 
 def snapshot_of(cluster):

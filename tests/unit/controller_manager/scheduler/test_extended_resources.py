@@ -191,7 +191,7 @@ def snapshot(*claims, devices=2, minor="1.37", gpus=None, classes=True):
 
 
 def message(view, seen):
-    info = PodInfo.of(view)
+    info = PodInfo.of(view, FeatureGates())
     found = find_feasible(info, seen)
     return "" if found.feasible else failure_of(info, seen, found, ()).message
 
@@ -223,7 +223,7 @@ def test_pod_before_1_37_learns_that_no_claim_helps():
 
 def test_claim_of_earlier_attempt_is_deleted():
     claim = {"metadata": {"name": "old", "namespace": "default", "uid": "o"}, "spec": {}, "owner": "u"}
-    seen, info = snapshot(claim), PodInfo.of(pod(container(gpu=1)))
+    seen, info = snapshot(claim), PodInfo.of(pod(container(gpu=1)), FeatureGates())
     failure = failure_of(info, seen, find_feasible(info, seen), ())
     assert failure.stale_claim == claim
     assert failure.message == (
@@ -233,7 +233,7 @@ def test_claim_of_earlier_attempt_is_deleted():
 
 
 def test_claim_belongs_to_pod():
-    info, seen = PodInfo.of(pod(container(gpu=1))), snapshot()
+    info, seen = PodInfo.of(pod(container(gpu=1)), FeatureGates()), snapshot()
     reservation = allocate(info, seen.nodes[0], seen.devices, EARLY)
     metadata = reservation.extended["metadata"]
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
@@ -290,9 +290,9 @@ def class_event(old, new):
     ],
 )
 def test_events_that_may_provide_resource(event, is_worth):
-    assert is_worth_requeuing(pod(container(gpu=1)), {"NodeResourcesFit"}, event) is is_worth
+    assert is_worth_requeuing(pod(container(gpu=1)), {"NodeResourcesFit"}, event, FeatureGates()) is is_worth
 
 
 def test_new_class_may_provide_implicit_resource():
     event = class_event(None, device_class(resource=None))
-    assert is_worth_requeuing(pod(container(implicit=1)), {"NodeResourcesFit"}, event)
+    assert is_worth_requeuing(pod(container(implicit=1)), {"NodeResourcesFit"}, event, FeatureGates())

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
@@ -17,6 +18,10 @@ def pod(**spec):
     return PodView.of({"metadata": {"namespace": "default", "name": "p", "uid": "u"}, "spec": SPEC | spec})
 
 
+def info_of(view):
+    return PodInfo.of(view, FeatureGates())
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -30,7 +35,7 @@ def pod(**spec):
     ],
 )
 def test_pod_info_of_same_pod_is_equal(change):
-    again, new = PodInfo.of(pod()).with_view(pod(**change)), PodInfo.of(pod(**change))
+    again, new = info_of(pod()).with_view(pod(**change)), info_of(pod(**change))
     for field in ("spec", "priority", "requested", "nonzero_requested", "host_ports", "terms"):
         assert getattr(again, field) == getattr(new, field)
 
@@ -39,10 +44,10 @@ def test_pod_info_follows_resize_in_status():
     running = PodView.of({**pod().object, "status": {"containerStatuses": [{"name": "c"}]}})
     resized = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
     after = PodView.of({**pod().object, "status": {"containerStatuses": [resized]}})
-    assert PodInfo.of(pod()).with_view(running).requested["cpu"] == 1000
-    assert PodInfo.of(running).with_view(after).requested["cpu"] == 3000
+    assert info_of(pod()).with_view(running).requested["cpu"] == 1000
+    assert info_of(running).with_view(after).requested["cpu"] == 3000
 
 
 def test_unchanged_parts_of_pod_info_are_reused():
-    first = PodInfo.of(pod())
+    first = info_of(pod())
     assert first.with_view(pod(nodeName="node-1")).requested is first.requested

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.requeueing import (
     ANYTHING,
@@ -98,7 +99,32 @@ WEB = view("other", labels={"app": "web"})
     ],
 )
 def test_pod_is_tried_again_by_events_that_may_help(plugin, pod, event, is_worth):
-    assert is_worth_requeuing(pod, {plugin}, event) is is_worth
+    assert is_worth_requeuing(pod, {plugin}, event, FeatureGates()) is is_worth
+
+
+def resizing(**actual):
+    """Return a pod of which one container grows from 1 to 4 CPUs while the other one shrinks from 3 to 1."""
+    containers = [
+        {"name": name, "resources": {"requests": {"cpu": cpu}}} for name, cpu in (("a", "1"), ("b", "4"))
+    ]
+    statuses = [
+        {"name": name, "resources": {"requests": {"cpu": cpu}}, "allocatedResources": {"cpu": cpu}}
+        for name, cpu in actual.items()
+    ]
+    resized = {**WEB.object, "spec": {"containers": containers}, "status": {"containerStatuses": statuses}}
+    return PodView.of(resized)
+
+
+@pytest.mark.parametrize(("minor", "is_worth"), [("1.37", False), ("1.36", True)])
+def test_resize_frees_requests_that_minor_counts(minor, is_worth):
+    event = pod_event(resizing(a="3", b="1"), resizing(a="1", b="4"))
+    assert is_worth_requeuing(view(), {"NodeResourcesFit"}, event, FeatureGates(minor)) is is_worth
+
+
+def test_requests_are_not_computed_for_plugin_that_any_event_may_help():
+    without_spec = PodView.of({"metadata": view().object["metadata"]})
+    plugins = {"NodeAffinity", "VolumeBinding"}
+    assert is_worth_requeuing(without_spec, plugins, node_event(None, node()), FeatureGates())
 
 
 def test_heartbeat_of_node_is_no_event():

@@ -7,6 +7,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import Forbidden, NotFound
 from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
 from mockube.controller_manager.control.events.recorder import (
@@ -44,7 +45,7 @@ async def running_writer(writer):
 
 @pytest.fixture
 def recorder(writer, client):
-    return Recorders(writer=writer, client=client).of("kubelet")
+    return Recorders(writer=writer, client=client, minor=minors.NEWEST).of("kubelet")
 
 
 def dropped_count(writer):
@@ -129,7 +130,7 @@ async def test_event_retries_are_limited(running_writer, recorder, client, clock
 
 
 async def test_low_priority_events_are_rate_limited(running_writer, writer, client, clock):
-    recorder = Recorders(writer=writer, client=client).of("kubelet", can_wait=True)
+    recorder = Recorders(writer=writer, client=client, minor=minors.NEWEST).of("kubelet", can_wait=True)
     numbers = itertools.count()
 
     def record():
@@ -162,7 +163,9 @@ async def test_events_beyond_queue_are_dropped_and_counted(writer, recorder):
 
 
 async def test_scheduler_writes_events_v1(running_writer, writer, client, clock):
-    recorder = Recorders(writer=writer, client=client).series_of("default-scheduler", "host")
+    recorder = Recorders(writer=writer, client=client, minor=minors.NEWEST).series_of(
+        "default-scheduler", "host"
+    )
     for _ in range(3):
         recorder.record(WEB, "Warning", "FailedScheduling", "no", action="Scheduling")
     await until(lambda: running_writer.is_idle)
