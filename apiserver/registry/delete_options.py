@@ -61,7 +61,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
 
 def delete_options(registry: Registry, context: RequestContext) -> DeleteOptions:
     tree = _from_body(registry, context) if context.body.data else _from_query(context)
-    if not registry.gates.is_on("AllowUnsafeMalformedObjectDeletion"):
+    if ONLY_UNREADABLE in tree and not registry.gates.is_on("AllowUnsafeMalformedObjectDeletion"):
         tree = {name: value for name, value in tree.items() if name != ONLY_UNREADABLE}
     return options_of(tree)
 

@@ -6,7 +6,7 @@ parsed is a bad request; a value that is not allowed makes `CreateOptions`, `Lis
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -43,9 +43,6 @@ class AuditedBody(Protocol):
     def set_patch(self, text: bytes, /) -> None: ...
 
 
-_NO_WORK: Final = RequestWork(body_size=0, factor=1)
-
-
 class RequestContext(Struct, kw_only=True):
     """The context of one request for an object or a collection. `warnings` collects the response's warnings."""
 
@@ -73,8 +70,8 @@ class RequestContext(Struct, kw_only=True):
     """The error of a body of another kind that has no struct upstream; upstream returns it when it validates objects."""
     is_unpruned: bool = False
     """Whether admission has changed a custom object, whose unknown fields are dropped only when it is stored."""
-    work: RequestWork = field(default_factory=lambda: _NO_WORK)
-    """Set from the body and the resource."""
+    work: RequestWork = field(default=None)  # type: ignore[assignment]
+    """Made below, from the body and the resource."""
 
     def __post_init__(self) -> None:
         self.work = RequestWork(body_size=len(self.body.data), factor=self.resource.work)

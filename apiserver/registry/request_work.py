@@ -9,6 +9,8 @@ from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 
 
 class RequestWork(Struct, kw_only=True):
+    """The sizes of a request and of its object, and the memory that is reserved for them."""
+
     body_size: int
     factor: int
     """How much longer than most kinds the kind takes to process."""

@@ -1,4 +1,4 @@
-"""Updates whose objects contain empty lists, which kube-apiserver 1.37 takes for missing ones."""
+"""Updates whose objects contain empty lists, which kube-apiserver takes for missing ones."""
 
 import pytest
 

@@ -57,7 +57,7 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     written = write_options(context, "CreateOptions")
     eviction = await registry.begin(context, read_object, registry, context, written)
     metadata.match_namespace(eviction, context)
-    is_dry = unchecked_options(eviction.get("deleteOptions") or {}).dry_run or written.dry_run
+    is_dry = written.dry_run or bool((eviction.get("deleteOptions") or {}).get("dryRun"))
     attributes = AdmissionAttributes(
         operation=Operation.CREATE, context=context, name=context.name, object=eviction, dry_run=is_dry
     )

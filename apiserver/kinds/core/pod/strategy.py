@@ -159,7 +159,7 @@ def _prepare_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
     _keep_status(new, old, (*_STATUS_FIELDS, *_CLAIM_FIELDS))
 
 
-def prepare_older_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
+def _prepare_older_status(new: Tree, old: Tree, _request: StrategyContext) -> None:
     """Prepare a new status as minors before 1.37 do."""
     _keep_status(new, old, _STATUS_FIELDS)
 
@@ -345,6 +345,6 @@ STRATEGY = Strategy(
     returns_deleted=True,
 )
 OLDER_STRATEGY: Final = replace(
-    STRATEGY, prepare_create=_prepare_older_create, prepare_update={"status": prepare_older_status}
+    STRATEGY, prepare_create=_prepare_older_create, prepare_update={"status": _prepare_older_status}
 )
 """The strategy of minors before 1.37."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX, prepare_older_status
+from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX, OLDER_STRATEGY
 from mockube.apiserver.kinds.core.pod.strategy import STRATEGY as PODS
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import NOW_TEXT, request
@@ -138,7 +138,7 @@ def test_status_update_keeps_claims_that_a_client_drops_since_1_37():
     old = pod() | {"status": {"phase": "Running"} | CLAIM_STATUSES}
     new, older = (pod() | {"status": {"phase": "Running"}} for _ in range(2))
     PODS.prepare_update["status"](new, old, request())
-    prepare_older_status(older, old, request())
+    OLDER_STRATEGY.prepare_update["status"](older, old, request())
     assert new["status"] == {"phase": "Running"} | CLAIM_STATUSES
     assert older["status"] == {"phase": "Running"}
 
