@@ -17,8 +17,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.declared import NO_RULES
 from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
-from mockube.apiserver.kinds.common.validated_minor import validate_unprivileged
 from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
+from mockube.apiserver.kinds.common.validation_context import validate_unprivileged
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.component_base.clock import Clock
 

@@ -18,8 +18,8 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, part, text, time
-from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
+from mockube.apiserver.kinds.common.validation_context import is_before
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
 from mockube.apiserver.wire.table import Column, Printer

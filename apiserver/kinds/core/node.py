@@ -22,8 +22,8 @@ from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.resource_names import check_amount
-from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.common.validation import CREATE_AND_CHANGE, Validation, get_struct
+from mockube.apiserver.kinds.common.validation_context import is_before
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.core.pod.defaults import agree_with_list
 from mockube.apiserver.kinds.kind import Kind

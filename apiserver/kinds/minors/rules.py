@@ -17,8 +17,8 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.validated_minor import validate_as
 from mockube.apiserver.kinds.common.validation import Update, Validation
+from mockube.apiserver.kinds.common.validation_context import validate_as
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.minors import wording

@@ -28,8 +28,8 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
-from mockube.apiserver.kinds.common.validated_minor import is_before
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
+from mockube.apiserver.kinds.common.validation_context import is_before
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy

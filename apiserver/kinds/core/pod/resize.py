@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common.checks import with_old_values
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
-from mockube.apiserver.kinds.common.validated_minor import is_before
+from mockube.apiserver.kinds.common.validation_context import is_before
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
 from mockube.apiserver.kinds.core.pod.qos import older_qos_class, qos_class

@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.checks import (
     pointer,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.validated_minor import forbids_privileged, is_before
+from mockube.apiserver.kinds.common.validation_context import forbids_privileged, is_before
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext, containers_of, os_of
 from mockube.apiserver.kinds.core.pod.windows import FORBIDDEN, check_windows_options
 from mockube.apiserver.kinds.core.volumes.projected import check_descending

@@ -6,7 +6,8 @@ name; the key of the cache has a fixed name in its place.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import partial
+from itertools import product
 from typing import Final, TypeAlias, TypeVar
 
 import orjson
@@ -30,7 +31,7 @@ from mockube.apiserver.kinds.common.checks import (
     required_one_of,
 )
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
-from mockube.apiserver.kinds.common.validated_minor import forbids_privileged, is_before
+from mockube.apiserver.kinds.common.validation_context import forbids_privileged, is_before
 from mockube.apiserver.kinds.core.pod.containers import (
     check_containers,
     check_ephemeral_containers,
@@ -231,11 +232,11 @@ def _is_valid(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
     )
 
 
-@cache
-def _cache_of(*, in_pod: bool, is_older: bool, is_unprivileged: bool) -> Callable[[bytes], bool]:
-    """Return the cache of valid specs; before 1.37, and where privileged containers are forbidden, others are valid."""
-    del is_older, is_unprivileged
-    return cached_by_spec(partial(_is_valid, {} if in_pod else None))
+_CACHES: Final = {
+    key: cached_by_spec(partial(_is_valid, {} if key[0] else None))
+    for key in product((True, False), repeat=3)
+}
+"""By whether a spec is of a pod, before 1.37, and in a cluster without privileged containers: other specs are valid in each."""
 
 
 def check_pod_spec(
@@ -243,11 +244,7 @@ def check_pod_spec(
 ) -> Iterable[FieldError]:
     """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
     if options == STRICT and not is_large(spec):
-        is_valid = _cache_of(
-            in_pod=metadata is not None,
-            is_older=is_before("1.37"),
-            is_unprivileged=forbids_privileged(),
-        )
+        is_valid = _CACHES[metadata is not None, is_before("1.37"), forbids_privileged()]
         if is_valid(spec_cache_key(spec)):
             return ()
     return _check_all(spec, metadata, path, options)

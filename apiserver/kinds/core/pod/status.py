@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.validated_minor import is_before
+from mockube.apiserver.kinds.common.validation_context import is_before
 from mockube.apiserver.kinds.core.pod.context import LINUX, WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_ALL, restarts
 from mockube.apiserver.kinds.core.pod.security import check_id

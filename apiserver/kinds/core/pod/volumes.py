@@ -9,7 +9,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import Check, all_of, one_of, optional, report, require
-from mockube.apiserver.kinds.common.validated_minor import is_before
+from mockube.apiserver.kinds.common.validation_context import is_before
 from mockube.apiserver.kinds.core.pod.context import PodContext, PodValidationOptions
 from mockube.apiserver.kinds.core.volumes.legacy import PORTAL_TOO_LONG, is_portal_too_long
 from mockube.apiserver.kinds.core.volumes.projected import check_descending, check_projected_leniently

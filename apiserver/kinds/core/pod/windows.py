@@ -10,7 +10,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import all_of, pointer, report
-from mockube.apiserver.kinds.common.validated_minor import forbids_privileged, is_before
+from mockube.apiserver.kinds.common.validation_context import forbids_privileged, is_before
 from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
 
 FORBIDDEN: Final = "disallowed by cluster policy"

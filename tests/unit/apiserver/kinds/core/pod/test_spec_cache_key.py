@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.kinds.common.validated_minor import validate_as
+from mockube.apiserver.kinds.common.validation_context import validate_as
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.spec import cached_by_spec, check_pod_spec, is_large, spec_cache_key
 from mockube.apiserver.kinds.core.pod.warnings import template_warnings

@@ -1,9 +1,7 @@
-"""The minor release whose rules the validation of an object follows, for rules that change within the validation of a part.
+"""What a validation depends on besides the object: the minor release, and whether the cluster forbids privileged containers.
 
-So it is known whether the cluster forbids privileged containers, which is a flag of the server.
-
-It is the newest, unless the kinds of an older minor validate. Rules that can be added to or removed from the result are in
-`minors/rules.py` instead.
+The minor is the newest, unless the kinds of an older one validate. It is for rules that change within the validation of a part:
+those that can be added to or removed from the result are in `minors/rules.py`.
 """
 
 from collections.abc import Iterator
@@ -13,8 +11,6 @@ from contextvars import ContextVar
 from mockube.apimachinery.schema import minors
 
 _minor: ContextVar[str] = ContextVar("minor", default=minors.NEWEST)
-
-
 _forbids_privileged: ContextVar[bool] = ContextVar("forbids_privileged", default=False)
 
 
