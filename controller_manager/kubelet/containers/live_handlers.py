@@ -6,7 +6,7 @@ from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
-from mockube.controller_manager.kubelet.containers.runs import mentions_network
+from mockube.controller_manager.kubelet.containers.runs import live_command, mentions_network
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
@@ -14,8 +14,7 @@ WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|d
 _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
-def has_commands(container: ReadOnlyTree) -> bool:
-    """Return whether a probe or a hook of a container has a command."""
+def _has_commands(container: ReadOnlyTree) -> bool:
     hooks = container.get("lifecycle") or {}
     handlers = (*(container.get(probe) for probe in _PROBES), *hooks.values())
     return any(isinstance(handler, Mapping) and "exec" in handler for handler in handlers)
@@ -26,9 +25,9 @@ def live_commands(
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the commands of a container's probes and hooks that run in real time, by the field of each.
 
-    All of them do if a client has changed files of the container (`has_changed_files`).
+    All of them do if the container's own command does, or if a client has changed files of the container (`has_changed_files`).
     """
-    if not has_commands(container):
+    if not _has_commands(container):
         return _NONE
     hooks = container.get("lifecycle")
     handlers = {field: handler for field in _PROBES if (handler := container.get(field))} | (hooks or {})
@@ -37,7 +36,7 @@ def live_commands(
         for field, handler in handlers.items()
         if isinstance(handler, Mapping) and "exec" in handler
     }
-    if has_changed_files:
+    if has_changed_files or live_command(pod, container):
         return commands
     if WRITE_COMMAND.search("\0".join(commands.get("postStart", ()))) and len(commands) > 1:
         return commands

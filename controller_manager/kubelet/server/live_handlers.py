@@ -24,7 +24,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
-from mockube.controller_manager.kubelet.containers.live_handlers import has_commands, live_commands
+from mockube.controller_manager.kubelet.containers.live_handlers import live_commands
 from mockube.controller_manager.kubelet.containers.object_values import uses_objects
 from mockube.controller_manager.kubelet.containers.runs import container_status, live_command
 from mockube.controller_manager.kubelet.effects import ContainerAction, RunHook
@@ -59,8 +59,9 @@ _RETRY_SECONDS: Final = 1.0
 """The delay after which a hook runs again for which the server did not respond."""
 _MAX_UNKNOWN_PROGRAMS: Final = 20
 """The number of programs of one run that are reported as not simulated."""
+_Commands = Mapping[str, tuple[str, ...]]
+"""The commands of a container's probes and hooks that run in real time, by the field of each."""
 _HOOKS: Final[tuple[Hook, ...]] = ("postStart", "preStop")
-_NO_COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {}
 _NOTHING: Final[Mapping[str, ObservedRun]] = {}
 
 
@@ -72,7 +73,7 @@ class _LiveRun:
         pod: ReadOnlyTree,
         container: ReadOnlyTree,
         restarts: int,
-        commands: Mapping[str, tuple[str, ...]],
+        commands: _Commands,
     ) -> None:
         self.pod = pod
         """The latest version of the pod."""
@@ -146,10 +147,10 @@ class LiveHandlers:
     def observations(self, pod: ReadOnlyTree) -> Mapping[str, ObservedRun]:
         """Return what was observed of the pod's containers that have such probes or hooks, by name."""
         observed = {}
-        for container in self._observed_containers(pod):
+        for container, commands in self._observed_containers(pod):
             run = self._run_of(pod, container["name"])
-            if run is None or run.commands != self._commands(pod, container):
-                run = self._adopt(pod, container)
+            if run is None or run.commands != commands:
+                run = self._adopt(pod, container, commands)
             run.pod, run.container = pod, container
             observed[container["name"]] = run.observation()
         return observed or _NOTHING
@@ -158,22 +159,22 @@ class LiveHandlers:
         """Run the hooks that are due."""
         for action in actions:
             if isinstance(action, RunHook):
-                container = next(
-                    container
-                    for container in self._observed_containers(pod)
+                container, commands = next(
+                    (container, commands)
+                    for container, commands in self._observed_containers(pod)
                     if container["name"] == action.container
                 )
-                run = self._run_for(pod, container, action.restarts)
+                run = self._run_for(pod, container, commands, action.restarts)
                 if action.hook not in run.hooks:
                     self._start(run, action.hook, self._run_hook(run, action.hook))
 
     def follow(self, pod: ReadOnlyTree) -> None:
         """Start and end the probes of a pod's containers by its status."""
-        for container in self._observed_containers(pod):
+        for container, commands in self._observed_containers(pod):
             status = container_status(pod, container["name"]) or {}
             running = (status.get("state") or {}).get("running")
             if running:
-                run = self._run_for(pod, container, status["restartCount"])
+                run = self._run_for(pod, container, commands, status["restartCount"])
                 started = parse_time(running["startedAt"])
                 for probe in run.probes:
                     if (probe is Probe.STARTUP) is not bool(status.get("started")):
@@ -186,40 +187,39 @@ class LiveHandlers:
         for run in self._runs.pop(uid, {}).values():
             run.cancel()
 
-    def _commands(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
-        if not has_commands(container):
-            return _NO_COMMANDS
-        has_changed_files = bool(live_command(pod, container)) or self._containers.files.is_changed(
-            meta.uid(pod), container["name"]
-        )
-        return live_commands(pod, container, has_changed_files=has_changed_files)
-
-    def _observed_containers(self, pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-        return (container for container in every_container(pod["spec"]) if self._commands(pod, container))
+    def _observed_containers(self, pod: ReadOnlyTree) -> Iterator[tuple[ReadOnlyTree, _Commands]]:
+        """Yield the containers that have such probes or hooks, with their commands."""
+        for container in every_container(pod["spec"]):
+            is_changed = self._containers.files.is_changed(meta.uid(pod), container["name"])
+            commands = live_commands(pod, container, has_changed_files=is_changed)
+            if commands:
+                yield container, commands
 
     def _run_of(self, pod: ReadOnlyTree, name: str) -> _LiveRun | None:
         return self._runs.get(meta.uid(pod), {}).get(name)
 
-    def _run_for(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> _LiveRun:
+    def _run_for(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, commands: _Commands, restarts: int
+    ) -> _LiveRun:
         """Return the run after `restarts` restarts; a later one replaces an earlier one."""
         run = self._run_of(pod, container["name"])
         if run is None or run.restarts != restarts:
             if run is not None:
                 run.cancel()
-            run = _LiveRun(pod, container, restarts, self._commands(pod, container))
+            run = _LiveRun(pod, container, restarts, commands)
             self._runs.setdefault(meta.uid(pod), {})[container["name"]] = run
         run.pod, run.container = pod, container
         return run
 
-    def _adopt(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> _LiveRun:
+    def _adopt(self, pod: ReadOnlyTree, container: ReadOnlyTree, commands: _Commands) -> _LiveRun:
         """Return the run of a container that is observed for the first time, or with other probes than before."""
         if (earlier := self._runs.get(meta.uid(pod), {}).pop(container["name"], None)) is not None:
             earlier.cancel()
         status = container_status(pod, container["name"]) or {}
         running = (status.get("state") or {}).get("running")
         if not running:
-            return self._run_for(pod, container, -1)
-        run = self._run_for(pod, container, status["restartCount"])
+            return self._run_for(pod, container, commands, -1)
+        run = self._run_for(pod, container, commands, status["restartCount"])
         run.seed(status, (self._clock.now() - parse_time(running["startedAt"])).total_seconds())
         return run
 

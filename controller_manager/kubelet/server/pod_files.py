@@ -45,10 +45,10 @@ class PodFiles:
         self._clock = clock
         self._container_files = ContainerFiles()
         self._replays: dict[RunKey, LogReplay] = {}
-        self._early: set[RunKey] = set()
-        """The runs whose files were read before the pod's status had the run, as by a postStart hook."""
-        self._changed: set[tuple[str, str]] = set()
-        """The containers whose files a client may have changed, by the pod's uid and the name."""
+        self._early: dict[str, set[RunKey]] = {}
+        """The runs whose files were read before the pod's status had the run, as by a postStart hook, by the pod's uid."""
+        self._changed: dict[str, set[str]] = {}
+        """The names of the containers whose files a client may have changed, by the pod's uid."""
 
     async def file_system(
         self,
@@ -73,12 +73,12 @@ class PodFiles:
         may_write = has_input or WRITE_COMMAND.search("\0".join(argv)) is not None
         if not may_write or self.is_changed(uid, name):
             return False
-        self._changed.add((uid, name))
+        self._changed.setdefault(uid, set()).add(name)
         return True
 
     def is_changed(self, uid: str, name: str) -> bool:
         """Return whether a client may have changed files of a container."""
-        return (uid, name) in self._changed
+        return name in self._changed.get(uid, ())
 
     async def volumes_after_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """Return the contents of a container's volumes at its first start: those that init containers have written."""
@@ -109,8 +109,8 @@ class PodFiles:
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
         self._container_files.forget(uid)
-        self._early = {key for key in self._early if key.uid != uid}
-        self._changed = {key for key in self._changed if key[0] != uid}
+        self._early.pop(uid, None)
+        self._changed.pop(uid, None)
         self._drop_replays()
 
     async def _replay_up_to_now(
@@ -138,13 +138,14 @@ class PodFiles:
         )
         if is_new:
             self._drop_replays()
+        early = self._early.get(key.uid, set())
         has_begun = run is not None and run.restarts == restarts
         if is_new and not has_begun:
-            self._early.add(key)
-        elif run is not None and has_begun and (is_new or key in self._early):
+            self._early.setdefault(key.uid, set()).add(key)
+        elif run is not None and has_begun and (is_new or key in early):
             # A run in real time that begins now writes its files itself.
-            is_live = key in self._early and live_command(pod, container)
-            self._early.discard(key)
+            is_live = key in early and live_command(pod, container)
+            early.discard(key)
             if not is_live and _may_write(pod, container):
                 host = host_of(pod, container, references, run.started, files=files)
                 command = main_process(pod, container, references, host)
