@@ -39,7 +39,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import NO
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
 from mockube.controller_manager.kubelet.server.interactive import interactive_containers
-from mockube.controller_manager.kubelet.server.live_handlers import live_handlers
+from mockube.controller_manager.kubelet.server.live_handlers import LiveHandlers
 from mockube.controller_manager.kubelet.server.local_connections import local_port
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
@@ -71,7 +71,7 @@ class SimulatedPods:
     def __init__(self, context: Context) -> None:
         options = context.options.simulation
         self._interactive = interactive_containers(context)
-        self._handlers = live_handlers(context)
+        self._handlers = LiveHandlers(context.clock, self._interactive)
         self._processes = shared_runtime(context)
         self._clock = context.clock
         self._nodes = context.informers.of(NODES)

@@ -259,6 +259,11 @@ class InteractiveContainers:
                 case _:
                     pass
 
+    def fails_unknown_programs(self, pod: ReadOnlyTree) -> bool:
+        """Return whether programs of a pod that are not simulated fail."""
+        script = script_of(meta.annotations(pod))
+        return script.fails_unknown_programs(default=self.references.fails_unknown_programs)
+
     def has_unknown_program(self, uid: str, container: str) -> bool:
         """Return whether a container of a pod has run a program that is not simulated."""
         return any(name == container for name, _ in self._unknown_programs.get(uid, ()))
@@ -321,16 +326,12 @@ class InteractiveContainers:
         )
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = self._clock.now, False
-        if not self._fails_unknown_programs(pod):
+        if not self.fails_unknown_programs(pod):
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
         argv = expand_references(interactive_command(pod, container), environment)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
         return await run_to_end(execution, run, self._clock, self.network.caller(pod))
-
-    def _fails_unknown_programs(self, pod: ReadOnlyTree) -> bool:
-        script = script_of(meta.annotations(pod))
-        return script.fails_unknown_programs(default=self.references.fails_unknown_programs)
 
     def _note_unknown(self, pod: ReadOnlyTree, name: str, program: str, end: str) -> None:
         programs = self._unknown_programs.setdefault(meta.uid(pod), set())

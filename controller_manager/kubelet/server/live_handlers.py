@@ -21,7 +21,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
 from mockube.controller_manager.kubelet.containers.live_handlers import live_commands
@@ -45,10 +44,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, prob
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import end_of_handler
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.server.handler_commands import HandlerRun, run_handler_command
-from mockube.controller_manager.kubelet.server.interactive import (
-    InteractiveContainers,
-    interactive_containers,
-)
+from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)
@@ -121,10 +117,9 @@ class _LiveRun:
 
 
 class LiveHandlers:
-    def __init__(self, clock: Clock, containers: InteractiveContainers, *, fails_unknown: bool) -> None:
+    def __init__(self, clock: Clock, containers: InteractiveContainers) -> None:
         self._clock = clock
         self._containers = containers
-        self._fails_unknown = fails_unknown
         self._runs: dict[str, dict[str, _LiveRun]] = {}
         """The latest runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -299,8 +294,7 @@ class LiveHandlers:
         files = await self._containers.files.file_system(
             pod, container, restarts=run.restarts, references=references
         )
-        script = script_of(meta.annotations(pod))
-        fails = script.fails_unknown_programs(default=self._fails_unknown)
+        fails = self._containers.fails_unknown_programs(pod)
 
         def note_unknown(program: str) -> None:
             if (field, program) not in run.reported and len(run.reported) < _MAX_UNKNOWN_PROGRAMS:
@@ -352,14 +346,3 @@ class LiveHandlers:
             )
             run.loaded_at = now
         return run.references
-
-
-def live_handlers(context: Context) -> LiveHandlers:
-    """Return the manager's probes and hooks that use the network; the first call creates them."""
-    handlers: LiveHandlers | None = context.shared.get(LiveHandlers)
-    if handlers is None:
-        containers = interactive_containers(context)
-        handlers = context.shared[LiveHandlers] = LiveHandlers(
-            context.clock, containers, fails_unknown=containers.references.fails_unknown_programs
-        )
-    return handlers

@@ -142,9 +142,7 @@ def test_container_that_ran_before_the_manager_keeps_its_readiness():
     state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=60))}}
     status = {"name": "c", "state": state, "ready": True, "started": True, "restartCount": 3}
     tree["status"] = {**tree["status"], "containerStatuses": [status]}
-    seen = LiveHandlers(
-        clock, SimpleNamespace(files=PodFiles(None, clock)), fails_unknown=False
-    ).observations(tree)["c"]
+    seen = LiveHandlers(clock, SimpleNamespace(files=PodFiles(None, clock))).observations(tree)["c"]
     assert {seen.results(probe, 3) for probe in seen.probes} == {((0.0, SUCCESS), (60.0, NOT_PROBED))}
     assert seen.hook("postStart", 3) == HookResult()
     assert (seen.hook("postStart", 4), seen.results(Probe.READINESS, 4)) == (PENDING_HOOK, NOT_OBSERVED)
@@ -152,7 +150,7 @@ def test_container_that_ran_before_the_manager_keeps_its_readiness():
 
 def test_probe_runs_in_real_time_when_a_client_has_written_files():
     files = PodFiles(None, SteppedClock())
-    handlers = LiveHandlers(SteppedClock(), SimpleNamespace(files=files), fails_unknown=False)
+    handlers = LiveHandlers(SteppedClock(), SimpleNamespace(files=files))
     tree = pod(container(readinessProbe={"exec": {"command": ["cat", "/tmp/ready"]}}))
     assert not files.note_command("uid-1", "c", ["ls"], has_input=False)
     assert not handlers.observations(tree)
