@@ -1,9 +1,10 @@
 """Reads the objects that a container refers to: ConfigMaps, Secrets, Services, tokens. Missing ones are left out."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from mockube.controller_manager.client.kinds import (
     SERVICES,
 )
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.mounts import (
     mounted_volumes,
@@ -33,11 +35,31 @@ from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 from mockube.controller_manager.kubelet.started_values import StartedValues
 
+LOG: Final = logging.getLogger(__name__)
+
+REFRESH_SECONDS: Final = 60.0
+"""The interval in which files of ConfigMaps, Secrets and tokens are updated: that of a kubelet."""
 MAX_SERVICES: Final = 500
 """The maximum number of Services in a container's variables."""
 _RENEWAL_FRACTION: Final = 0.8
 """The fraction of a token's lifetime after which it is renewed, as by a kubelet."""
 _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
+T = TypeVar("T")
+
+
+async def retry_until_response(
+    work: Callable[[], Awaitable[T]], clock: Clock, seconds: float, name: str
+) -> T:
+    """Return the result of `work`, which is done again after some seconds while the server refuses its requests, or does not respond.
+
+    Logs say that `name` waits.
+    """
+    while True:
+        try:
+            return await work()
+        except (ApiError, NoResponse) as error:
+            LOG.warning("%s waits for the server: %s", name, error)
+            await clock.sleep(seconds)
 
 
 class ReferenceLoader:

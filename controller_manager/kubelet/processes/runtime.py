@@ -34,13 +34,11 @@ from mockube.controller_manager.kubelet.processes.local_process import GroupWatc
 from mockube.controller_manager.kubelet.processes.log_files import rotated_path
 from mockube.controller_manager.kubelet.processes.mount_support import MountSupport
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
-from mockube.controller_manager.kubelet.references import PodReferences, ReferenceLoader
+from mockube.controller_manager.kubelet.references import REFRESH_SECONDS, PodReferences, ReferenceLoader
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)
 
-REFRESH_SECONDS: Final = 60.0
-"""The interval in which files of ConfigMaps, Secrets and tokens are updated: that of a kubelet."""
 FORCED_GRACE: Final = 1.0
 """The grace period in seconds for the processes of a pod that was deleted by force."""
 SHUTDOWN_GRACE: Final = 0.3

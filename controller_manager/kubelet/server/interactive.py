@@ -56,7 +56,11 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_SIMULATED, Exit, ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import CONTINUES, end_without_program
 from mockube.controller_manager.kubelet.pod_script import script_of
-from mockube.controller_manager.kubelet.references import ReferenceLoader
+from mockube.controller_manager.kubelet.references import (
+    REFRESH_SECONDS,
+    ReferenceLoader,
+    retry_until_response,
+)
 from mockube.controller_manager.kubelet.server.attach import attach
 from mockube.controller_manager.kubelet.server.execution import container_command, run_to_end
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
@@ -79,8 +83,6 @@ READ: Final = 4096
 LINES: Final = 500
 """The maximum number of lines of a log that one call reads."""
 NOT_STARTED: Final = 128
-_REFRESH_SECONDS: Final = 60.0
-"""The period of a kubelet for the objects in volumes."""
 _MAX_UNKNOWN_PROGRAMS: Final = 50
 """The number of programs of a pod that are reported as not simulated."""
 _RETRY_SECONDS: Final = 5.0
@@ -320,10 +322,7 @@ class InteractiveContainers:
 
     async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> int:
         container = run.container
-        references = await self.references.load_shared(pod, container, run.state.restarts)
-        files = await self.files.file_system(
-            pod, container, restarts=run.state.restarts, references=references
-        )
+        references, files = await self._load_once(pod, run)
         host = host_of(pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = self._clock.now, False
         if not self.fails_unknown_programs(pod):
@@ -366,18 +365,16 @@ class InteractiveContainers:
 
     async def _load(self, pod: ReadOnlyTree, run: InteractiveRun) -> tuple[References, FileSystem]:
         """Return the objects and the files of a container; wait while the server does not respond."""
+        name = f"container {run.container['name']} of pod {Key.of(pod)}"
+        return await retry_until_response(
+            partial(self._load_once, pod, run), self._clock, _RETRY_SECONDS, name
+        )
+
+    async def _load_once(self, pod: ReadOnlyTree, run: InteractiveRun) -> tuple[References, FileSystem]:
         container, restarts = run.container, run.state.restarts
-        while True:
-            try:
-                references = await self.references.load_shared(pod, container, restarts)
-                files = await self.files.file_system(pod, container, restarts=restarts, references=references)
-            except (ApiError, NoResponse) as error:
-                LOG.warning(
-                    "container %s of pod %s waits for the server: %s", container["name"], Key.of(pod), error
-                )
-                await self._clock.sleep(_RETRY_SECONDS)
-            else:
-                return references, files
+        references = await self.references.load_shared(pod, container, restarts)
+        files = await self.files.file_system(pod, container, restarts=restarts, references=references)
+        return references, files
 
     def _refresher(self, pod: ReadOnlyTree, run: InteractiveRun) -> Callable[[], Awaitable[None]] | None:
         """Return a function that reads changed objects in the container's volumes again, as often as a kubelet does."""
@@ -387,7 +384,7 @@ class InteractiveContainers:
 
         async def refresh() -> None:
             nonlocal refreshed
-            if self._clock.monotonic() - refreshed >= _REFRESH_SECONDS:
+            if self._clock.monotonic() - refreshed >= REFRESH_SECONDS:
                 refreshed = self._clock.monotonic()
                 # The labels and annotations of the pod, which files may contain, change as well.
                 current = self._pods.get(meta.namespace(pod), meta.name(pod))

@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from math import floor, inf
 from posixpath import normpath
 from typing import Final
@@ -43,14 +44,13 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import attempt
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, probe_times
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import end_of_handler
 from mockube.controller_manager.kubelet.pod_script import script_of
+from mockube.controller_manager.kubelet.references import REFRESH_SECONDS, retry_until_response
 from mockube.controller_manager.kubelet.server.handler_commands import HandlerRun, run_handler_command
 from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)
 
-_REFRESH_SECONDS: Final = 60.0
-"""The period of a kubelet for the objects in volumes."""
 _RETRY_SECONDS: Final = 1.0
 """The delay after which a hook runs again for which the server did not respond."""
 _MAX_UNKNOWN_PROGRAMS: Final = 20
@@ -233,21 +233,18 @@ class LiveHandlers:
         began = self._clock.now()
         is_success = False
         try:
-            result = await self._execute_once_loaded(run, hook)
+            result = await retry_until_response(
+                partial(self._execute, run, hook, inf),
+                self._clock,
+                _RETRY_SECONDS,
+                f"the {hook} hook of {run.name}",
+            )
             is_success = result is None or not result.exit_code
         except Exception:
             LOG.exception("the %s hook of %s failed", hook, run.name)
         seconds = (self._clock.now() - began).total_seconds()
         run.hooks[hook] = HookResult(is_success=is_success, seconds=seconds, began=began)
         self.on_change(Key.of(run.pod))
-
-    async def _execute_once_loaded(self, run: _LiveRun, hook: Hook) -> CommandResult | None:
-        while True:
-            try:
-                return await self._execute(run, hook, inf)
-            except (ApiError, NoResponse) as error:
-                LOG.warning("the %s hook of %s waits for the server: %s", hook, run.name, error)
-                await self._clock.sleep(_RETRY_SECONDS)
 
     async def _run_probe(self, run: _LiveRun, probe: Probe, started: datetime) -> None:
         """Run a probe until it is cancelled; a startup probe until it succeeds. Attempts have the times of the model."""
@@ -337,7 +334,7 @@ class LiveHandlers:
     async def _load(self, run: _LiveRun) -> References:
         """Return the objects that the container refers to, as often as a kubelet reads those in volumes."""
         now = self._clock.monotonic()
-        is_outdated = now - run.loaded_at >= _REFRESH_SECONDS and any(
+        is_outdated = now - run.loaded_at >= REFRESH_SECONDS and any(
             uses_objects(run.pod, run.container, argv) for argv in run.commands.values()
         )
         if run.references is None or is_outdated:
