@@ -15,8 +15,7 @@ from mockube.apimachinery.schema import minors
 
 Setting: TypeAlias = tuple[str, bool]
 
-
-STAGE_OF: Final[Mapping[str, str]] = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
+ALL_OF_STAGE: Final[Mapping[str, str]] = {"ALPHA": "AllAlpha", "BETA": "AllBeta"}
 """The gates that set all gates of a stage that have no setting of their own."""
 
 
@@ -41,10 +40,8 @@ class FeatureGates:
         gate = gates_of(self.minor).get(name)
         if gate is None:
             return False
-        if name in self._settings:
-            return self._settings[name]
-        of_stage = [value for each, value in self._settings.items() if STAGE_OF.get(each) == gate.stage]
-        return of_stage[0] if of_stage and name not in STAGE_OF else gate.default
+        all_of_stage = ALL_OF_STAGE.get(gate.stage, "")
+        return self._settings.get(name, self._settings.get(all_of_stage, gate.default))
 
     def is_before(self, minor: str) -> bool:
         """Return whether the minor release is older than another."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from mockube.apimachinery.feature_gates import STAGE_OF, FeatureGates, FeatureSpec, Setting, gates_of
+from mockube.apimachinery.feature_gates import ALL_OF_STAGE, FeatureGates, FeatureSpec, Setting, gates_of
 from mockube.apimachinery.gotext import format_v
 from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import VERSION, Flag, feature_gate
@@ -80,9 +80,9 @@ def _missing_gates_problems(gates: FeatureGates) -> Iterator[str]:
 
 def ignored_settings(settings: Iterable[Setting], minor: str, implemented: Collection[str]) -> list[str]:
     """Return settings that change upstream but not this process; of a repeated gate the last one counts."""
-    gates = FeatureGates(minor, settings)
+    gates, gates_of_stages = FeatureGates(minor, settings), ALL_OF_STAGE.values()
     return [
         f"{name}={format_v(gates.is_on(name))}"
         for name, gate in gates_of(minor).items()
-        if name not in implemented and name not in STAGE_OF and gates.is_on(name) != gate.default
+        if name not in implemented and name not in gates_of_stages and gates.is_on(name) != gate.default
     ]

@@ -66,6 +66,14 @@ def test_gate_of_stage_sets_gates_without_own_setting():
     assert not [flag for flag in alpha.ignored_flags() if "AllAlpha" in flag or "EvictionRequestAPI" in flag]
 
 
+@pytest.mark.parametrize("gate", ["AllAlpha", "AllBeta"])
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_gate_of_stage_sets_itself_only_by_own_setting(gate, value):
+    other = {"AllAlpha": "AllBeta", "AllBeta": "AllAlpha"}[gate]
+    gates = read(f"--feature-gates={gate}={value},GenericWorkload=true").features.gates
+    assert [gates.is_on(name) for name in (gate, other)] == [value == "true", False]
+
+
 @pytest.mark.parametrize("minor", ["1.34", "1.33"])
 def test_gates_need_no_other_gates_before_1_35(minor):
     config = read(
