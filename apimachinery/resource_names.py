@@ -2,13 +2,16 @@
 
 from typing import Final
 
-from mockube.apimachinery import names
+from mockube.apimachinery import meta, names
+from mockube.apimachinery.tree import ReadOnlyTree
 
 REQUESTS: Final = "requests."
 """The prefix of requests in a quota."""
 HUGE_PAGES: Final = "hugepages-"
 IMPLICIT_DEVICES: Final = "deviceclass.resource.kubernetes.io/"
 """The prefix of the extended resource that every device class provides; the name of the class follows."""
+EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of a claim that the scheduler created for a pod's extended resources."""
 
 
 def is_native(name: str) -> bool:
@@ -21,3 +24,8 @@ def is_extended(name: str) -> bool:
     if is_native(name) or name.startswith(REQUESTS):
         return False
     return not names.check_label_key(f"{REQUESTS}{name}")
+
+
+def is_extended_resource_claim(claim: ReadOnlyTree) -> bool:
+    """Return whether the scheduler created a claim for a pod's extended resources."""
+    return meta.annotations(claim).get(EXTENDED_RESOURCE_CLAIM) == "true"

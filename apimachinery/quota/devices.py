@@ -11,13 +11,12 @@ from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.quota.amounts import ONE, Amounts, add, maximum
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator
 from mockube.apimachinery.quota.pods import is_extended_in_quota, pod_usage
-from mockube.apimachinery.resource_names import IMPLICIT_DEVICES, REQUESTS
+from mockube.apimachinery.resource_names import IMPLICIT_DEVICES, REQUESTS, is_extended_resource_claim
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _BY_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
 _MAX_DEVICES: Final = 32
 """The number of devices that a request for all devices counts as: the maximum of one claim."""
-_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 
 
 class Devices(Protocol):
@@ -81,7 +80,7 @@ class DeviceClaimEvaluator(Evaluator):
     def _usage_of_pod(self, claim: ReadOnlyTree, now: datetime) -> Amounts:
         """Return the usage of the pod whose extended resources the claim was created for; {} for other claims."""
         owner = meta.controller_of(claim)
-        if meta.annotations(claim).get(_ANNOTATION) != "true" or owner is None:
+        if not is_extended_resource_claim(claim) or owner is None:
             return {}
         if (owner.get("kind"), owner.get("apiVersion")) != ("Pod", "v1"):
             return {}
@@ -99,9 +98,8 @@ class DeviceClaimEvaluator(Evaluator):
 
     def _siblings(self, claim: ReadOnlyTree, owner: str) -> Iterable[ReadOnlyTree]:
         for other in self._devices.claims(meta.namespace(claim)):
-            controller = meta.controller_of(other)
-            is_extended = meta.annotations(other).get(_ANNOTATION) == "true"
-            if is_extended and controller is not None and controller.get("uid") == owner:
+            controller = meta.controller_of(other) or {}
+            if is_extended_resource_claim(other) and controller.get("uid") == owner:
                 yield other
 
 

@@ -14,8 +14,6 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 BY_RESOURCE_CLAIM: Final = "podResourceClaim"
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim from a template: the name of the claim in the pod's spec."""
-EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
-"""The annotation of a claim that the scheduler created for a pod's extended resources."""
 
 
 class NotCreated(LookupError):
@@ -106,16 +104,8 @@ def is_done(pod: PodView) -> bool:
 
 def owning_pod(claim: ReadOnlyTree) -> ReadOnlyTree | None:
     """Return the owner reference to the pod for which a claim was created; None if there is none."""
-    owners = meta.owner_references(claim)
-    return next(
-        (
-            reference
-            for reference in owners
-            if reference.get("controller")
-            and (reference.get("apiVersion"), reference.get("kind")) == ("v1", "Pod")
-        ),
-        None,
-    )
+    owner = meta.controller_of(claim) or {}
+    return owner if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Pod") else None
 
 
 def has_admin_access(claim: ReadOnlyTree) -> bool:

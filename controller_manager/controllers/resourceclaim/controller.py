@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.resource_names import is_extended_resource_claim
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
@@ -23,7 +24,6 @@ from mockube.controller_manager.controllers.resourceclaim.claims import reconcil
 from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
 from mockube.controller_manager.workloads.device_claims import (
     BY_RESOURCE_CLAIM,
-    EXTENDED_RESOURCE_CLAIM,
     POD_CLAIM_NAME,
     allocation,
     claim_names,
@@ -176,10 +176,9 @@ def _admin_access_label(claim: ReadOnlyTree) -> str:
 
 
 def _source_label(claim: ReadOnlyTree) -> str:
-    annotations = meta.annotations(claim)
-    if annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
+    if is_extended_resource_claim(claim):
         return "extended_resource"
-    return "resource_claim_template" if annotations.get(POD_CLAIM_NAME) else ""
+    return "resource_claim_template" if meta.annotations(claim).get(POD_CLAIM_NAME) else ""
 
 
 def resource_claims(

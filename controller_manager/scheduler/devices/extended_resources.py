@@ -9,11 +9,14 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.resource_names import IMPLICIT_DEVICES
+from mockube.apimachinery.resource_names import (
+    EXTENDED_RESOURCE_CLAIM,
+    IMPLICIT_DEVICES,
+    is_extended_resource_claim,
+)
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.device_claims import EXTENDED_RESOURCE_CLAIM
 from mockube.controller_manager.workloads.pod_requests import amounts
 
 NAME_IN_MEMORY: Final = "<extended-resources>"
@@ -69,14 +72,11 @@ def provided_resources(requested: Mapping[str, int], classes: Mapping[str, ReadO
     return sorted(name for name, amount in requested.items() if amount > 0 and name in classes)
 
 
-def is_extended_resource_claim(claim: ReadOnlyTree) -> bool:
-    return meta.annotations(claim).get(EXTENDED_RESOURCE_CLAIM) == "true"
-
-
 def owner_of_extended_resource_claim(claim: ReadOnlyTree) -> Iterator[str]:
-    """Yield the uids of the owners of a claim for extended resources, for an index."""
-    if is_extended_resource_claim(claim):
-        yield from (owner["uid"] for owner in meta.owner_references(claim) if owner.get("controller"))
+    """Yield the uid of the owner of a claim for extended resources, for an index."""
+    owner = meta.controller_of(claim)
+    if owner is not None and is_extended_resource_claim(claim):
+        yield owner["uid"]
 
 
 class DeviceRequests(NamedTuple):
