@@ -10,7 +10,7 @@ from mockube.controller_manager.scheduler.choice import FeasibleNodes, diagnosis
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import INELIGIBLE, Candidate, preempt
-from mockube.controller_manager.scheduler.profile import DYNAMIC_RESOURCES, needs_devices
+from mockube.controller_manager.scheduler.profile import DYNAMIC_RESOURCES, devices_for
 from mockube.controller_manager.workloads.device_claims import reserved_for
 
 if TYPE_CHECKING:
@@ -87,13 +87,14 @@ def failure_of(
 
 def _claims(pod: PodInfo, snapshot: ClusterSnapshot) -> "DeviceClaims | None":
     """Return the claims of a pod; None if it has none."""
-    if snapshot.devices is None or not needs_devices(pod, snapshot):
+    devices = devices_for(pod, snapshot)
+    if devices is None:
         return None
     from mockube.controller_manager.scheduler.devices.claims import (  # noqa: PLC0415 - few pods need it
         DeviceClaims,
     )
 
-    claims = DeviceClaims.of(pod, snapshot.devices)
+    claims = DeviceClaims.of(pod, devices)
     return None if claims.is_empty else claims
 
 

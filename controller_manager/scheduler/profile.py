@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -37,6 +37,9 @@ from mockube.controller_manager.scheduler.scores.taints_node_affinity_images imp
     taint_toleration_score,
 )
 from mockube.controller_manager.scheduler.scores.volumes import volume_capacity_score
+
+if TYPE_CHECKING:
+    from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot
 
 SCHEDULER_NAME: Final = "default-scheduler"
 DYNAMIC_RESOURCES: Final = "DynamicResources"
@@ -93,37 +96,39 @@ def unschedulable_patch(
     return {"metadata": {"uid": meta.uid(pod)}, "status": changes} if changes else None
 
 
-def needs_devices(pod: PodInfo, snapshot: ClusterSnapshot) -> bool:
-    """Return whether a pod has claims for devices, or extended resources that device classes provide.
+def devices_for(pod: PodInfo, snapshot: ClusterSnapshot) -> "DeviceSnapshot | None":
+    """Return the devices if a pod has claims for them, or extended resources that device classes provide; else None.
 
     Most clusters have no such pods, so that the modules for them are imported only then.
     """
     devices = snapshot.devices
-    return devices is not None and (
-        bool(pod.spec.get("resourceClaims")) or not devices.extended_classes.keys().isdisjoint(pod.requested)
-    )
+    if devices is None or pod.spec.get("resourceClaims"):
+        return devices
+    return None if devices.extended_classes.keys().isdisjoint(pod.requested) else devices
 
 
 def dynamic_resources(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
     """Reject nodes without the devices that a pod needs."""
-    if snapshot.devices is None or not needs_devices(pod, snapshot):
+    devices = devices_for(pod, snapshot)
+    if devices is None:
         return None
     from mockube.controller_manager.scheduler.filters.devices import check_claims  # noqa: PLC0415 - see above
 
-    return check_claims(pod, snapshot.devices)
+    return check_claims(pod, devices)
 
 
 def dynamic_resources_score(
     pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
 ) -> list[int] | None:
     """Prefer nodes with devices for the first alternatives of a pod's requests."""
-    if snapshot.devices is None or not needs_devices(pod, snapshot):
+    devices = devices_for(pod, snapshot)
+    if devices is None:
         return None
     from mockube.controller_manager.scheduler.scores.devices import (  # noqa: PLC0415 - see above
         alternatives_score,
     )
 
-    return alternatives_score(pod, snapshot.devices, nodes)
+    return alternatives_score(pod, devices, nodes)
 
 
 FILTERS: Final[tuple[tuple[str, Filter], ...]] = (

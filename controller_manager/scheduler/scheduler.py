@@ -42,7 +42,7 @@ from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.preemption_executor import PreemptionExecutor
 from mockube.controller_manager.scheduler.profile import (
     SCHEDULER_NAME,
-    needs_devices,
+    devices_for,
     pod_change_affects_scheduling,
     should_schedule,
     unschedulable_patch,
@@ -272,7 +272,7 @@ class Scheduler:
         self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
     ) -> "DeviceBinder | None":
         """Allocate the devices of a pod, which are in use from now on. Returns what writes that; None if it needs none."""
-        if self._devices is None or not needs_devices(pod, snapshot):
+        if self._devices is None or devices_for(pod, snapshot) is None:
             return None
         from mockube.controller_manager.scheduler.device_binder import (  # noqa: PLC0415 - few need it
             DeviceBinder,

@@ -14,7 +14,7 @@ from mockube.controller_manager.scheduler.devices.extended_resources import (
 )
 from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import needs_devices, nominated_node
+from mockube.controller_manager.scheduler.profile import devices_for, nominated_node
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
 from mockube.controller_manager.workloads.device_claims import allocation
@@ -148,8 +148,9 @@ def decide(pod, state, gates):
 
 def _unbindable(info, snapshot, best):
     """Return the message of a pod that cannot be bound to one of the best nodes."""
-    nodes = [node for node in snapshot.nodes if node.name in best] if needs_devices(info, snapshot) else []
-    if all(allocate(info, node, snapshot.devices, _NOW).is_bindable for node in nodes):
+    devices = devices_for(info, snapshot)
+    nodes = [node for node in snapshot.nodes if node.name in best] if devices is not None else []
+    if all(allocate(info, node, devices, _NOW).is_bindable for node in nodes):
         return ""
     problem = f"nil or empty request mappings, no update of pod {info.view.key} ExtendedResourceClaimStatus"
     return f'running PreBind plugin "DynamicResources": {problem}'
@@ -160,9 +161,10 @@ def devices_on(case, node_name):
     gates = FeatureGates(case["minor"])
     snapshot, info = snapshot_of(case["state"], gates), PodInfo.of(PodView.of(case["pod"]), gates)
     (node,) = (node for node in snapshot.nodes if node.name == node_name)
-    if not needs_devices(info, snapshot):
+    devices = devices_for(info, snapshot)
+    if devices is None:
         return None
-    reservation = allocate(info, node, snapshot.devices, _NOW)
+    reservation = allocate(info, node, devices, _NOW)
     allocations = {
         meta.name(claim): reservation.allocations.get(meta.uid(claim)) or claim["status"]["allocation"]
         for claim in reservation.of_user
