@@ -95,7 +95,7 @@ fmt: environment ## Format the code and apply automatic fixes
 lint: environment ## Check format and style
 	@"$(BIN)/ruff" format --check .
 	@"$(BIN)/ruff" check .
-	@"$(BIN)/python" tools/sizes.py
+	@"$(BIN)/python" -m tools.sizes
 
 types: environment ## Check types
 	@"$(BIN)/mypy"

@@ -1,8 +1,8 @@
 """Count the files of this repository whose functions run for one thing: how many a reader would have to open.
 
-    python tools/count_files.py pod          the API server creates a Pod, for the second time
-    python tools/count_files.py deployment   the controller manager reconciles a new Deployment, and runs no other controller
-    python tools/count_files.py up           `mockube up`, until it is ready
+    python -m tools.count_files pod          the API server creates a Pod, for the second time
+    python -m tools.count_files deployment   the controller manager reconciles a new Deployment, and runs no other controller
+    python -m tools.count_files up           `mockube up`, until it is ready
 
 Each runs in a process of its own that is traced between two signals. What only an import runs does not count.
 """
@@ -24,8 +24,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
-PACKAGES: Final = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
+from tools.packages import PACKAGES, ROOT
+
 PATIENCE: Final = 60.0
 POD: Final = {
     "apiVersion": "v1",
@@ -85,7 +85,16 @@ def _is_ours(file: Path) -> bool:
 
 @contextlib.contextmanager
 def process(out: Path, module: str, *flags: str, at_once: bool = False) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, __file__, "--trace", str(out), str(int(at_once)), module, *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.count_files",
+        "--trace",
+        str(out),
+        str(int(at_once)),
+        module,
+        *flags,
+    ]
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         yield child
@@ -188,7 +197,6 @@ def main() -> None:
     if sys.argv[1:2] == ["--trace"]:
         out, at_once, module = sys.argv[2:5]
         sys.argv = [module, *sys.argv[5:]]
-        sys.path.insert(0, str(ROOT))
         trace_module(Path(out), module, at_once=at_once == "1")
         return
     counted = {"pod": pod, "deployment": deployment, "up": files_of_up}

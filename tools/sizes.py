@@ -7,11 +7,10 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-ROOT: Final = Path(__file__).resolve().parent.parent
-PACKAGES: Final = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
+from tools.packages import PACKAGES, ROOT
+
 SHOWN: Final = 5
 SHORT_LINES: Final = 3
 """The lines of a short function, with its `def`."""

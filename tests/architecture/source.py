@@ -8,11 +8,10 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from textwrap import dedent
 from typing import Any, TypeAlias
 
-ROOT = Path(__file__).parents[2]
+from tools.packages import ROOT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +47,6 @@ def settings() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-PACKAGES: tuple[str, ...] = tuple(settings()["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
 TESTS = ("tests",)
 RECORDINGS = ROOT / "tests/conformance/golden"
 """Recorded elsewhere, together with the runners that replay them."""

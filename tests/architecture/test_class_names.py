@@ -3,7 +3,8 @@
 import ast
 from collections import defaultdict
 
-from tests.architecture.source import PACKAGES, module, paths
+from tests.architecture.source import module, paths
+from tools.packages import PACKAGES
 
 SHARED = {
     "Admission": "the protocol of the verbs, and the chain that implements it",

@@ -6,7 +6,8 @@ from importlib.metadata import Distribution, distributions
 
 import pytest
 
-from tests.architecture.source import ROOT, settings
+from tests.architecture.source import settings
+from tools.packages import ROOT
 
 LOCK = (ROOT / "requirements.lock").read_text()
 

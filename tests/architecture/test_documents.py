@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.architecture.documents import dead_links, missing_tests, unknown_commands
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 DECISIONS = tuple(sorted((ROOT / "docs/decisions").glob("*.md")))

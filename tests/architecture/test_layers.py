@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import PACKAGES, ROOT, settings
+from tests.architecture.source import settings
+from tools.packages import PACKAGES, ROOT
 
 CONTRACTS = tuple(contract["name"] for contract in settings()["tool"]["importlinter"]["contracts"])
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.architecture.source import PACKAGES, ROOT, settings
+from tests.architecture.source import settings
+from tools.packages import PACKAGES, ROOT
 
 NAMESPACE = "mockube"
 INSIDE = sorted({*PACKAGES} - {NAMESPACE})

@@ -19,7 +19,8 @@ from tests.architecture.rules import (
     testing,
     time_and_randomness,
 )
-from tests.architecture.source import PACKAGES, ROOT, TESTS, TOOLS, Check, module, paths
+from tests.architecture.source import TESTS, TOOLS, Check, module, paths
+from tools.packages import PACKAGES, ROOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ import pytest
 from mockube.cli.completion import SHELLS
 from mockube.cli.main import COMMANDS, main
 from mockube.clusters.named_cluster import cluster_folder
-from tests.architecture.source import ROOT, settings
+from tests.architecture.source import settings
+from tools.packages import ROOT
 
 
 def exit_code(arguments):

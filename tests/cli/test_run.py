@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 SHOWS = "import os; print(os.environ['KUBECONFIG'], flush=True)"
 WAITS = f"{SHOWS}; import signal; signal.pause()"

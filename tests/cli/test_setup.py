@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 FAKE_UV = """#!/bin/sh
 [ "$1" = --version ] && exit 0

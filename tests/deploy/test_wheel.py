@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 NAMESAKES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd")
 

@@ -3,7 +3,7 @@
 import re
 
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, UNIMPLEMENTED
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 
 def test_page_names_every_missing_controller():

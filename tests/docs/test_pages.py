@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT
 from tests.support.documents.pages import SHELLS, Command, File, Program, blocks, steps
 from tests.support.documents.terminal import Terminal, UnexpectedOutput
 from tests.support.processes import go_programs, helm_binary, kubectl_binaries
 from tests.support.stores.etcd_server import etcd_binary
+from tools.packages import ROOT
 
 FOLDERS = (path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
 PAGES = sorted(

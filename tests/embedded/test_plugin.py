@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 SETTINGS = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
 

@@ -2,7 +2,7 @@
 
 import yaml
 
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 EXAMPLE = ROOT / "examples/ci"
 

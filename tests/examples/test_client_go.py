@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from tests.architecture.source import ROOT
 from tests.support.processes import go_programs
+from tools.packages import ROOT
 
 EXAMPLE = ROOT / "examples/client-go"
 

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from tests.architecture.source import ROOT
 from tests.support.processes import go_programs, helm_binary
+from tools.packages import ROOT
 
 EXAMPLE = ROOT / "examples/helm"
 

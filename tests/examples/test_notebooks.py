@@ -6,8 +6,8 @@ import io
 import orjson
 import pytest
 
-from tests.architecture.source import ROOT
 from tests.support.documents.output_comparison import difference, is_same_output
+from tools.packages import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
 

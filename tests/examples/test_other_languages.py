@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 FETCH_SECONDS = 240
 RUN_SECONDS = 240

@@ -25,10 +25,9 @@ import orjson
 from tests.fuzz.shrink import shrunk
 from tests.support.hostile import hostile_bodies
 from tests.support.seeded import source
+from tools.packages import PACKAGES, ROOT
 
-ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
-PACKAGES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
 
 CPU_SECONDS, CPU_SECONDS_PER_MEGABYTE = 0.4, 6.0
 """The time limit of a case: a linear walk in Python of some megabytes takes seconds, a quadratic one minutes."""

@@ -25,11 +25,11 @@ from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
-from tests.architecture.source import ROOT
 from tests.support.event_loop import next_item, until, yield_to_loop
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import established
 from tests.support.stores.wrapped import AlteredWatch, WrappedStore
+from tools.packages import ROOT
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mockube.component_base.clock import RealClock
-from tests.architecture.source import ROOT
 from tests.support.documents.output_comparison import difference, is_same_output
 from tests.support.stores.etcd_server import die_with_parent
+from tools.packages import ROOT
 
 CLOCK = RealClock()
 

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[3]
-PACKAGES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "mockube")
+from tools.packages import PACKAGES, ROOT
 
 WAYS = ("match", "fullmatch", "search", "finditer")
 _SAME_AS = {

@@ -14,8 +14,8 @@ import orjson
 
 from mockube.clusters.named_cluster import cluster_folder, cluster_folders, read_record, wait_until
 from mockube.component_base.clock import RealClock
-from tests.architecture.source import ROOT
 from tests.support.processes.process import START_TIMEOUT, tls, token
+from tools.packages import ROOT
 
 _NOT_HANDED_ON = ("MOCKUBE_", "KUBECONFIG", "XDG_")
 

@@ -12,7 +12,8 @@ from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.configz import configz
 from mockube.controller_manager.config.settings import Controllers
 from mockube.controller_manager.config.upstream import IGNORED
-from tests.architecture.source import ROOT, paths
+from tests.architecture.source import paths
+from tools.packages import ROOT
 
 KNOWN = {"deployment-controller", "kube-scheduler"}
 MASTER = "--master=http://127.0.0.1:8080"

@@ -9,7 +9,7 @@ import pytest
 
 import mockube
 from mockube.exports import MODULES
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 
 def test_type_stub_matches_exports():

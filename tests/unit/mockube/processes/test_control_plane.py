@@ -19,9 +19,9 @@ from mockube.processes.control_plane import (
     readiness_socket,
     start_import,
 )
-from tests.architecture.source import ROOT
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 from tests.support.processes.failing_program import fail
+from tools.packages import ROOT
 
 SUPERVISOR = """
 import ast, asyncio, sys

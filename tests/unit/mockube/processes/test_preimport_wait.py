@@ -8,7 +8,7 @@ import pytest
 
 from mockube.processes.control_plane import preimport_command
 from mockube.processes.preimport import START
-from tests.architecture.source import ROOT
+from tools.packages import ROOT
 
 PROGRAM = """
 import os, sys, threading
