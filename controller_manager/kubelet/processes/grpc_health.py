@@ -2,24 +2,19 @@
 
 import asyncio
 import struct
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.schema import minors
 from mockube.controller_manager.kubelet.processes.http2 import (
     DATA,
-    END_HEADERS,
     END_STREAM,
     HEADERS,
     PADDED,
-    PREFACE,
-    SETTINGS,
-    STREAM,
     NotHttp2,
     StreamEnded,
-    frame,
-    header,
     next_frame,
+    send_request,
     varint,
 )
 
@@ -43,10 +38,7 @@ async def check_health(
     name = service.encode()
     message = b"\x0a" + varint(len(name)) + name if name else b""
     body = b"\x00" + struct.pack(">I", len(message)) + message
-    writer.write(PREFACE + frame(SETTINGS, 0, 0, b""))
-    writer.write(frame(HEADERS, END_HEADERS, STREAM, b"".join(_headers(authority, scheme))))
-    writer.write(frame(DATA, END_STREAM, STREAM, body))
-    await writer.drain()
+    await send_request(writer, _headers(authority, scheme), body)
     try:
         return _status(await _read_response(reader, writer))
     except NotHttp2:
@@ -77,14 +69,13 @@ def _status(body: bytes) -> str:
     return _STATUSES[number] if number < len(_STATUSES) else str(number)
 
 
-def _headers(authority: str, scheme: str) -> Iterator[bytes]:
-    pairs = (
-        (":method", "POST"),
-        (":scheme", scheme),
-        (":path", "/grpc.health.v1.Health/Check"),
-        (":authority", authority),
-        ("content-type", "application/grpc"),
-        ("te", "trailers"),
-        ("user-agent", USER_AGENT),
-    )
-    return (header(name, value) for name, value in pairs)
+def _headers(authority: str, scheme: str) -> Mapping[str, str]:
+    return {
+        ":method": "POST",
+        ":scheme": scheme,
+        ":path": "/grpc.health.v1.Health/Check",
+        ":authority": authority,
+        "content-type": "application/grpc",
+        "te": "trailers",
+        "user-agent": USER_AGENT,
+    }

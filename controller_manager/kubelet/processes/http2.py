@@ -1,6 +1,7 @@
 """HTTP/2 over an open connection, as far as probes need it: one stream, and headers without compression."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -24,11 +25,11 @@ class HTTP2Frame(NamedTuple):
     payload: bytes
 
 
-def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
 
-def header(name: str, value: str) -> bytes:
+def _header(name: str, value: str) -> bytes:
     """Return a header in HPACK's format, without compression."""
     return b"\x00" + _text(name) + _text(value)
 
@@ -47,6 +48,18 @@ def _text(text: str) -> bytes:
     return (bytes([len(data)]) if len(data) < 127 else b"\x7f" + varint(len(data) - 127)) + data
 
 
+async def send_request(
+    writer: asyncio.StreamWriter, headers: Mapping[str, str], body: bytes | None = None
+) -> None:
+    """Open the connection, and send a request on its only stream."""
+    block = b"".join(_header(name, value) for name, value in headers.items())
+    writer.write(PREFACE + _frame(SETTINGS, 0, 0, b""))
+    writer.write(_frame(HEADERS, END_HEADERS | (END_STREAM if body is None else 0), STREAM, block))
+    if body is not None:
+        writer.write(_frame(DATA, END_STREAM, STREAM, body))
+    await writer.drain()
+
+
 async def next_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> HTTP2Frame:
     """Return the next frame of the response; settings and pings are acknowledged. Raise `NotHttp2` or `StreamEnded`."""
     while True:
@@ -60,4 +73,4 @@ async def next_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
         if kind not in (SETTINGS, PING):
             return HTTP2Frame(kind, flags, payload)
         if not flags & ACK:
-            writer.write(frame(kind, ACK, 0, payload if kind == PING else b""))
+            writer.write(_frame(kind, ACK, 0, payload if kind == PING else b""))

@@ -8,19 +8,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.controller_manager.kubelet.processes.http2 import (
-    END_HEADERS,
-    END_STREAM,
     HEADERS,
     PADDED,
-    PREFACE,
     PRIORITY,
-    SETTINGS,
-    STREAM,
     NotHttp2,
     StreamEnded,
-    frame,
-    header,
     next_frame,
+    send_request,
 )
 
 _MALFORMED: Final = "malformed HTTP response"
@@ -43,10 +37,7 @@ async def get_status(
     """Return the status of the response; raise ValueError if it is not HTTP/2."""
     pairs = {":method": "GET", ":scheme": "http", ":path": path, ":authority": authority}
     pairs |= {name.lower(): value for name, value in headers.items()}
-    block = b"".join(header(name, value) for name, value in pairs.items())
-    writer.write(PREFACE + frame(SETTINGS, 0, 0, b""))
-    writer.write(frame(HEADERS, END_HEADERS | END_STREAM, STREAM, block))
-    await writer.drain()
+    await send_request(writer, pairs)
     try:
         return await _read_status(reader, writer)
     except NotHttp2:
