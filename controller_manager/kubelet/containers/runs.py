@@ -172,7 +172,7 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
 
 
 def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the command of a container that runs in real time, because nobody can know its results before.
+    """Return the command of a container that runs in real time, because its results cannot be computed in advance.
 
     It reads input from clients, uses the network, or ends as the values of API objects demand. Empty if the command is
     interpreted at once, or not at all.

@@ -1,6 +1,7 @@
 """The postStart and preStop hooks of simulated containers: whether they succeed, and how long they take. Pure.
 
-The command of a hook is interpreted, or runs in real time if it uses the network. One whose result nobody can know succeeds at once, as does an HTTP request to a known port.
+The command of a hook is interpreted, or runs in real time if it uses the network, API objects, or files that others write. One whose
+result is unknown succeeds at once, as does an HTTP request to a known port.
 """
 
 from datetime import datetime

@@ -1,4 +1,6 @@
-"""What was observed of the probes and hooks whose commands run in real time, because they use the network. Pure."""
+"""What was observed of the probes and hooks whose commands run in real time, because they use the network, API objects,
+or files that others write. Pure.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime

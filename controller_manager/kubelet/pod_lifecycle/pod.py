@@ -51,8 +51,8 @@ from mockube.controller_manager.kubelet.pod_lifecycle.default_commands import de
 from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun
 from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import PodState, kubelet_conditions
 from mockube.controller_manager.kubelet.pod_lifecycle.pre_stops import (
-    held_containers,
     pending_pre_stops,
+    pre_stop_ends,
     pre_stop_seconds,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
@@ -144,7 +144,7 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
         processes=context.processes,
         context=ContainerContext(observed=context.observed),
     )
-    hook_ends = held_containers(containers, since, grace_seconds(pod), now)
+    hook_ends = pre_stop_ends(containers, since, grace_seconds(pod), now)
     if to_stop := processes_to_stop(containers, hook_ends):
         return _stop_step(containers, to_stop, context, since, hook_ends)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
@@ -249,7 +249,7 @@ def _terminate(
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
     stopped_at = None if deadline is None else after(deadline, span_of(-grace))
-    hook_ends = {} if stopped_at is None else held_containers(containers, stopped_at, grace, now)
+    hook_ends = {} if stopped_at is None else pre_stop_ends(containers, stopped_at, grace, now)
     if to_stop := processes_to_stop(containers, hook_ends):
         return _stop_step(containers, to_stop, context, stopped_at, hook_ends)
     # Without a grace period the server removes the pod after its last finalizer.

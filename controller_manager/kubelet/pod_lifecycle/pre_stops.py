@@ -18,10 +18,10 @@ def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:
     )
 
 
-def held_containers(
+def pre_stop_ends(
     containers: PodContainers, begin: datetime, limit: float, now: datetime
 ) -> Mapping[str, datetime]:
-    """Return the simulated containers in real time whose preStop hooks still run, with the times up to which they do at most."""
+    """Return the latest ends of the preStop hooks that still run, by the names of their simulated containers in real time."""
     hook_ends = {}
     for container, status in (*containers.init, *containers.main, *containers.ephemeral):
         if status and container.process is not None and not container.is_process:

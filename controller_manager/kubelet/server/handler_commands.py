@@ -1,7 +1,7 @@
 """The command of a probe or a hook in a simulated container, in real time, with the network.
 
-Its result is None where nobody can know it: a program is not simulated, unless such programs fail; a file or a variable may be the
-image's; or it asks the pod's own server, which is not simulated.
+Its result is None where it is unknown: a program is not simulated, unless such programs fail; a file or a variable may be the
+image's; or it sends requests to the pod's own server, which is not simulated.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,7 +44,7 @@ from mockube.controller_manager.network.services import Outcome
 from mockube.controller_manager.supervision import timeout
 
 _MAX_ANSWERS: Final = 5
-"""The answers of a server that is not simulated after which a command has asked enough, such as a loop that waits for another one."""
+"""The responses of a server that is not simulated after which the result of a command is unknown."""
 
 
 class HandlerRun(Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class _OwnServer:
 async def run_handler_command(
     run: HandlerRun, argv: list[str], clock: Clock, network: NetworkCaller, *, limit: float
 ) -> CommandResult | None:
-    """Run a command for at most `limit` seconds; return its result, or None if nobody can know it.
+    """Run a command for at most `limit` seconds; return its result, or None if it is unknown.
 
     A command that does not end within the limit lasts infinitely long.
     """

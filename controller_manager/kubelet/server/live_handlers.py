@@ -1,4 +1,4 @@
-"""The probes and hooks of simulated containers whose results nobody can know before: their commands run in real time.
+"""The probes and hooks of simulated containers whose results cannot be computed in advance: their commands run in real time.
 
 What is observed of them is recorded, so that the pod's status is computed as for other simulated containers. The pod workers (`pods`)
 start them by the pod's status; after a restart of the manager the observation begins again with the results in the status.
@@ -95,7 +95,7 @@ class _LiveRun:
         return f"container {self.container['name']} of pod {Key.of(self.pod)}"
 
     def seed(self, status: ReadOnlyTree, elapsed: float) -> None:
-        """Take over what the status says of a run that began before the observation."""
+        """Seed the history from the status of a run that began before the observation."""
         self.hooks["postStart"] = HOOK_SUCCESS
         for probe, history in self.probes.items():
             if status.get("ready") or (probe is Probe.STARTUP and status.get("started")):
