@@ -34,9 +34,17 @@ class FeatureGates:
     def __init__(self, minor: str = minors.NEWEST, settings: Iterable[Setting] = ()) -> None:
         self.minor = minor
         self._settings = dict(settings)
+        self._on: dict[str, bool] = {}
+        """The gates that were asked for."""
 
     def is_on(self, name: str) -> bool:
         """Return whether a gate is on; one that the minor does not have yet is off."""
+        is_on = self._on.get(name)
+        if is_on is None:
+            is_on = self._on[name] = self._read(name)
+        return is_on
+
+    def _read(self, name: str) -> bool:
         gate = gates_of(self.minor).get(name)
         if gate is None:
             return False

@@ -56,7 +56,10 @@ class SchedulerCache:
         node_name = self._node_names.get(view.uid)
         pod_info = None if node_name is None else self._nodes[node_name].pods[view.uid]
         pod = pod_info.with_view(view) if pod_info else PodInfo.of(view, self._gates)
-        self.assign_pod(pod, node)
+        if pod_info is not None and node_name == node and pod.counts_as(pod_info):
+            self._nodes[node].replace(pod)
+        else:
+            self.assign_pod(pod, node)
 
     def assign_pod(self, pod: PodInfo, node: str) -> None:
         self.remove_pod(pod.view.uid)

@@ -79,6 +79,12 @@ class NodeInfo:
         self.requested.update(pod.requested)
         self.nonzero_requested.update(pod.nonzero_requested)
 
+    def replace(self, pod: PodInfo) -> None:
+        """Replace a pod on the node by a later version that counts in the same way."""
+        self.pods[pod.view.uid] = pod
+        if pod.terms:
+            self.pods_with_affinity[pod.view.uid] = pod
+
     def remove(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
         if pod is not None:

@@ -60,6 +60,15 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             return replace(self, view=view)
         return PodInfo.of(view, self.gates)
 
+    def counts_as(self, other: "PodInfo") -> bool:
+        """Return whether a node counts the pod as another version of it: with the same requests and terms, by the same labels."""
+        return (
+            # A version that was computed anew may have other requests, terms and claims.
+            self.requested is other.requested
+            and self.view.deleting == other.view.deleting
+            and self.view.labels == other.view.labels
+        )
+
     @property
     def spec(self) -> ReadOnlyTree:
         spec: ReadOnlyTree = self.view.object["spec"]

@@ -51,7 +51,9 @@ def effective_requests(pod: ReadOnlyTree, gates: FeatureGates) -> EffectiveReque
 
 
 def size_fields(pod: ReadOnlyTree) -> Sequence[object]:
-    """Return the fields of a pod's status on which its requests depend, to compare them."""
+    """Return the fields of a pod's status on which its requests depend, to compare them; none if the status agrees with the spec."""
+    if not _has_other_sizes(pod):
+        return ()
     status = pod.get("status") or {}
     return [
         status.get("resources"),
@@ -70,8 +72,15 @@ def _has_other_sizes(pod: ReadOnlyTree) -> bool:
     status = pod.get("status") or {}
     if status.get("resources") or status.get("allocatedResources") or is_resize_infeasible(pod):
         return True
+    if not any(
+        size is not None
+        for name in STATUS_LISTS
+        for container_status in status.get(name) or ()
+        for size in sizes_of(container_status)
+    ):
+        return False
     statuses = statuses_of(pod)
-    return bool(statuses) and any(
+    return any(
         size not in (None, (container.get("resources") or {}).get("requests") or {})
         for name in ("containers", "initContainers")
         for container in pod["spec"].get(name) or ()

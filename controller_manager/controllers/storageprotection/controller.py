@@ -92,6 +92,8 @@ def _is_shut_down(pod: PodView) -> bool:
 
 def _claims_of_changed_pod(caches: Caches, change: Change) -> Iterable[Key]:
     """Return the keys of the claims whose use may have changed."""
+    if not any(pod is not None and any(claims_of_pod(pod)) for pod in change):
+        return ()
     keys = {*_claims_of_deleted_pod(change.old, change.new)}
     if caches.gates.is_on(unused.GATE):
         keys |= {*unused.claims_of_change(change.old, change.new)}

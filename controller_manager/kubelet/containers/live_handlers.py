@@ -15,9 +15,11 @@ _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
 def _has_commands(container: ReadOnlyTree) -> bool:
-    hooks = container.get("lifecycle") or {}
-    handlers = (*(container.get(probe) for probe in _PROBES), *hooks.values())
-    return any(isinstance(handler, Mapping) and "exec" in handler for handler in handlers)
+    hooks = container.get("lifecycle")
+    handlers = [container[probe] for probe in _PROBES if probe in container]
+    if hooks:
+        handlers += hooks.values()
+    return bool(handlers) and any(isinstance(handler, Mapping) and "exec" in handler for handler in handlers)
 
 
 def live_commands(

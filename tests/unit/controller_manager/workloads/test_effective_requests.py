@@ -126,4 +126,10 @@ def test_only_sizes_are_compared():
     first = pod(container(cpu="1"), statuses=[{**status(actual="1"), "ready": True}])
     assert size_fields(first) == size_fields(pod(container(cpu="1"), statuses=[status(actual="1")]))
     assert size_fields(first) != size_fields(pod(container(cpu="1"), statuses=[status(actual="2")]))
-    assert size_fields(first) != size_fields({**first, "status": {**first["status"], "resources": {}}})
+    resized = {"resources": {"requests": {"cpu": "2"}}}
+    assert size_fields(first) != size_fields({**first, "status": {**first["status"], **resized}})
+
+
+def test_sizes_of_the_spec_are_not_compared():
+    started = pod(container(cpu="1"), statuses=[status(allocated="1", actual="1")])
+    assert size_fields(started) == size_fields(pod(container(cpu="1"))) == ()
