@@ -24,8 +24,8 @@ from mockube.apiserver.config.tls import insecure_suites
 from mockube.apiserver.kubeconfig import BadKubeconfig, OtherKubeconfig
 from mockube.apiserver.pki.cert_dir import BadFolder
 from mockube.apiserver.serve import notify_ready, serve
-from mockube.apiserver.supervision import TaskFailed
 from mockube.component_base import klog
+from mockube.component_base.task_supervisor import TaskFailed
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
 

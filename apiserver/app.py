@@ -10,6 +10,7 @@ from mockube.apiserver.admission.chain import AdmissionChainMetrics
 from mockube.apiserver.aggregation.registration import APIServiceRegistration
 from mockube.apiserver.audit.audit import open_log
 from mockube.apiserver.authn.authenticators import CredentialCounts
+from mockube.apiserver.background_tasks import TASKS
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
 from mockube.apiserver.bootstrap.endpoint_reconciler import ENDPOINT_SLICES
 from mockube.apiserver.bootstrap.ensure import USER_AGENT
@@ -51,7 +52,7 @@ from mockube.apiserver.parts.requests import (
 from mockube.apiserver.request import snapshot_endpoint
 from mockube.apiserver.request.openapi import openid_pages
 from mockube.apiserver.storage.consistency import ConsistencyCheck
-from mockube.apiserver.supervision import TaskSupervisor
+from mockube.component_base.task_supervisor import TaskSupervisor
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
 
@@ -68,7 +69,7 @@ class ApiServer:
         self._running, self._is_started = AsyncExitStack(), False
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
-        self.supervisor = TaskSupervisor(clock)
+        self.supervisor = TaskSupervisor(clock, TASKS)
         self._outgoing = outgoing = make_outgoing(environment)
 
         # Kinds, rights and admission, and over them the registry: conversions call webhooks at addresses that it finds.

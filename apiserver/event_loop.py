@@ -7,13 +7,13 @@ share the interpreter's lock, and each CPU-bound thread delays the event loop.
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import coroutine
 from typing import Any, Final, TypeVar
 
 from mockube.apimachinery.cancellation import Cancelled, cancelled_by
 from mockube.apimachinery.status import ApiError
+from mockube.component_base.loop import yield_to_loop
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -139,9 +139,3 @@ async def filter_in_slices(
         if limit and len(selected_items) >= limit:
             return selected_items[:limit]
     return selected_items
-
-
-@coroutine
-def yield_to_loop() -> Generator[None, None, None]:
-    """Let the event loop run all other ready callbacks once."""
-    yield

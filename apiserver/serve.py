@@ -1,9 +1,7 @@
 """Run a server in a process until a signal stops it, and log its address."""
 
-import asyncio
 import logging
 import resource
-import signal
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,6 +14,7 @@ from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import Credentials, load_credentials
 from mockube.component_base.clock import RealClock
+from mockube.component_base.loop import stop_signal_event
 
 LOG = logging.getLogger(__name__)
 
@@ -29,7 +28,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
     clock, random = RealClock(), SystemRandom()
     _allow_many_files()
-    stopping = _stop_signal_event()
+    stopping = stop_signal_event()
     serving, address = config.serving, _advertised_address(config.serving)
     credentials = load_credentials(config, address, now=clock.now(), random=random)
     listeners = _bind(serving, credentials)
@@ -74,21 +73,6 @@ def _allow_many_files() -> None:
     _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
-
-
-def _stop_signal_event() -> asyncio.Event:
-    """Return an event that the first signal sets; the second signal ends the process as usual."""
-    stopping = asyncio.Event()
-    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
-
-    def stop() -> None:
-        stopping.set()
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-    for number in signals:
-        loop.add_signal_handler(number, stop)
-    return stopping
 
 
 def _bind(serving: Serving, credentials: Credentials) -> list[Listener]:

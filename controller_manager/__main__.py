@@ -19,8 +19,7 @@ from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.features import implemented_gates
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
-from mockube.controller_manager.serve import serve
-from mockube.controller_manager.supervision import ManagerFailed
+from mockube.controller_manager.serve import ManagerFailed, serve
 
 LOG = logging.getLogger(__name__)
 

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from mockube.apimachinery.randomness import Random
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import cancel_and_wait, first_failure, start, wait_for_all
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.service_accounts import create_missing_accounts
@@ -18,13 +20,6 @@ from mockube.controller_manager.control.events.recorder import EventWriter, Reco
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
 from mockube.controller_manager.metrics.controllers import Metrics
-from mockube.controller_manager.supervision import (
-    cancel_and_wait,
-    first_failure,
-    start,
-    wait_for_all,
-    yield_to_loop,
-)
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):

@@ -2,29 +2,33 @@
 
 import asyncio
 import logging
-import signal
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
 from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.loop import stop_signal_event
+from mockube.component_base.supervision import first_cause, start
 from mockube.controller_manager import http_endpoints
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.config.settings import Config, SecureServing
 from mockube.controller_manager.http_endpoints import ListenAddress, serving
-from mockube.controller_manager.supervision import ManagerFailed, first_cause, start
 
 LOG = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
 
 
+class ManagerFailed(Exception):
+    """The error of a manager that was not stopped; its cause was logged."""
+
+
 async def serve(config: Config) -> None:
     """Run a manager until SIGTERM or SIGINT. Raises the error if it ends for another reason."""
     clock, random = RealClock(), SystemRandom()
-    stop_signal = _stop_signal_event()
+    stop_signal = stop_signal_event()
     manager = Manager(config, clock=clock, random=random)
     async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
@@ -67,18 +71,3 @@ def _ports(settings: SecureServing, clock: Clock, random: Random) -> list[Listen
         metrics_address = address if ip_address(address).is_loopback else LOOPBACK
         ports.append(ListenAddress(address=metrics_address, number=settings.metrics_port))
     return ports
-
-
-def _stop_signal_event() -> asyncio.Event:
-    """Return an event that the first SIGTERM or SIGINT sets; a second signal has its default effect."""
-    stop_event = asyncio.Event()
-    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
-
-    def stop() -> None:
-        stop_event.set()
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-    for number in signals:
-        loop.add_signal_handler(number, stop)
-    return stop_event

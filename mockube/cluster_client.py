@@ -15,6 +15,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
 from mockube.controller_manager.client.connect import ClientOptions, connect
@@ -22,7 +23,6 @@ from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kubeconfig import read
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.supervision import timeout
 from mockube.resizing import desired_node_count
 
 NAME: Final = "mockube"

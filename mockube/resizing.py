@@ -12,13 +12,13 @@ from mockube.apimachinery.status import Expired, Gone, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
 from mockube.controller_manager.config.settings import Simulation
 from mockube.controller_manager.kubelet.node_objects import is_simulated
 from mockube.controller_manager.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes, node_number
-from mockube.controller_manager.supervision import timeout
 from mockube.failure import TimedOut
 
 FIELD_MANAGER: Final = "mockube-nodes"

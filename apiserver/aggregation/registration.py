@@ -15,7 +15,6 @@ from msgspec.json import Decoder
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.create import create
@@ -26,6 +25,7 @@ from mockube.apiserver.registry.resource_watchers import watched_keys
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
+from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)

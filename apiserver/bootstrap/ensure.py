@@ -12,7 +12,6 @@ from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
@@ -24,6 +23,7 @@ from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.user import User
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.version import version
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Target, Txn

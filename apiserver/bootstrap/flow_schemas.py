@@ -9,7 +9,6 @@ from mockube.apimachinery import conditions, gotext
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
@@ -17,6 +16,7 @@ from mockube.apiserver.registry.request_context import Body, RequestContext
 from mockube.apiserver.registry.resource_watchers import watched_resources
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
+from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)

@@ -24,13 +24,13 @@ from mockube.apiserver.customresources.conditions import UsedNames
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.customresources.finalizing import DefinitionFinalizer, DefinitionStatusWriter
 from mockube.apiserver.customresources.registries import OBJECT_META
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.interpreter_memory import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
 
 SLICE_BYTES: Final = 256 * 1024
 """The size of changed definitions that are parsed before other requests are served."""

@@ -7,7 +7,7 @@ from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import HealthChecks, server_checks
-from mockube.apiserver.supervision import TaskSupervisor
+from mockube.component_base.task_supervisor import TaskSupervisor
 
 
 def make_health(  # noqa: PLR0913 - each argument is a part

@@ -15,7 +15,6 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import is_selected, total
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
@@ -27,6 +26,7 @@ from mockube.apiserver.registry.resource_metrics import (
     UsageMeter,
 )
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
 
 CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
 EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")

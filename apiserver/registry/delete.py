@@ -13,7 +13,6 @@ from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Decision
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
 from mockube.apiserver.registry.body import decode_as
@@ -38,6 +37,7 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
+from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"

@@ -20,7 +20,7 @@ from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import AlwaysAllow, Authorization
-from mockube.apiserver.event_loop import LARGE, Worker, yield_to_loop
+from mockube.apiserver.event_loop import LARGE, Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
@@ -37,6 +37,7 @@ from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
 
 _R = TypeVar("_R")

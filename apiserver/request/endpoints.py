@@ -15,7 +15,6 @@ from mockube.apimachinery.status import (
     MethodNotSupported,
     NotAcceptable,
 )
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 from mockube.apiserver.registry.convert import to_client_version
@@ -52,6 +51,7 @@ from mockube.apiserver.request.routes import (
 from mockube.apiserver.request.watch import WatchHandler
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES
 from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, View, negotiate
+from mockube.component_base.loop import yield_to_loop
 
 MAX_BODY: Final = 3 * 1024 * 1024
 BODIES_BYTES: Final = 128 << 20

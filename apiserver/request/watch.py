@@ -9,7 +9,7 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.status import ApiError, BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
-from mockube.apiserver.event_loop import LARGE, batches, yield_between_batches, yield_to_loop
+from mockube.apiserver.event_loop import LARGE, batches, yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
@@ -24,6 +24,7 @@ from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, OutputFormat, View
 from mockube.apiserver.wire.table import parse_include_object
+from mockube.component_base.loop import yield_to_loop
 
 LOG = logging.getLogger(__name__)
 

@@ -22,6 +22,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start, start_in
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.cache.revisions import RevisionTracker
 from mockube.controller_manager.cache.store import Change, Indexer, Lister, OnFailure, Store
@@ -29,7 +30,6 @@ from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.kinds import rows
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.metrics.client import InformerMetrics, InformerStats
-from mockube.controller_manager.supervision import start, start_in
 
 LOG: Final = logging.getLogger(__name__)
 

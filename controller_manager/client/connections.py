@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, cast
 from msgspec import Struct
 
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.supervision import timeout
+from mockube.component_base.supervision import timeout
 
 IDLE_SECONDS: Final = 30.0
 """The time after which an idle connection is closed: before any server does, so that none is closed during a request."""

@@ -13,9 +13,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start, timeout
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.supervision import start, timeout
 
 LOG = logging.getLogger(__name__)
 

@@ -13,6 +13,8 @@ from functools import partial
 
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import start, start_in, timeout
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
@@ -30,7 +32,6 @@ from mockube.controller_manager.metrics.controllers import (
     ReconcileObserver,
 )
 from mockube.controller_manager.queue.workqueue import Debouncer, DelayingQueue, RateLimiter, WorkQueue
-from mockube.controller_manager.supervision import start, start_in, timeout, yield_to_loop
 
 LOG = logging.getLogger(__name__)
 

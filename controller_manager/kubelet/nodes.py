@@ -8,6 +8,7 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, CSI_NODES, NODES, PODS
 from mockube.controller_manager.client.resources import Key
@@ -28,7 +29,6 @@ from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
 from mockube.controller_manager.kubelet.template_context import TemplateContext
-from mockube.controller_manager.supervision import run_all
 
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"

@@ -13,11 +13,11 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import LEASES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.supervision import cancel_and_wait, start, timeout
 
 LOG = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
+from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import (
@@ -20,7 +21,6 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, is_bound
-from mockube.controller_manager.supervision import timeout
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 _BINDING_TIMEOUT: Final = timedelta(seconds=600)

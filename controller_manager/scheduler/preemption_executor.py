@@ -10,6 +10,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.component_base.supervision import start, start_in
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
@@ -18,7 +19,6 @@ from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import PREEMPTED, Candidate
-from mockube.controller_manager.supervision import start, start_in
 from mockube.controller_manager.workloads.disruption import disruption_status
 
 LOG: Final = logging.getLogger(__name__)

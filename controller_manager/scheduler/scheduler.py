@@ -14,6 +14,7 @@ from mockube.apimachinery.randomness import fraction
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.supervision import start
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
@@ -59,7 +60,6 @@ from mockube.controller_manager.scheduler.requeueing import (
 )
 from mockube.controller_manager.scheduler.volumes import AssumedBindings, ClaimBinding, claims_of
 from mockube.controller_manager.scheduler.watched import STORAGE, WATCHED, storage_of, workloads_of
-from mockube.controller_manager.supervision import start
 from mockube.controller_manager.workloads.device_claims import may_need_devices
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 

@@ -28,8 +28,9 @@ from mockube.clusters.named_cluster import (
 )
 from mockube.clusters.ports import port_of
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import wait_first
 from mockube.failure import Failure, TimedOut
-from mockube.processes.child_processes import Report, exit_message, wait_first
+from mockube.processes.child_processes import Report, exit_message
 from mockube.processes.control_plane import (
     MANAGER,
     SERVER,

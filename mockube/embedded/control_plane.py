@@ -16,6 +16,7 @@ from mockube.apimachinery.schema import minors
 from mockube.cluster_client import NAME, ServerClient
 from mockube.component_base.clock import Clock
 from mockube.component_base.flags import comma_separated
+from mockube.component_base.supervision import start
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.client.connect import ClientOptions, connect
@@ -23,7 +24,6 @@ from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.config.signing import signer_files
-from mockube.controller_manager.supervision import start
 from mockube.embedded.faults import FaultInjector
 from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import CallRecorder

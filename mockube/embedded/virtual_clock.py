@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mockube.component_base.clock import RealClock, Timer, sleep_by_timer
+from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.timers import TimerHeap
-from mockube.controller_manager.supervision import yield_to_loop
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import os
 import re
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import RestartBackoff, run_with
 from mockube.controller_manager.kubelet.processes.launcher import run_command
-from mockube.controller_manager.supervision import run_with
 from mockube.processes.preimport import START
 
 NO_VARIABLES: Final[Mapping[str, str]] = {}
@@ -96,18 +96,6 @@ def shell_exit_code(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-async def wait_first(*coroutines: Coroutine[Any, Any, Any]) -> None:
-    """Wait until one of the coroutines is done, cancel the others, and raise its error."""
-    tasks = {asyncio.create_task(coroutine) for coroutine in coroutines}
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-    for task in done:
-        task.result()
-
-
 # --- restarts
 
 
@@ -152,18 +140,18 @@ class SupervisedProcess:
         await asyncio.shield(self._restarts)
 
     async def _run_with_restarts(self) -> None:
-        delay = FIRST_DELAY
+        backoff = RestartBackoff(
+            self._clock, first_delay=FIRST_DELAY, max_delay=MAX_DELAY, healthy_after=STABLE_SECONDS
+        )
         while True:
-            started = self._clock.monotonic()
+            backoff.begin()
             self.code = shell_exit_code(await self._run_once())
             if self.code == USAGE_ERROR:
                 return
-            if self._clock.monotonic() - started >= STABLE_SECONDS:
-                delay = FIRST_DELAY
+            delay = backoff.next_delay()
             self._report(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
             await self._clock.sleep(delay)
             self.restarts += 1
-            delay = min(2 * delay, MAX_DELAY)
 
     async def _run_once(self) -> int:
         async with self._processes.start_program(self._program, stdin=PIPE) as process:

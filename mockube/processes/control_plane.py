@@ -21,13 +21,13 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import wait_first
 from mockube.processes.child_processes import (
     ControlPlaneProgram,
     Processes,
     Report,
     SupervisedProcess,
     shell_exit_code,
-    wait_first,
 )
 from mockube.processes.defaults import KRUISE, NODES
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import wait_first
 from mockube.failure import TimedOut
-from mockube.processes.child_processes import Report, exit_message, shell_exit_code, wait_first
+from mockube.processes.child_processes import Report, exit_message, shell_exit_code
 from mockube.processes.control_plane import (
     ControlPlane,
     Launch,

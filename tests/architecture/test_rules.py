@@ -64,7 +64,7 @@ def test_time_and_randomness(code, expected):
 )
 def test_tasks(code, expected):
     assert sorted(lines(tasks.check, "etcd/planted.py", code)) == expected
-    assert not lines(tasks.check, "apiserver/supervision.py", code)
+    assert not lines(tasks.check, "component_base/supervision.py", code)
 
 
 def test_exemption_applies_to_one_file_and_name():

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apiserver.supervision import TASKS, check_name, is_restarted
+from mockube.apiserver.background_tasks import TASKS, check_name, is_restarted
 from tests.support.server import apiserver
 
 RECORDED = orjson.loads((Path(__file__).parent / "health_checks.json").read_bytes())

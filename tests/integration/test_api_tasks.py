@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from mockube.apimachinery.status import Expired
-from mockube.apiserver import supervision
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.background_tasks import TASKS
 from mockube.apiserver.bootstrap.identity import keep_alive
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.selection import Selection
@@ -19,8 +19,9 @@ from mockube.apiserver.request.health import MAX_LAG_SECONDS
 from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS
 from mockube.apiserver.storage.watch_cache import LAG_SECONDS
-from mockube.apiserver.supervision import FIRST_DELAY, TASKS, OnFailure, TaskFailed
+from mockube.component_base import task_supervisor
 from mockube.component_base.clock import RealClock, SteppedClock
+from mockube.component_base.task_supervisor import FIRST_DELAY, OnFailure, TaskFailed
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
@@ -98,7 +99,7 @@ class RunningServer:
 
 @pytest.fixture
 async def served(monkeypatch):
-    monkeypatch.setattr(supervision, "FIRST_DELAY", 2.0)  # time enough to read the pages of a failed task
+    monkeypatch.setattr(task_supervisor, "FIRST_DELAY", 2.0)  # time enough to read the pages of a failed task
     kv = StoreWithFailingMethod(MemoryStore(clock=RealClock()))
     async with running(kv=kv) as client:
         yield RunningServer(client, kv)

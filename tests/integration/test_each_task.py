@@ -7,14 +7,15 @@ import aiohttp
 import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver import supervision
+from mockube.apiserver.background_tasks import TASKS, is_restarted
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
-from mockube.apiserver.supervision import TASKS, TaskFailed, is_restarted
+from mockube.component_base import task_supervisor
 from mockube.component_base.clock import RealClock, SteppedClock
+from mockube.component_base.task_supervisor import TaskFailed
 from tests.support.event_loop import until
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import Client
@@ -101,7 +102,7 @@ async def test_failed_task_is_named_and_starts_again(tmp_path, caplog, task):
         )
         assert "Traceback (most recent call last)" in entry
         assert "RuntimeError: a fault in the program" in entry
-        served.clock.advance(supervision.FIRST_DELAY)
+        served.clock.advance(task_supervisor.FIRST_DELAY)
         await until(lambda: not served.server.supervisor.problem(task))
         assert f'mockube_task_restarts_total{{task="{task}"}} 1\n' in await served.page("/metrics")
         while await served.page("/readyz") != "ok":

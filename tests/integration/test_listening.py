@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.apiserver.background_tasks import TASKS
 from mockube.apiserver.http.server import (
     HEAD_SECONDS,
     IDLE_SECONDS,
@@ -21,8 +22,8 @@ from mockube.apiserver.http.server import (
 from mockube.apiserver.pki.issue import make_authority
 from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.response import text_response
-from mockube.apiserver.supervision import FIRST_DELAY, TaskSupervisor
 from mockube.component_base.clock import RealClock, SteppedClock
+from mockube.component_base.task_supervisor import FIRST_DELAY, TaskSupervisor
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -67,7 +68,7 @@ class ListeningServer:
         self.server = Server(handle)
         self.listener = Listener(socket=bind("127.0.0.1", 0), tls=tls)
         self.clock = clock or RealClock()
-        self.supervisor = TaskSupervisor(self.clock)
+        self.supervisor = TaskSupervisor(self.clock, TASKS)
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self):

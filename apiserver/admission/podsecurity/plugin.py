@@ -20,10 +20,11 @@ from mockube.apiserver.admission.podsecurity.policy import (
     is_stricter,
     read_policy,
 )
-from mockube.apiserver.event_loop import SLICE, yield_to_loop
+from mockube.apiserver.event_loop import SLICE
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
 
 NAMESPACE: Final[Target] = "", "namespaces", ""
 _POD_TARGETS: Final = frozenset({POD, ("", "pods", "ephemeralcontainers"), ("", "pods", "resize")})

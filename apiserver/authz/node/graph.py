@@ -20,9 +20,9 @@ from mockube.apiserver.authz.node.references import (
     of_pod,
     secrets_of_volume,
 )
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
 
 GROUPS: Final = {
     POD: "",

@@ -20,6 +20,7 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import start_in
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import EVENTS, SCHEDULING_EVENTS
 from mockube.controller_manager.client.resources import Key
@@ -34,7 +35,6 @@ from mockube.controller_manager.control.events.correlation import (
     SeriesCorrelator,
     reference,
 )
-from mockube.controller_manager.supervision import start_in
 
 LOG = logging.getLogger(__name__)
 

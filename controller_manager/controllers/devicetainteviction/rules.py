@@ -9,6 +9,7 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import (
     DEVICE_TAINT_RULES,
@@ -32,7 +33,6 @@ from mockube.controller_manager.controllers.devicetainteviction.controller impor
     results_of,
     selects_result,
 )
-from mockube.controller_manager.supervision import run_all
 from mockube.controller_manager.workloads.device_claims import BY_RESOURCE_CLAIM, has_taint_rules
 
 PERIOD: Final = timedelta(seconds=10)

@@ -14,6 +14,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
@@ -40,7 +41,6 @@ from mockube.controller_manager.controllers.garbagecollector.references import (
     with_owners_patch,
     without_finalizer_patch,
 )
-from mockube.controller_manager.supervision import run_all
 
 LOG: Final = logging.getLogger(__name__)
 _DISCOVERY_PERIOD: Final = timedelta(seconds=30)

@@ -10,6 +10,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, NAMESPACE_NODE_LEASE
+from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import LEASES, NODES, PODS
 from mockube.controller_manager.client.resources import Key
@@ -28,7 +29,6 @@ from mockube.controller_manager.controllers.nodelifecycle.zones import (
     state_of,
     zone_of,
 )
-from mockube.controller_manager.supervision import run_all
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 LOG = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirem
 from mockube.apimachinery.quota.registry import IGNORED, Evaluators
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kinds import (
@@ -25,7 +26,6 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.control.watched_kinds import WatchedKinds
-from mockube.controller_manager.supervision import run_all
 
 _DISCOVERY_PERIOD: Final = timedelta(seconds=30)
 """The time between two discoveries; a new CustomResourceDefinition causes another one."""

@@ -22,6 +22,7 @@ from mockube.apimachinery.status import (
 )
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.discovery import DiscoveredResource, discover
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS
@@ -30,7 +31,6 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
 from mockube.controller_manager.controllers.storageversionmigrator import migrations
-from mockube.controller_manager.supervision import run_all
 
 NAME: Final = "storage-version-migrator-controller"
 _RUNNER: Final = "migration-runner-controller"

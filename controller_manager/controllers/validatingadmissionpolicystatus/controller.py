@@ -5,6 +5,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import VALIDATING_ADMISSION_POLICIES
 from mockube.controller_manager.client.resources import Key
@@ -19,7 +20,6 @@ from mockube.controller_manager.controllers.validatingadmissionpolicystatus.type
     kinds_to_check,
     param_kind,
 )
-from mockube.controller_manager.supervision import yield_to_loop
 
 _MANAGER: Final = "validatingadmissionpolicy-status"
 

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
     Probe,
@@ -20,7 +21,6 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.processes.local_process import LocalProcess
 from mockube.controller_manager.kubelet.processes.prober import ProbeTarget, run_handler
-from mockube.controller_manager.supervision import cancel_and_wait, start
 
 HOOK_SECONDS: Final = 600.0
 """The maximum duration of a postStart hook in seconds; a real kubelet has no limit."""

@@ -13,10 +13,10 @@ from msgspec import Struct
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 from mockube.controller_manager.kubelet.processes.grpc_health import USER_AGENT, GrpcError, check_health
 from mockube.controller_manager.kubelet.processes.http2_get import get_status
-from mockube.controller_manager.supervision import timeout
 
 MAX_HEAD: Final = 64 << 10
 MAX_REDIRECTS: Final = 10

@@ -19,6 +19,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.container_output import ContainerOutput
@@ -63,7 +64,6 @@ from mockube.controller_manager.kubelet.processes.local_process import (
 from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
 from mockube.controller_manager.kubelet.processes.prober import ProbeTarget
 from mockube.controller_manager.kubelet.references import PodReferences
-from mockube.controller_manager.supervision import cancel_and_wait, start, timeout
 
 LOG: Final = logging.getLogger(__name__)
 

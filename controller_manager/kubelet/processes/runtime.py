@@ -15,6 +15,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
@@ -35,7 +36,6 @@ from mockube.controller_manager.kubelet.processes.log_files import rotated_path
 from mockube.controller_manager.kubelet.processes.mount_support import MountSupport
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
 from mockube.controller_manager.kubelet.references import REFRESH_SECONDS, PodReferences, ReferenceLoader
-from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)
 

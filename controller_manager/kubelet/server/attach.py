@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from mockube.component_base.supervision import run_until, run_with, start
 from mockube.controller_manager.kubelet.container_output import OUTPUT_END, AttachedOutput
 from mockube.controller_manager.kubelet.server.streams import (
     InputStream,
@@ -11,7 +12,6 @@ from mockube.controller_manager.kubelet.server.streams import (
     StreamsClosed,
     success_status,
 )
-from mockube.controller_manager.supervision import run_until, run_with, start
 
 ForwardInput = Callable[[InputStream], Coroutine[Any, Any, None]]
 

@@ -13,11 +13,11 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
-from mockube.controller_manager.supervision import yield_to_loop
 
 MAX_TAIL_BYTES: Final = 10 << 20
 """The maximum bytes buffered for `tailLines`: the size of a kubelet's log file."""

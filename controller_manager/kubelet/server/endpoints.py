@@ -17,6 +17,7 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import run_until
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
@@ -72,7 +73,6 @@ from mockube.controller_manager.kubelet.server.streams import (
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Run
-from mockube.controller_manager.supervision import run_until
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.kubelet.containers.program import MAX_COMMANDS
 from mockube.controller_manager.kubelet.containers.runs import (
     ContainerRun,
@@ -33,7 +34,6 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
 )
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
-from mockube.controller_manager.supervision import yield_to_loop
 
 SLICE = 50
 """The number of commands after which other tasks run."""

@@ -14,6 +14,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
 from mockube.controller_manager.kubelet.containers.environment import References, environment_of
 from mockube.controller_manager.kubelet.containers.handlers import (
     MAX_OUTPUT,
@@ -41,7 +42,6 @@ from mockube.controller_manager.network.calls import (
     encode_reply,
 )
 from mockube.controller_manager.network.services import Outcome
-from mockube.controller_manager.supervision import timeout
 
 _MAX_ANSWERS: Final = 5
 """The responses of a server that is not simulated after which the result of a command is unknown."""

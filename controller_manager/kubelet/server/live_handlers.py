@@ -20,6 +20,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers.environment import References
@@ -47,7 +48,6 @@ from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import REFRESH_SECONDS, retry_until_response
 from mockube.controller_manager.kubelet.server.handler_commands import HandlerRun, run_handler_command
 from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
-from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)
 

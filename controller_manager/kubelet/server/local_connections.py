@@ -19,9 +19,9 @@ from yarl import URL
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
 from mockube.controller_manager.network.calls import HttpRequest, Reply
 from mockube.controller_manager.network.services import Outcome
-from mockube.controller_manager.supervision import timeout
 
 if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime

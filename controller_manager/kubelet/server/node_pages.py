@@ -16,6 +16,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
 from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import metrics_text
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
@@ -26,7 +27,6 @@ from mockube.controller_manager.kubelet.server.metric_objects import Family, met
 from mockube.controller_manager.kubelet.server.node_health import METRICS_HEADERS
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
 from mockube.controller_manager.kubelet.server.probe_metrics import TotalsByProbe, probe_metrics
-from mockube.controller_manager.supervision import yield_to_loop
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 _CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"

@@ -15,11 +15,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.containers.runs import container_status
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
-from mockube.controller_manager.supervision import yield_to_loop
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 SLICE: Final = 20

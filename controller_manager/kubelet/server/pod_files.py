@@ -7,6 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.live_handlers import WRITE_COMMAND
@@ -36,7 +37,6 @@ from mockube.controller_manager.kubelet.containers.writable import (
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
-from mockube.controller_manager.supervision import yield_to_loop
 
 
 class PodFiles:

@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.component_base.supervision import cancel_and_wait, log_failure, start
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.sessions import Sessions
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, SpdySession, SpdyStream
@@ -19,7 +20,6 @@ from mockube.controller_manager.kubelet.server.websocket_streams import (
     websocket,
     write_message,
 )
-from mockube.controller_manager.supervision import cancel_and_wait, log_failure, start
 
 PROTOCOL: Final = "portforward.k8s.io"
 TUNNEL: Final = f"SPDY/3.1+{PROTOCOL}"

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, run_until, run_with, start, timeout
 from mockube.controller_manager.kubelet.container_output import AttachedOutput
 from mockube.controller_manager.kubelet.processes.command import (
     CommandSpec,
@@ -37,7 +38,6 @@ from mockube.controller_manager.kubelet.server.streams import (
     exit_status,
     failure_status,
 )
-from mockube.controller_manager.supervision import cancel_and_wait, run_until, run_with, start, timeout
 
 READ: Final = 32 << 10
 LEAVE_SECONDS: Final = 1.0

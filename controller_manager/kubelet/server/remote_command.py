@@ -9,6 +9,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, run_with, start, timeout
 from mockube.controller_manager.kubelet.server import spdy_streams, websocket_streams
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.sessions import Sessions
@@ -27,7 +28,6 @@ from mockube.controller_manager.kubelet.server.streams import (
 from mockube.controller_manager.kubelet.server.terminal import Terminal
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
-from mockube.controller_manager.supervision import cancel_and_wait, run_with, start, timeout
 
 CREATION_SECONDS: Final = 30.0
 """The maximum time in seconds in which a client opens its streams."""

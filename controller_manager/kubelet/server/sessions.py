@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from mockube.controller_manager.supervision import cancel_and_wait, start
+from mockube.component_base.supervision import cancel_and_wait, start
 
 _T = TypeVar("_T")
 

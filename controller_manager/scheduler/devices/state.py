@@ -8,6 +8,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.informer import Informers
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
@@ -31,7 +32,6 @@ from mockube.controller_manager.scheduler.devices.extended_resources import (
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.supervision import timeout
 from mockube.controller_manager.workloads.device_claims import (
     allocation,
     has_extended_resources,

@@ -8,8 +8,8 @@ from tests.architecture.source import Finding, Module
 FORBIDDEN = frozenset({"create_task", "ensure_future", "run_coroutine_threadsafe"})
 
 ALLOWED: Mapping[str, str] = {
-    "apiserver/supervision.py": "it supervises the tasks of the server",
-    "controller_manager/supervision.py": "it supervises the tasks of the manager",
+    "component_base/supervision.py": "its callers wait for the tasks that it starts",
+    "component_base/task_supervisor.py": "it supervises the tasks of the server",
     "apiserver/customresources/controller.py": "its group raises what a clean-up raises in a supervised task",
     "apiserver/http/server.py": "its group raises what an acceptor raises in a supervised task; a handshake ends its connection",
     "apiserver/http/exchanges.py": "it waits for both directions of a tunnel, which ends with either",

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.supervision import first_cause
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.client.client import Client
@@ -16,7 +17,6 @@ from mockube.controller_manager.client.resources import Resource, whole_tree
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
-from mockube.controller_manager.supervision import first_cause
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.kubelet.container_output import (
     MAX_REST,
     MAX_UNREAD,
@@ -19,7 +20,6 @@ from mockube.controller_manager.kubelet.server.streams import (
     TerminalSize,
     TerminalSizes,
 )
-from mockube.controller_manager.supervision import yield_to_loop
 
 
 async def turns():

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.supervision import start
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import (
     DEVICE_CLASSES,
@@ -17,7 +18,6 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.devices.claims import waits_for_claims
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
 from mockube.controller_manager.scheduler.devices.state import MAX_SYNC_SECONDS, DeviceState
-from mockube.controller_manager.supervision import start
 from tests.support.controllers.devices import claim, pod, request, slices, spec
 from tests.support.controllers.fake_caches import FakeCaches
 

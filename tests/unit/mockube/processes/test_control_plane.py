@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.processes.child_processes import ControlPlaneProgram, wait_first
+from mockube.component_base.supervision import wait_first
+from mockube.processes.child_processes import ControlPlaneProgram
 from mockube.processes.control_plane import (
     SIGNALS,
     ControlPlane,

@@ -5,11 +5,19 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockube.apiserver.supervision import FIRST_DELAY, HEALTHY_AFTER, MAX_DELAY, TaskFailed, TaskSupervisor
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.task_supervisor import (
+    FIRST_DELAY,
+    HEALTHY_AFTER,
+    MAX_DELAY,
+    OnFailure,
+    TaskFailed,
+    TaskSupervisor,
+)
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
 TASK = "compaction"
+POLICIES = {TASK: OnFailure.RESTART, "store": OnFailure.END}
 
 
 class FailingWork:
@@ -29,7 +37,7 @@ class FailingWork:
 class SupervisedWork:
     def __init__(self):
         self.clock = SteppedClock()
-        self.supervisor = TaskSupervisor(self.clock)
+        self.supervisor = TaskSupervisor(self.clock, POLICIES)
         self.registry = CollectorRegistry()
         self.registry.register(self.supervisor)
         self.work = FailingWork()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.supervision import run_all
+from mockube.component_base.supervision import run_all
 from tests.support.event_loop import yield_to_loop
 
 

@@ -4,8 +4,14 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.supervision import timeout
+from mockube.component_base.clock import SteppedClock
+from mockube.component_base.supervision import timeout
 from tests.support.event_loop import yield_to_loop
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
 
 
 async def test_finished_block_leaves_no_timer(clock):

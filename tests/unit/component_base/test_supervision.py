@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.supervision import (
+from mockube.component_base.supervision import (
     first_cause,
     run_all,
     run_until,

@@ -1,16 +1,14 @@
-"""Start and end the tasks of a manager, so that none of them ends unnoticed.
+"""Start and end tasks, so that none of them ends unnoticed.
 
 The error of a task is logged once, with its traceback and the names of the tasks that it passes through, and raised to
-the caller that awaits the task. Then the health check of the failed part fails, everything else ends in order, and the
-process exits with an error. A supervisor of processes starts it again.
+the caller that awaits the task. The tasks of a server that are restarted instead have a `TaskSupervisor`.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from types import coroutine
 from typing import Any, Final, TypeVar
 
 from mockube.component_base.clock import Clock
@@ -19,10 +17,6 @@ LOG: Final = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _NOTE: Final = "in the task "
-
-
-class ManagerFailed(Exception):
-    """The error of a manager that was not stopped; its cause was logged."""
 
 
 def start(
@@ -73,8 +67,8 @@ async def _report_end(
     endless: bool,
 ) -> _T:
     try:
-        result = await _refuse_inner_cancellation(work)
-        if endless and not _is_cancelled():
+        result = await refuse_inner_cancellation(work)
+        if endless and not is_cancelled():
             raise RuntimeError("it returned, but should run until it is cancelled")  # noqa: TRY301 - a failure, too
         return result  # noqa: TRY300 - an endless task that ends has failed too
     except Exception as error:
@@ -92,17 +86,17 @@ def log_failure(name: str, error: Exception) -> None:
         leaf_error.add_note(f"{_NOTE}{name}")
 
 
-async def _refuse_inner_cancellation(work: Coroutine[Any, Any, _T]) -> _T:
+async def refuse_inner_cancellation(work: Coroutine[Any, Any, _T]) -> _T:
     """Raise an error if the work ends as cancelled but its task was not: asyncio would take the task for cancelled."""
     try:
         return await work
     except asyncio.CancelledError as error:
-        if _is_cancelled():
+        if is_cancelled():
             raise
         raise RuntimeError("something that it awaited was cancelled") from error
 
 
-def _is_cancelled() -> bool:
+def is_cancelled() -> bool:
     """Return whether the current task was cancelled, as opposed to something that it awaits."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
@@ -123,10 +117,27 @@ def _is_noted(error: BaseException) -> bool:
     return any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ()))
 
 
-@coroutine
-def yield_to_loop() -> Generator[None, None, None]:
-    """Suspend the current task until all other ready tasks have run once."""
-    yield
+class RestartBackoff:
+    """The delays before restarts: each is twice as long as the one before, until something has run for long enough."""
+
+    def __init__(self, clock: Clock, *, first_delay: float, max_delay: float, healthy_after: float) -> None:
+        self._clock = clock
+        self._first_delay = first_delay
+        self._max_delay = max_delay
+        self._healthy_after = healthy_after
+        self._delay = first_delay
+        self._started = 0.0
+
+    def begin(self) -> None:
+        """Note the time of a start."""
+        self._started = self._clock.monotonic()
+
+    def next_delay(self) -> float:
+        """Return the delay before the next start, after a failure."""
+        if self._clock.monotonic() - self._started >= self._healthy_after:
+            self._delay = self._first_delay
+        delay, self._delay = self._delay, min(2 * self._delay, self._max_delay)
+        return delay
 
 
 @asynccontextmanager
@@ -185,6 +196,17 @@ async def run_with(work: Coroutine[Any, Any, _T], *, background_tasks: "Sequence
         return main.result()
     finally:
         await cancel_and_wait([main, *background_tasks])
+
+
+async def wait_first(*works: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of the coroutines is done, cancel and await the others, and raise its error."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+    finally:
+        await cancel_and_wait(tasks)
 
 
 async def run_until(end: Coroutine[Any, Any, Any], work: Coroutine[Any, Any, _T]) -> _T | None:

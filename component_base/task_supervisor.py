@@ -2,7 +2,7 @@
 
 An error of a task is logged with its traceback and counted. The task is then restarted from a clean state after a delay.
 If the server cannot continue without it, the server ends instead: the check of the task fails in `/readyz` and `/livez`,
-the block of `running` is cancelled, and `TaskFailed` is raised from it. `TASKS` has the policy of each task.
+the block of `running` is cancelled, and `TaskFailed` is raised from it.
 """
 
 import asyncio
@@ -11,12 +11,18 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from enum import Enum
-from typing import Final
+from typing import Final, NoReturn
 
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import (
+    RestartBackoff,
+    cancel_and_wait,
+    is_cancelled,
+    refuse_inner_cancellation,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -36,37 +42,6 @@ class OnFailure(Enum):
     """The server ends with an error."""
 
 
-TASKS: Final[Mapping[str, OnFailure]] = {
-    "watch-cache": OnFailure.RESTART,
-    "watch-cache-lag": OnFailure.RESTART,
-    "api-service-availability": OnFailure.RESTART,
-    "api-service-registration": OnFailure.RESTART,
-    "flow-schema-status": OnFailure.RESTART,
-    "system-objects": OnFailure.RESTART,
-    "crd-establishing": OnFailure.RESTART,
-    "authentication-config": OnFailure.RESTART,
-    "authentication-trust": OnFailure.RESTART,
-    "serving-certificates": OnFailure.RESTART,
-    "authorization-config": OnFailure.RESTART,
-    "compaction": OnFailure.RESTART,
-    "identity-lease": OnFailure.RESTART,
-    "kubernetes-endpoints": OnFailure.RESTART,
-    "watch-cache-check": OnFailure.RESTART,
-    "bootstrap-roles": OnFailure.RESTART,
-    "listeners": OnFailure.RESTART,
-    "store": OnFailure.END,
-}
-
-
-def is_restarted(name: str) -> bool:
-    return TASKS[name] is OnFailure.RESTART
-
-
-def check_name(name: str) -> str:
-    """Return the name of a task's check in `/readyz`."""
-    return f"task-{name}"
-
-
 class TaskFailed(Exception):
     """A task without which the server cannot continue raised an error, which is the cause of this one."""
 
@@ -75,15 +50,18 @@ class TaskFailed(Exception):
 
 
 class TaskSupervisor(Collector):
-    """Runs the tasks of `TASKS` within the block of `running`."""
+    """Runs tasks within the block of `running`; `policies` has the names of all of them."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, policies: Mapping[str, OnFailure]) -> None:
         self._clock = clock
+        self._policies = policies
         self._group: asyncio.TaskGroup | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._problems: dict[str, str] = {}
         """By name, why a task does not run now."""
-        self._restarts: Counter[str] = Counter({name: 0 for name in TASKS if is_restarted(name)})
+        self._restarts: Counter[str] = Counter(
+            {name: 0 for name, on_failure in policies.items() if on_failure is OnFailure.RESTART}
+        )
         self._failure: TaskFailed | None = None
 
     @asynccontextmanager
@@ -120,12 +98,12 @@ class TaskSupervisor(Collector):
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.wait([task])
+            await cancel_and_wait([task])
 
     def _start(self, name: str, work: Work) -> asyncio.Task[None]:
         assert self._group is not None
-        run = self._run_with_restarts if is_restarted(name) else self._run_until_failure
+        is_restarted = self._policies[name] is OnFailure.RESTART
+        run = self._run_with_restarts if is_restarted else self._run_until_failure
         task = self._group.create_task(run(name, work), name=name)
         self._tasks.append(task)
         return task
@@ -152,36 +130,25 @@ class TaskSupervisor(Collector):
             raise self._failure from error
 
     async def _run_with_restarts(self, name: str, work: Work) -> None:
-        delay = FIRST_DELAY
+        backoff = RestartBackoff(
+            self._clock, first_delay=FIRST_DELAY, max_delay=MAX_DELAY, healthy_after=HEALTHY_AFTER
+        )
         while True:
-            started = self._clock.monotonic()
+            backoff.begin()
             try:
                 await _run(work)
             except Exception as error:
-                if _is_cancelled():  # a task group raises its tasks' errors instead of the cancellation
+                if is_cancelled():  # a task group raises its tasks' errors instead of the cancellation
                     raise asyncio.CancelledError from error
-                if self._clock.monotonic() - started >= HEALTHY_AFTER:
-                    delay = FIRST_DELAY
+                delay = backoff.next_delay()
                 LOG.exception("The task %r failed and restarts in %g s", name, delay)
                 self._problems[name] = f"{type(error).__name__}: {error}"
             await self._clock.sleep(delay)
-            delay = min(2 * delay, MAX_DELAY)
             self._restarts[name] += 1
             del self._problems[name]
 
 
-async def _run(work: Work) -> None:
+async def _run(work: Work) -> NoReturn:
     """Run a task; raise an error if it returns, because no task of a server ends by itself."""
-    try:
-        await work()
-    except asyncio.CancelledError as error:
-        if _is_cancelled():
-            raise
-        raise RuntimeError("an awaited task was cancelled") from error
+    await refuse_inner_cancellation(work())
     raise RuntimeError("the task returned")
-
-
-def _is_cancelled() -> bool:
-    """Return whether the current task was cancelled, as opposed to a task that it awaits."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
