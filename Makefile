@@ -106,6 +106,9 @@ imports: environment ## Check the layers of imports
 flags: environment ## Generate docs/flags.md from the code
 	@"$(BIN)/python" tools/flags_page.py
 
+fidelity: environment ## Generate the pages of docs/fidelity/ from their YAML files
+	@"$(BIN)/python" -m tools.fidelity_pages
+
 lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	@uv --version >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv" >&2; exit 1; }
 	@uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
@@ -116,4 +119,4 @@ lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrad
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags lock clean
+.PHONY: help setup environment up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags fidelity lock clean

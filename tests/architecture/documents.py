@@ -2,22 +2,44 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.fidelity_pages import anchor
+
 _CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#[^)]*)?\)")
+_LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)]*))?\)")
+_HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 _TEST = re.compile(r"`(?P<path>tests/[\w/]+\.py)(?:::(?P<name>\w+))?`")
 _COMMAND = re.compile(r"(?:`|^\$ )make (?P<targets>[a-z0-9-]+(?: [a-z0-9-]+)*)", re.MULTILINE)
 _TARGET = re.compile(r"^(?P<name>[a-z0-9-]+):", re.MULTILINE)
 
 
 def dead_links(text: str, folder: Path) -> Iterator[str]:
-    """Yield links to files that do not exist; URLs are not checked."""
+    """Yield links to files and headings that do not exist; URLs are not checked."""
     for match in _LINK.finditer(_CODE_BLOCK.sub("", text)):
-        target = match["target"]
-        if target and "://" not in target and not (folder / target).exists():
+        target, heading = match["target"] or "", match["anchor"]
+        if "://" in target:
+            continue
+        path = folder / target
+        if not path.exists():
             yield target
+        elif heading and heading not in anchors(path.read_text() if target else text):
+            yield f"{target}#{heading}"
+
+
+def anchors(text: str) -> set[str]:
+    """Return GitHub's anchors of the headings; of equal ones, the first has no number."""
+    titles = [match["title"].strip() for match in _HEADING.finditer(_CODE_BLOCK.sub("", text))]
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title) for title in titles]
+    seen: Counter[str] = Counter()
+    found = set()
+    for title in plain:
+        name = anchor(title)
+        found.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
 
 
 def _functions(path: Path) -> set[str]:

@@ -47,11 +47,12 @@ def test_decision_numbers_are_unique():
 
 
 def test_dead_link_is_detected(tmp_path):
-    (tmp_path / "there.md").touch()
+    (tmp_path / "there.md").write_text("## A [part](x), `b`\n## Part\n## Part\n```\n## code\n```\n")
     text = (
-        "[a](there.md#part) [b](gone.md) [c](#part) [d](https://example.org/x)\n```\n[e](not-a-link)\n```\n"
+        "# Here\n[a](there.md#a-part-b) [b](gone.md) [c](#here) [d](https://example.org/x#y)\n"
+        "[e](there.md#part-1) [f](there.md#part-2) [g](there.md#code) [h](#there)\n```\n[i](not-a-link)\n```\n"
     )
-    assert list(dead_links(text, tmp_path)) == ["gone.md"]
+    assert list(dead_links(text, tmp_path)) == ["gone.md", "there.md#part-2", "there.md#code", "#there"]
 
 
 def test_missing_test_is_detected(tmp_path):

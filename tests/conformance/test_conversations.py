@@ -58,7 +58,7 @@ def test_every_listed_difference_names_a_recording():
 
 
 def test_fidelity_page_counts_every_difference():
-    page = (ROOT / "docs/fidelity.md").read_text()
+    page = (ROOT / "docs/fidelity/recordings.md").read_text()
     for name, count in COUNTS.items():
         differing = DIFFERENCES.get(name, {})
         same = count - sum(map(len, differing.values()))

@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def is_upstreams_own(self):
-        """A Status 500 that our code raised on purpose, as kube-apiserver's does; docs/fidelity.md. An unexpected error
+        """A Status 500 that our code raised on purpose, as kube-apiserver's does; docs/fidelity/protocol.md. An unexpected error
         says that it is a fault of the server. A path that ends with `/watch` is answered in plain text.
         """
         is_path = self.body.startswith(b'Internal Server Error: "/') and _NO_REQUEST_INFO in self.body

@@ -75,7 +75,7 @@ OWNERS = {
 ABSENT = {
     "kubernetes/pkg/registry/core/serviceaccount/storage/token.go": "APIServerWebhookAuthenticationToken",
 }
-"""By file of upstream that asks for what mockube does not serve, the name of this in docs/fidelity.md."""
+"""By file of upstream that asks for what mockube does not serve, the name of this in docs/fidelity/access.md."""
 AUTHORIZERS = {
     "apiserver/pkg/admission/plugin/policy/generic/policy_test_context.go",
     "apiserver/pkg/authorization/authorizer/conditions.go",
@@ -103,7 +103,7 @@ def test_function_of_upstream_question_calls_authorizer(owner):
 
 @pytest.mark.parametrize("name", sorted(ABSENT.values()))
 def test_upstream_question_without_counterpart_is_in_fidelity_page(name):
-    page = Path(__file__).parents[4] / "docs" / "fidelity.md"
+    page = Path(__file__).parents[4] / "docs/fidelity/access.md"
     assert name in page.read_text()
 
 
