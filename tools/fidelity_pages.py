@@ -77,7 +77,7 @@ StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _ma
 
 
 def read_area(text: str) -> Area:
-    return msgspec.convert(yaml.load(text, StrictLoader), Area)  # noqa: S506 - it is a SafeLoader
+    return msgspec.convert(yaml.load(text, StrictLoader), Area)
 
 
 def read_areas() -> dict[str, Area]:
