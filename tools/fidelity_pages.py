@@ -30,7 +30,7 @@ Paragraphs: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    what: Text
+    subject: Text
     """What upstream does, in words that a reader would search for."""
     status: Literal["same", "different", "missing"]
     here: Text | None = None
@@ -47,7 +47,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
 class Section(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     title: Text
     upstream: Text | None = None
-    """The program that `what` describes, if it is not that of the area."""
+    """The program that `subject` describes, if it is not that of the area."""
     text: Paragraphs = ""
     generated: Literal["releases"] | None = None
     entries: list[Entry] = []
@@ -99,8 +99,8 @@ def problems(areas: dict[str, Area], source: str) -> Iterator[str]:
             if not section.entries and not section.generated:
                 yield f"{name}: {section.title}: no entries"
             for entry in section.entries:
-                place = f"{name}: {section.title}: {entry.what}"
-                key = (section.upstream or area.upstream, entry.what)
+                place = f"{name}: {section.title}: {entry.subject}"
+                key = (section.upstream or area.upstream, entry.subject)
                 if key in seen:
                     yield f"{place}: also in {seen[key]}"
                 seen[key] = f"{name}: {section.title}"
@@ -172,7 +172,7 @@ def _row(entry: Entry) -> tuple[str, str, str]:
     message = f" (`{entry.message}`)" if entry.message else ""
     tests = ", ".join(f"`{test}`" for test in entry.tests)
     return (
-        f"{entry.what}{since}",
+        f"{entry.subject}{since}",
         f"{here or status}{message}",
         "; ".join(part for part in (tests, entry.evidence) if part),
     )
@@ -224,7 +224,7 @@ def index(areas: dict[str, Area]) -> str:
     for name, area in areas.items():
         for section in area.sections:
             for entry in section.entries:
-                for word in names_in(f"{entry.what} {entry.here or ''}"):
+                for word in names_in(f"{entry.subject} {entry.here or ''}"):
                     places[word].add((section.title, f"{name}.md#{anchor(section.title)}"))
     rows = [
         (f"`{word}`", ", ".join(f"[{title}]({link})" for title, link in sorted(places[word])))

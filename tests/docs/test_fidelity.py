@@ -16,7 +16,7 @@ from tools.packages import ROOT
 
 OVERVIEW = (ROOT / "docs/fidelity.md").read_text()
 THIS = "tests/docs/test_fidelity.py"
-ENTRY = {"what": "x", "status": "same"}
+ENTRY = {"subject": "x", "status": "same"}
 
 
 def area(*entries, **fields):
@@ -47,7 +47,7 @@ def test_pages_are_current():
         area(ENTRY | {"here": " y"}),
         area(ENTRY | {"here": "two\nlines"}),
         area({"status": "same"}),
-        area({"what": "x"}),
+        area({"subject": "x"}),
         area(ENTRY, notes="y"),
         area(ENTRY, text=" "),
         area(ENTRY, generated="sessions"),
@@ -96,7 +96,9 @@ def test_complete_entry_is_no_problem():
 
 def test_entry_and_section_that_occur_twice_are_problems():
     assert found_in(area(ENTRY, ENTRY)) == ["also in a: S"]
-    sections = [{"title": title, "entries": [{"what": title, "status": "same"}]} for title in ("S s", "S, s")]
+    sections = [
+        {"title": title, "entries": [{"subject": title, "status": "same"}]} for title in ("S s", "S, s")
+    ]
     twice = yaml.safe_dump({"title": "A", "sections": sections})
     assert found_in(twice) == ["a: two sections have the anchor s-s"]
 
@@ -109,7 +111,7 @@ def test_empty_area_and_section_are_problems():
 def test_missing_controllers_are_those_of_manager():
     sections = {section.title: section for section in read_areas()["controller-manager"].sections}
     entries = sections["Missing controllers"].entries
-    names = [name for entry in entries for name in re.findall(r"`([a-z-]+-controller)`", entry.what)]
+    names = [name for entry in entries for name in re.findall(r"`([a-z-]+-controller)`", entry.subject)]
     assert Counter(names) == Counter(DISABLED_UPSTREAM.keys() | UNIMPLEMENTED)
 
 
