@@ -1,0 +1,92 @@
+"""Nodes and pods for tests of filters and scores, and the snapshot that these read."""
+
+from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.schema.minors import NEWEST
+from mockube.controller_manager.cache.store import Store
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.controller_manager.scheduler.filters.filter import Rejection, Restriction
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.profile import nominated_node
+from mockube.controller_manager.scheduler.volumes import Storage
+from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
+
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def node(name="a", *, zone=None, cpu="4", memory="8Gi", pods="9", labels=(), status=(), **spec):
+    labels = {HOST: name, **({} if zone is None else {ZONE: zone}), **dict(labels)}
+    allocatable = {"cpu": cpu, "memory": memory, "pods": pods}
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": {"allocatable": allocatable, **dict(status)},
+    }
+
+
+def pod(name="web", *, namespace="default", labels=(), metadata=(), status=(), requests=(), **spec):
+    """Return a pod with one container; with `nodeName` it runs on that node."""
+    container = {"name": "c", "image": "i", "resources": {"requests": dict(requests)}}
+    own = {"name": name, "namespace": namespace, "uid": name, "resourceVersion": "1", "labels": dict(labels)}
+    return {
+        "metadata": {**own, **dict(metadata)},
+        "spec": {"containers": [container], **spec},
+        "status": dict(status),
+    }
+
+
+def info(tree, gates=None):
+    return PodInfo.of(PodView.of(tree), gates or FeatureGates())
+
+
+def store_of(*objects):
+    store = Store()
+    store.add_index(BY_ATTACHED_NODE, node_of_attachment)
+    for obj in objects:
+        store.put(Key.of(obj), obj)
+    return store
+
+
+def snapshot(nodes, pods=(), *, minor=NEWEST, settings=(), namespaces=None, storage=None, **more):
+    """Return a snapshot of nodes with the pods that name them; others may be nominated for a node.
+
+    `namespaces` has the labels of namespaces, `storage` the objects of the fields of Storage.
+    """
+    gates = FeatureGates(minor, settings)
+    cluster = SchedulerCache(gates)
+    for one in nodes:
+        cluster.set_node(one)
+    for one in pods:
+        if "nodeName" in one["spec"]:
+            cluster.update_pod(PodView.of(one), one["spec"]["nodeName"])
+    nominees = [info(one, gates) for one in pods if "nodeName" not in one["spec"]]
+    stores = {"claims": (), "volumes": (), "classes": (), **(storage or {})}
+    return ClusterSnapshot(
+        nodes=cluster.nodes(),
+        labels_of_namespace=lambda name: (namespaces or {}).get(name, {}),
+        storage=Storage(**{name: store_of(*objects) for name, objects in stores.items()}),
+        nominees=lambda name: [one for one in nominees if nominated_node(one.view.object) == name],
+        matching_counts=cluster.matching_counts,
+        gates=gates,
+        **more,
+    )
+
+
+def rejections(plugin, tried, state):
+    """Return the rejections of a filter by node; one of all nodes has the name "*"."""
+    check = plugin(info(tried, state.gates), state)
+    if isinstance(check, Rejection):
+        return {"*": check}
+    if isinstance(check, Restriction):
+        check = check.check
+    found = {one.name: None if check is None else check(one) for one in state.nodes}
+    return {name: rejection for name, rejection in found.items() if rejection is not None}
+
+
+def scores(plugin, tried, state, feasible=None):
+    """Return the scores of a plugin by node, of those that are feasible; None if it scores all alike."""
+    nodes = [one for one in state.nodes if feasible is None or one.name in feasible]
+    values = plugin(info(tried, state.gates), state, nodes)
+    return None if values is None else {one.name: value for one, value in zip(nodes, values, strict=True)}
