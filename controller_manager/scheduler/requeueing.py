@@ -3,7 +3,7 @@
 Upstream: the events and queueing hints of each plugin, framework/events.go.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Flag, auto
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -134,10 +134,13 @@ def _becomes_schedulable(_: PodInfo, event: ClusterEvent) -> bool:
 
 def _becomes_tolerated(pod: PodInfo, event: ClusterEvent) -> bool:
     def is_tolerated(node: ReadOnlyTree) -> bool:
-        taints = node["spec"].get("taints") or ()
-        return find_untolerated_taint(pod.spec, taints, ("NoSchedule", "NoExecute")) is None
+        return find_untolerated_taint(pod.spec, _taints_of(node), ("NoSchedule", "NoExecute")) is None
 
     return _becomes(is_tolerated, event)
+
+
+def _taints_of(node: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    return node["spec"].get("taints") or ()
 
 
 def _becomes_selected(pod: PodInfo, event: ClusterEvent) -> bool:
@@ -168,14 +171,36 @@ def _provides_resource(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _changes_domain(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return whether a node with the labels of the pod's spread constraints is added or deleted, or they or its taints change."""
-    keys = {constraint.topology_key for constraint in constraints_of(pod, REQUIRED)}
-    old, new = ({} if node is None else meta.labels(node) for node in (event.old, event.new))
-    if event.action & Action.TAINTS:
-        return True
-    if event.old is None or event.new is None:
-        return all(key in (new or old) for key in keys)
-    return any(old.get(key) != new.get(key) for key in keys)
+    """Return whether a node joins or leaves a domain of the pod's spread constraints, or one of a domain changes its taints.
+
+    A node belongs to a domain only if it has the labels of all constraints.
+    """
+    keys = sorted({constraint.topology_key for constraint in constraints_of(pod, REQUIRED)})
+
+    def domains_of(node: ReadOnlyTree | None) -> list[str] | None:
+        labels = {} if node is None else meta.labels(node)
+        is_counted = node is not None and all(key in labels for key in keys)
+        return [labels[key] for key in keys] if is_counted else None
+
+    old, new = domains_of(event.old), domains_of(event.new)
+    if old != new or new is None:
+        return old != new
+    return _taints_of(event.old) != _taints_of(event.new)
+
+
+def _changes_topology(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Return whether a node joins a domain of the pod's affinity, or leaves one of its anti-affinity."""
+    affinity, anti_affinity = (
+        {term.topology_key for term in terms} for terms in (pod.terms.affinity, pod.terms.anti_affinity)
+    )
+    new = meta.labels(event.new)
+    if event.old is None:
+        # A node without the label of an anti-affinity fits as well.
+        return bool(anti_affinity) or any(key in new for key in affinity)
+    old = meta.labels(event.old)
+    return any(key in new and old.get(key) != new[key] for key in affinity) or any(
+        key in old and old[key] != new.get(key) for key in anti_affinity
+    )
 
 
 # --- pods on nodes
@@ -188,7 +213,7 @@ def _frees_ports(pod: PodInfo, event: ClusterEvent) -> bool:
 
 def _frees_requests(pod: PodInfo, event: ClusterEvent) -> bool:
     old, new = (effective_requests(view.object, pod.gates).requested for view in (event.old, event.new))
-    return any(amount > 0 and new[name] < old[name] for name, amount in pod.requested.items())
+    return any(new[name] < old[name] for name in pod.requested)
 
 
 def _frees_volume(pod: PodInfo, event: ClusterEvent) -> bool:
@@ -211,15 +236,18 @@ def _changes_count(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _changes_affinity(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return whether there is one more pod that the affinity matches, or one less that an anti-affinity matches."""
+    """Return whether there is one more pod that the affinity matches, or one less that excludes the pod."""
     old, new = event.old, event.new
-    is_matched = new is not None and bool(pod.terms.affinity) and _all_match(pod.terms.affinity, new)
-    if is_matched and not (old is not None and _all_match(pod.terms.affinity, old)):
+
+    def is_wanted(view: PodView | None) -> bool:
+        return view is not None and bool(pod.terms.affinity) and _all_match(pod.terms.affinity, view)
+
+    def is_avoided(view: PodView | None) -> bool:
+        return view is not None and any(_matches(term, view) for term in pod.terms.anti_affinity)
+
+    if (is_wanted(new) and not is_wanted(old)) or (is_avoided(old) and not is_avoided(new)):
         return True
-    return old is not None and (
-        any(_matches(term, old) for term in pod.terms.anti_affinity)
-        or any(_matches(term, pod.view) for term in terms_of(old).anti_affinity)
-    )
+    return new is None and any(_matches(term, pod.view) for term in terms_of(old).anti_affinity)
 
 
 def _all_match(terms: Collection[AffinityTerm], view: PodView) -> bool:
@@ -285,7 +313,7 @@ _EVENTS: Final[Mapping[str, tuple[_Row, ...]]] = {
         ("Pod", Action.ADD | Action.DELETE | Action.LABELS, _changes_count),
     ),
     "InterPodAffinity": (
-        ("Node", Action.ADD | Action.LABELS, None),
+        ("Node", Action.ADD | Action.LABELS, _changes_topology),
         ("Pod", Action.ADD | Action.DELETE | Action.LABELS, _changes_affinity),
     ),
     "DynamicResources": (

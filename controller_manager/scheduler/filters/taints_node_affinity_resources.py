@@ -16,7 +16,7 @@ from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find
 
 
 def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
-    requested = {name: amount for name, amount in pod.requested.items() if amount > 0}
+    requested = pod.requested
     by_devices = () if snapshot.devices is None else snapshot.devices.extended_classes
     can_be_unresolvable = not snapshot.gates.is_before("1.34")
 

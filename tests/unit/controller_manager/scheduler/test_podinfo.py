@@ -51,3 +51,47 @@ def test_pod_info_follows_resize_in_status():
 def test_unchanged_parts_of_pod_info_are_reused():
     first = info_of(pod())
     assert first.with_view(pod(nodeName="node-1")).requested is first.requested
+
+
+def test_pod_info_has_what_nodes_are_compared_with():
+    containers = [
+        {
+            "name": "c",
+            "resources": {"requests": {"cpu": "1"}},
+            "ports": [{"hostPort": 80}, {"containerPort": 81}],
+        },
+        {"name": "d"},
+    ]
+    volumes = [
+        {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
+        {"name": "b", "emptyDir": {}},
+        {"name": "c", "ephemeral": {}},
+    ]
+    info = info_of(pod(containers=containers, volumes=volumes, priority=7, affinity=NEAR))
+    assert (info.priority, dict(info.requested), info.claims) == (7, {"cpu": 1000}, ("data",))
+    assert dict(info.nonzero_requested) == {"cpu": 1100, "memory": 400 << 20}
+    assert info.scored_requests == info.nonzero_requested
+    assert [(port.ip, port.protocol, port.port) for port in info.host_ports] == [("0.0.0.0", "TCP", 80)]
+    assert (len(info.terms.affinity), info.affinity) == (1, NEAR)
+    plain = info_of(pod())
+    assert (plain.priority, plain.claims, plain.host_ports, plain.affinity) == (0, (), (), {})
+
+
+def labelled(view, **metadata):
+    return PodView.of({**view.object, "metadata": {**view.object["metadata"], **metadata}})
+
+
+@pytest.mark.parametrize(
+    ("later", "counts"),
+    [
+        pytest.param(pod(nodeName="node-1"), True, id="bound"),
+        pytest.param(labelled(pod(), annotations={"a": "b"}), True, id="annotated"),
+        pytest.param(labelled(pod(), labels={"a": "b"}), False, id="with other labels"),
+        pytest.param(labelled(pod(), deletionTimestamp="2026-01-01T00:00:00Z"), False, id="terminating"),
+        pytest.param(pod(priority=7), False, id="more important"),
+        pytest.param(pod(containers=[]), False, id="with other requests"),
+    ],
+)
+def test_pod_counts_as_before_if_nothing_that_counts_has_changed(later, counts):
+    first = info_of(pod())
+    assert first.with_view(later).counts_as(first) is counts

@@ -1,0 +1,167 @@
+"""The volumes to which a pod's claims are bound on a node, and those that are provisioned."""
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.scheduler.volumes import NO_SPACE, NO_VOLUME, claims_of, uses_claim_alone
+from tests.support.controllers.scheduler_objects import HOST, ZONE, info, node, pod, snapshot
+from tests.support.controllers.scheduler_volumes import claim, storage_class, uses, volume
+
+DRIVER = "csi.example.com"
+DYNAMIC = {"provisioner": DRIVER}
+
+
+def bindings(claims, *, volumes=(), classes=None, on=None, **storage):
+    """Return the names of claims with their volumes, None for a new one; or the reason why there are none."""
+    state = snapshot(
+        [node()],
+        storage={"claims": claims, "volumes": volumes, "classes": classes or [storage_class()], **storage},
+    )
+    names = [meta.name(one) for one in claims]
+    of_pod = claims_of(info(pod(**uses(*names))), state.storage)
+    found = of_pod.assign(on or node(zone="x"), state.storage)
+    if isinstance(found, str):
+        return found
+    return [(meta.name(one.claim), None if one.volume is None else meta.name(one.volume)) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("one", "is_bound"),
+    [
+        pytest.param(volume(), True, id="that any node reaches"),
+        pytest.param(volume(on="a"), True, id="of the node"),
+        pytest.param(volume(on="b"), False, id="of another node"),
+        pytest.param(volume(size="2Gi"), True, id="larger than requested"),
+        pytest.param(volume(size="1Mi"), False, id="smaller than requested"),
+        pytest.param(volume(storage_class="other"), False, id="of another class"),
+        pytest.param(volume(accessModes=["ReadOnlyMany"]), False, id="with other access modes"),
+        pytest.param(
+            volume(claimRef={"namespace": "default", "name": "data", "uid": "claim-data"}),
+            True,
+            id="of the claim",
+        ),
+        pytest.param(
+            volume(claimRef={"namespace": "default", "name": "x", "uid": "u"}), False, id="of another claim"
+        ),
+    ],
+)
+def test_claim_is_bound_to_volume_that_fits(one, is_bound):
+    assert bindings([claim()], volumes=[one]) == ([("data", "disk")] if is_bound else NO_VOLUME)
+
+
+def test_smaller_claim_gets_the_smaller_volume():
+    volumes = [volume("large", size="3Gi"), volume("small", size="1Gi")]
+    claims = [claim("wide", size="2Gi"), claim("narrow", size="1Gi")]
+    assert bindings(claims, volumes=volumes) == [("narrow", "small"), ("wide", "large")]
+    assert bindings(claims, volumes=volumes[1:]) == NO_VOLUME
+
+
+def test_claim_without_volume_is_provisioned_after_the_others_are_bound():
+    claims = [claim("large", size="9Gi"), claim("small"), claim("next")]
+    found = bindings(claims, volumes=[volume()], classes=[storage_class(**DYNAMIC)])
+    assert found == [("small", "disk"), ("next", None), ("large", None)]
+
+
+@pytest.mark.parametrize(
+    ("selected", "found"),
+    [("a", [("data", None)]), ("b", NO_VOLUME)],
+)
+def test_claim_is_provisioned_on_its_selected_node_only(selected, found):
+    """Even if there is a volume: it is being provisioned."""
+    annotations = {"volume.kubernetes.io/selected-node": selected}
+    classes = [storage_class(**DYNAMIC)]
+    assert bindings([claim(annotations=annotations)], volumes=[volume()], classes=classes) == found
+
+
+def topology(key, *values):
+    return {"matchLabelExpressions": [{"key": key, "values": [*values]}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_provisioned"),
+    [
+        pytest.param({}, True, id="anywhere"),
+        pytest.param({"provisioner": "kubernetes.io/no-provisioner"}, False, id="not at all"),
+        pytest.param({"allowedTopologies": [topology(ZONE, "y", "x")]}, True, id="in the zone"),
+        pytest.param({"allowedTopologies": [topology(ZONE, "y")]}, False, id="in another zone"),
+        pytest.param(
+            {"allowedTopologies": [topology(ZONE, "y"), topology(HOST, "a")]},
+            True,
+            id="in one of two topologies",
+        ),
+    ],
+)
+def test_volume_is_provisioned_where_its_class_allows(fields, is_provisioned):
+    classes = [storage_class(**{**DYNAMIC, **fields})]
+    assert bindings([claim()], classes=classes) == ([("data", None)] if is_provisioned else NO_VOLUME)
+
+
+def capacity(amount="1Gi", *, of="local", labels=None, **fields):
+    row = {"storageClassName": of, "nodeTopology": {"matchLabels": {HOST: "a"} if labels is None else labels}}
+    metadata = {"name": "c", "namespace": "default", "resourceVersion": "1"}
+    return {"metadata": metadata, **row, **({"capacity": amount} if amount else {}), **fields}
+
+
+def driver(*, publishes=True):
+    spec = {} if publishes is None else {"storageCapacity": publishes}
+    return {"metadata": {"name": DRIVER, "resourceVersion": "1"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("capacities", "is_sufficient"),
+    [
+        pytest.param([], False, id="none"),
+        pytest.param([capacity()], True, id="exactly enough"),
+        pytest.param([capacity("1023Mi")], False, id="too little"),
+        pytest.param([capacity("9Gi", maximumVolumeSize="1Mi")], False, id="enough for smaller volumes"),
+        pytest.param([capacity(None, maximumVolumeSize="1Gi")], True, id="enough for one volume"),
+        pytest.param([capacity(None)], False, id="unknown"),
+        pytest.param([capacity(labels={HOST: "b"})], False, id="of another node"),
+        pytest.param([capacity(labels={})], True, id="of all nodes"),
+        pytest.param([capacity(nodeTopology=None)], False, id="of no node"),
+        pytest.param([capacity(of="other")], False, id="of another class"),
+    ],
+)
+def test_volume_is_provisioned_where_its_driver_has_capacity(capacities, is_sufficient):
+    classes = [storage_class(**DYNAMIC)]
+    found = bindings([claim()], classes=classes, drivers=[driver()], capacities=capacities)
+    assert found == ([("data", None)] if is_sufficient else NO_SPACE)
+
+
+@pytest.mark.parametrize(
+    ("drivers", "size"),
+    [
+        pytest.param([], "1Gi", id="an unknown driver"),
+        pytest.param([driver(publishes=False)], "1Gi", id="a driver that publishes none"),
+        pytest.param([driver(publishes=None)], "1Gi", id="a driver that says nothing of it"),
+        pytest.param([driver()], None, id="a claim without size"),
+    ],
+)
+def test_capacity_is_not_asked_for(drivers, size):
+    classes = [storage_class(**DYNAMIC)]
+    assert bindings([claim(size=size)], classes=classes, drivers=drivers) == [("data", None)]
+
+
+@pytest.mark.parametrize(
+    ("one", "is_alone"),
+    [
+        (None, False),
+        (claim(), False),
+        (claim(accessModes=["ReadWriteOncePod"]), True),
+        (claim(accessModes=None), False),
+    ],
+)
+def test_claim_for_one_pod_is_used_alone(one, is_alone):
+    assert uses_claim_alone(one) is is_alone
+
+
+def test_claim_is_bound_that_has_a_volume_and_the_annotation():
+    claims = [claim("bound", volume="disk"), claim("new")]
+    state = snapshot([node()], storage={"claims": claims, "volumes": (), "classes": [storage_class()]})
+    of_pod = claims_of(info(pod(**uses("bound", "new"))), state.storage)
+    assert ([*map(meta.name, of_pod.bound)], [*map(meta.name, of_pod.unbound)], bool(of_pod)) == (
+        ["bound"],
+        ["new"],
+        True,
+    )
+    assert not claims_of(info(pod(**uses(emptyDir={}))), state.storage)
