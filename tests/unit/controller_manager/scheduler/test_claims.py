@@ -137,7 +137,7 @@ def test_volume_is_provisioned_where_its_driver_has_capacity(capacities, is_suff
         pytest.param([driver()], None, id="a claim without size"),
     ],
 )
-def test_capacity_is_not_asked_for(drivers, size):
+def test_capacity_does_not_matter_without_driver_that_publishes_it(drivers, size):
     classes = [storage_class(**DYNAMIC)]
     assert bindings([claim(size=size)], classes=classes, drivers=drivers) == [("data", None)]
 

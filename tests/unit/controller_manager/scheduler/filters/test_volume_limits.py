@@ -134,7 +134,7 @@ def csi_driver(*, prevents):
 
 
 @pytest.mark.parametrize(("prevents", "is_needed"), [(True, True), (False, False), (None, False)])
-def test_node_without_driver_is_rejected_if_driver_asks_for_that(prevents, is_needed):
+def test_node_without_driver_is_rejected_if_driver_prevents_that(prevents, is_needed):
     own = storage({OTHER: 1}, drivers=[csi_driver(prevents=prevents)])
     missing = Rejection((f"{DRIVER} CSI driver is not installed on the node",))
     nodes = [node("a"), node("b"), node("c")]
