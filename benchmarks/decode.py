@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import orjson
 
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder, is_too_deep
+from mockube.apiserver.schema.decode import Decoder, is_too_deep
 
 POD = {
     "apiVersion": "v1",

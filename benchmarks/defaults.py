@@ -16,8 +16,8 @@ import orjson
 from decode import POD
 
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.apiserver.schema.decode import Decoder
 from mockube.component_base.clock import SteppedClock
 
 DEPLOYMENT = {"spec": {"template": {"metadata": {"labels": {"app": "bench"}}, "spec": POD["spec"]}}}

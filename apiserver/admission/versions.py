@@ -3,7 +3,6 @@
 from contextlib import suppress
 from typing import Any, Final
 
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import SCALE, Resource
 from mockube.apiserver.kinds.kind import NotConverted
@@ -12,6 +11,7 @@ from mockube.apiserver.registry.convert import from_stored, remote_conversion, t
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.registry.subresources import scale
+from mockube.apiserver.schema.decode import DecodeError
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")

@@ -7,7 +7,6 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apiserver.kinds.jsonschema.embedded import Coerce, coercer
 from mockube.apiserver.kinds.jsonschema.pruning import Prune, root_pruner
@@ -19,6 +18,7 @@ from mockube.apiserver.kinds.jsonschema.schema import (
     properties,
 )
 from mockube.apiserver.kinds.jsonschema.structural import EMBEDDED
+from mockube.apiserver.schema.decode import Decoder
 
 Fill: TypeAlias = Callable[[Any], None]
 """Changes a value in place; the value must not be shared."""

@@ -11,10 +11,7 @@ from typing import Any, Final
 from mockube.apimachinery import gotext, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apimachinery.schema import document, faults
-from mockube.apimachinery.schema.decode import DecodedObject, Decoder, has_duplicates
 from mockube.apimachinery.schema.model import Schemas, SchemaType
-from mockube.apimachinery.schema.normal import Normaliser
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.custom_version import CustomVersion
@@ -22,6 +19,9 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.jsonschema.pruning import Prune
 from mockube.apiserver.registry.registry import Rules
+from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema.decode import DecodedObject, Decoder, has_duplicates
+from mockube.apiserver.schema.normal import Normaliser
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.nested_values import AccessorError, nested_value
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.kinds.api_resource import Replicas
+from mockube.apiserver.schema.nested_values import AccessorError, nested_value
 
 _MAX_INT32: Final = 2**31 - 1
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.yaml_decode import load
@@ -27,6 +26,7 @@ from mockube.apiserver.packs.kruise.go_form import with_go_values
 from mockube.apiserver.packs.kruise.launch_priority import LaunchPriority
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+from mockube.apiserver.schema.decode import DecodeError
 
 # --- webhooks
 

@@ -11,7 +11,6 @@ from mockube.apimachinery import meta, status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
 from mockube.apimachinery.patch.apply.field_manager import describe_object, format_kind
 from mockube.apimachinery.patch.errors import PatchError, UndecodablePatch
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
@@ -28,6 +27,7 @@ from mockube.apiserver.registry.request_context import (
     patch_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.schema.decode import DecodeError
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import CONVERTING, UnreadableBody, duplicate_keys, parse_applied
 

@@ -12,13 +12,13 @@ from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.schema import document, faults, unstructured
-from mockube.apimachinery.schema.decode import DecodedObject, DecodeError, has_duplicates
 from mockube.apimachinery.schema.model import SchemaType
-from mockube.apimachinery.schema.numbers import convert_numbers
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
+from mockube.apiserver.schema import document, faults, unstructured
+from mockube.apiserver.schema.decode import DecodedObject, DecodeError, has_duplicates
+from mockube.apiserver.schema.numbers import convert_numbers
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, ParsedObject, UnreadableBody, parse
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from mockube.apimachinery import status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
@@ -36,6 +35,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
+from mockube.apiserver.schema.decode import DecodeError
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.kv import Compare, Delete, Target, Txn

@@ -9,11 +9,11 @@ from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.body import decode_as, not_registered, type_of, undecodable
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import META, RequestContext, check_dry_run, refuse_options
+from mockube.apiserver.schema.decode import DecodeError
 from mockube.apiserver.wire.parse import UnreadableBody, parse
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch import gofmt, json_merge, json_patch, lossless_json, strategic
+from mockube.apimachinery.patch import gofmt, json_merge, json_patch, strategic
 from mockube.apimachinery.patch.errors import (
     PatchError,
     PatchNotApplicable,
@@ -21,7 +21,6 @@ from mockube.apimachinery.patch.errors import (
     UndecodablePatch,
 )
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
@@ -51,6 +50,8 @@ from mockube.apiserver.registry.request_context import (
     patch_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.schema import lossless_json
+from mockube.apiserver.schema.decode import DecodedObject, DecodeError
 from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import parse_content_type
 from mockube.apiserver.wire.parse import UnreadableBody, parse

@@ -15,7 +15,6 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.patch.apply import FieldManager
 from mockube.apimachinery.randomness import Random
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
 from mockube.apimachinery.tree import Tree
@@ -32,6 +31,7 @@ from mockube.apiserver.registry.request_context import (
     ObjectResult,
     RequestContext,
 )
+from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject

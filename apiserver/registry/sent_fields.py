@@ -15,13 +15,14 @@ import orjson
 
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.gonumbers import with_go_numbers
-from mockube.apimachinery.patch import json_merge, json_patch, lossless_json
+from mockube.apimachinery.patch import json_merge, json_patch
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.registry.body import has_sent_empty, is_empty, sent_tree
 from mockube.apiserver.registry.request_context import APPLY_TYPES, RequestContext
+from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
 

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 import orjson
 
-from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, SchemaType, Shape
-from mockube.apimachinery.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.schema.decode import DecodeError, Decoder
+from mockube.apiserver.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
 from mockube.apiserver.storage.stored_object import UnreadableValue, canonical, read_value
 
 MAX_KINDS: Final = 4096

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from mockube.apimachinery import status
 from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.piecewise import decode_in_pieces, sorted_in_pieces
-from mockube.apimachinery.schema.decode import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.apiserver.schema.decode import has_duplicates, is_too_deep
 from mockube.apiserver.wire import go_json
 from mockube.apiserver.wire.negotiation import FORMATS, MediaType, parse_content_type
 from mockube.apiserver.wire.protobuf import envelope

@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.apiserver.schema.decode import Decoder
 from mockube.component_base.clock import SteppedClock
 from tests.support.recorded import recordings
 

@@ -15,8 +15,8 @@ from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectType
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.apiserver.schema.decode import Decoder
 from mockube.component_base.clock import SteppedClock
 from tests.support.recorded import recordings
 

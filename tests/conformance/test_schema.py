@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import DecodeError, Decoder
+from mockube.apiserver.schema.decode import DecodeError, Decoder
 from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()

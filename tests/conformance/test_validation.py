@@ -13,12 +13,12 @@ import pytest
 
 from mockube.apimachinery import status
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds import kind_rules as validations
 from mockube.apiserver.kinds.core.service.strategy import needs_health_check_node_port
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
 from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import DEFAULT, StrategyContext
+from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
 from tests.support.recorded import recordings

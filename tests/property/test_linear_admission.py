@@ -7,7 +7,6 @@ import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.schema.builtin import load
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.admission.chain import AdmissionChainMetrics, plugins
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
@@ -17,6 +16,7 @@ from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.kind_rules import Defaulter
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
+from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests

@@ -9,9 +9,9 @@ from mockube.apimachinery.patch import json_merge, json_patch, strategic
 from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.errors import PatchError
-from mockube.apimachinery.schema import document, faults
 from mockube.apimachinery.schema.builtin import load
-from mockube.apimachinery.schema.decode import Decoder
+from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.wire.parse import parse
 from tests.support.hostile.doubling import check_linear, size_of_run
 

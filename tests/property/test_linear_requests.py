@@ -11,8 +11,8 @@ from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.status import ApiError
+from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.storage.continue_token import ContinueToken
 from mockube.apiserver.wire import yaml_codec

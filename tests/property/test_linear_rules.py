@@ -10,9 +10,9 @@ import pytest
 
 from mockube.apimachinery import status
 from mockube.apimachinery.schema.builtin import load
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter, check_create, check_update, warn_create, warn_update
 from mockube.apiserver.kinds.registry import GROUPS, NEWEST
+from mockube.apiserver.schema.decode import Decoder
 from mockube.component_base.clock import RealClock
 from tests.support.hostile.doubling import Growth, check_growth, size_of_run
 from tests.support.hostile.grown_objects import growing, growing_together

@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import ApiError, Cause
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin, forbidden
 from mockube.apiserver.admission.policies.activation import activation, authorizers
@@ -28,6 +27,7 @@ from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+from mockube.apiserver.schema.decode import DecodeError
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")

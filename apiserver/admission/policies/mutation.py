@@ -21,13 +21,13 @@ from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, TestFailed
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
 from mockube.apiserver.admission.policies.evaluation import Evaluation, Expression, OutOfBudget
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.body import decode_applied, decode_as
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.schema.decode import DecodeError
 
 _APPLY: Final = "ApplyConfiguration"
 

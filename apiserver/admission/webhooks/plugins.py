@@ -11,7 +11,6 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.patch import json_patch
 from mockube.apimachinery.patch.errors import PatchError
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin
 from mockube.apiserver.admission.versions import (
@@ -32,6 +31,7 @@ from mockube.apiserver.admission.webhooks.review import WebhookResponse
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
+from mockube.apiserver.schema.decode import DecodeError
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"

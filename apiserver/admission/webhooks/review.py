@@ -7,12 +7,12 @@ import msgspec
 import orjson
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.schema.base64text import Base64Error, canonical
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
 from mockube.apiserver.admission.webhooks.hooks import Hook, WebhookInvocation
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+from mockube.apiserver.schema.base64text import Base64Error, canonical
 from mockube.apiserver.wire.go_json import syntax_error
 from mockube.apiserver.wire.review_decode import (
     FLAG,

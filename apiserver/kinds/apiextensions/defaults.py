@@ -7,13 +7,13 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.apiserver.kinds.jsonschema.embedded import EmbeddedError, coercer, embedded_checker
 from mockube.apiserver.kinds.jsonschema.pruning import pruner, root_pruner
 from mockube.apiserver.kinds.jsonschema.schema import OBJECT_FIELDS
 from mockube.apiserver.kinds.jsonschema.structural import EMBEDDED, is_leaf
 from mockube.apiserver.kinds.jsonschema.validate import checker
+from mockube.apiserver.schema.decode import Decoder
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

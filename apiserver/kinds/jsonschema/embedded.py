@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.schema import (
@@ -16,6 +15,7 @@ from mockube.apiserver.kinds.jsonschema.schema import (
     is_embedded,
     properties,
 )
+from mockube.apiserver.schema.decode import DecodeError
 
 
 class EmbeddedError(DecodeError):

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from mockube.apimachinery import gotext
 from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.intstr import IntOrString
-from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.schema.decode import DecodeError
 
 # --- objects. The functions raise DecodeError if a template has another type.
 

@@ -14,7 +14,6 @@ from mockube.apimachinery import errors, labels, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
-from mockube.apimachinery.nested_values import AccessorError, nested_value
 from mockube.apimachinery.patch.apply import FieldManager, VersionConverter, managers
 from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.field_manager import describe_object
@@ -37,6 +36,7 @@ from mockube.apiserver.registry.request_context import (
     write_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.schema.nested_values import AccessorError, nested_value
 from mockube.apiserver.wire.negotiation import parse_content_type
 
 SCALE = GroupKind("autoscaling", "Scale")

@@ -22,9 +22,9 @@ from mockube.apimachinery.durations import DurationError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.resource_names import is_extended, is_native
-from mockube.apimachinery.schema import base64text
 from mockube.apiserver.kinds.common import addresses, resource_names
 from mockube.apiserver.request_info import parse as parse_url
+from mockube.apiserver.schema import base64text
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.wire import negotiation
 from mockube.controller_manager.kubelet.stages.query import StageError, compile_query

@@ -1,14 +1,8 @@
 import pytest
 
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 
 
 @pytest.fixture(scope="session")
 def schemas():
     return builtin.load()
-
-
-@pytest.fixture(scope="session")
-def decoder():
-    return Decoder()

@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.events.event import to_core, to_events
+from mockube.apiserver.schema.decode import Decoder
 
 CORE = {
     "kind": "Event",

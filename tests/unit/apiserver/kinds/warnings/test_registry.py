@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from mockube.apimachinery.schema import builtin
-from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
+from mockube.apiserver.schema.decode import Decoder
 from mockube.component_base.clock import SteppedClock
 from tests.support.server.rows import catalog
 

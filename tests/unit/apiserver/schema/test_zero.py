@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.apimachinery.schema.model import Field, SchemaType, Shape
-from mockube.apimachinery.schema.normal import OMITTED, absent_value, drops_empty, zero
+from mockube.apiserver.schema.normal import OMITTED, absent_value, drops_empty, zero
 
 
 def struct(*fields):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.schema.unstructured import conversion_error
+from mockube.apiserver.schema.unstructured import conversion_error
 
 
 def container(**fields):

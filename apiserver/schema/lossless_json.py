@@ -13,7 +13,7 @@ import orjson
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.gotext import HTML_ESCAPES
-from mockube.apimachinery.schema.document import NumberLiteral
+from mockube.apiserver.schema.document import NumberLiteral
 
 
 class _Text(str):

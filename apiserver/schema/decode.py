@@ -11,9 +11,9 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery.schema import document, faults
 from mockube.apimachinery.schema.model import SchemaType
-from mockube.apimachinery.schema.normal import Normaliser, WrongKind
+from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema.normal import Normaliser, WrongKind
 
 MAX_DEPTH: Final = 200
 """The maximum depth of a text: more than any type needs, less than orjson's 254 levels and Python's recursion limit."""

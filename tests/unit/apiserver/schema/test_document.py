@@ -3,8 +3,8 @@ import sys
 import orjson
 import pytest
 
-from mockube.apimachinery.schema import document
-from mockube.apimachinery.schema.document import Members, NumberLiteral, merge_repeated_fields, parse
+from mockube.apiserver.schema import document
+from mockube.apiserver.schema.document import Members, NumberLiteral, merge_repeated_fields, parse
 
 
 def test_parsed_document_keeps_duplicates_and_literals():

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.paths import format_step
-from mockube.apimachinery.schema import either
-from mockube.apimachinery.schema.document import Members, NumberLiteral
 from mockube.apimachinery.schema.model import Field, SchemaType, Shape
-from mockube.apimachinery.schema.normal import WrongKind, scalar_reader
+from mockube.apiserver.schema import either
+from mockube.apiserver.schema.document import Members, NumberLiteral
+from mockube.apiserver.schema.normal import WrongKind, scalar_reader
 
 MAX_STRICT_ERRORS: Final = 100
 

@@ -5,8 +5,8 @@ import pytest
 
 from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.schema.model import SchemaType, Shape
-from mockube.apimachinery.schema.normal import Normaliser, WrongKind, scalar_reader
 from mockube.apimachinery.timestamps import TimestampError
+from mockube.apiserver.schema.normal import Normaliser, WrongKind, scalar_reader
 
 NORMALISER = Normaliser()
 

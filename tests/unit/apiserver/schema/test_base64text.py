@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apimachinery.schema import base64text
-from mockube.apimachinery.schema.base64text import Base64Error
+from mockube.apiserver.schema import base64text
+from mockube.apiserver.schema.base64text import Base64Error
 
 
 @pytest.mark.parametrize(

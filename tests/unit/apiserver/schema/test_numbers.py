@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.schema.numbers import convert_numbers
+from mockube.apiserver.schema.numbers import convert_numbers
 
 
 def container(port):

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apimachinery.schema import builtin, document, faults
-from mockube.apimachinery.schema.decode import MAX_DEPTH, DecodeError, has_duplicates, is_too_deep
+from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
+from mockube.apiserver.schema import document, faults
+from mockube.apiserver.schema.decode import MAX_DEPTH, DecodeError, has_duplicates, is_too_deep
 
 SCHEMAS = builtin.load()
 CONFIG_MAP = SCHEMAS.kind("v1", "ConfigMap")

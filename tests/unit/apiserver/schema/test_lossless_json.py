@@ -2,7 +2,8 @@
 
 import pytest
 
-from mockube.apimachinery.patch import json_merge, lossless_json
+from mockube.apimachinery.patch import json_merge
+from mockube.apiserver.schema import lossless_json
 
 
 @pytest.mark.parametrize(

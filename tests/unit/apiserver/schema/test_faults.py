@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.schema import document, faults
+from mockube.apiserver.schema import document, faults
 
 DEPLOYMENT = ("apps/v1", "Deployment")
 CONFIG_MAP = ("v1", "ConfigMap")
