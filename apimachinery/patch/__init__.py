@@ -1,7 +1,6 @@
-"""The four types of patches, as pure functions on JSON trees.
+"""JSON merge patch and strategic merge patch, and what patches share, as pure functions on JSON trees.
 
-A module belongs here if it applies a patch to an object as kube-apiserver does: JSON patch, JSON merge patch, strategic
-merge patch, or server-side apply with field ownership. Trees are never mutated: the new tree shares the unchanged parts
-with the old one. The types are those of `mockube.apimachinery.schema.model`; HTTP, storage, defaults and validation are
-elsewhere.
+A module belongs here if both processes apply the patch. Trees are never mutated: the new tree shares the unchanged parts
+with the old one. The types are those of `mockube.apimachinery.schema.model`; JSON patch and server-side apply are in
+`mockube.apiserver.patch`.
 """

@@ -8,13 +8,13 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta, status
-from mockube.apimachinery.patch.apply import Conflicts, FieldManager
-from mockube.apimachinery.patch.apply.field_manager import describe_object, format_kind
 from mockube.apimachinery.patch.errors import PatchError, UndecodablePatch
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.kind import UnconvertibleObject
+from mockube.apiserver.patch.apply import Conflicts, FieldManager
+from mockube.apiserver.patch.apply.field_manager import describe_object, format_kind
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
 from mockube.apiserver.registry.create import create_on_update

@@ -8,10 +8,6 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery import gotext, randomness, status
-from mockube.apimachinery.patch.apply import FieldManager, UnconvertibleVersion, VersionConverter
-from mockube.apimachinery.patch.apply.atoms import atom_of_type
-from mockube.apimachinery.patch.apply.fieldset import of_fields
-from mockube.apimachinery.patch.apply.managers import with_api_version
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
@@ -19,6 +15,10 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
+from mockube.apiserver.patch.apply import FieldManager, UnconvertibleVersion, VersionConverter
+from mockube.apiserver.patch.apply.atoms import atom_of_type
+from mockube.apiserver.patch.apply.fieldset import of_fields
+from mockube.apiserver.patch.apply.managers import with_api_version
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.convert import APPLY, remote_conversion
 from mockube.apiserver.registry.registry import Registry

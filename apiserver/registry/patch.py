@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch import gofmt, json_merge, json_patch, strategic
+from mockube.apimachinery.patch import gofmt, json_merge, strategic
 from mockube.apimachinery.patch.errors import (
     PatchError,
     PatchNotApplicable,
@@ -26,6 +26,7 @@ from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import UnconvertibleObject
+from mockube.apiserver.patch import json_patch
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import CHECKED_SINCE, apply
 from mockube.apiserver.registry.body import (

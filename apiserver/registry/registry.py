@@ -13,7 +13,6 @@ from mockube.apimachinery import status
 from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupKind, GroupResource
-from mockube.apimachinery.patch.apply import FieldManager
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
@@ -25,6 +24,7 @@ from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy, StrategyContext
 from mockube.apiserver.memory_limit import MemoryLimit
+from mockube.apiserver.patch.apply import FieldManager
 from mockube.apiserver.registry.request_context import (
     AdmissionAttributes,
     ListResult,

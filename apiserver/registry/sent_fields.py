@@ -15,11 +15,12 @@ import orjson
 
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.gonumbers import with_go_numbers
-from mockube.apimachinery.patch import json_merge, json_patch
+from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
+from mockube.apiserver.patch import json_patch
 from mockube.apiserver.registry.body import has_sent_empty, is_empty, sent_tree
 from mockube.apiserver.registry.request_context import APPLY_TYPES, RequestContext
 from mockube.apiserver.schema import lossless_json

@@ -13,12 +13,12 @@ import orjson
 from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch.apply.managers import with_old_times
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.piecewise import decode_in_pieces
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
+from mockube.apiserver.patch.apply.managers import with_old_times
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.convert import (

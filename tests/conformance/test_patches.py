@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
-from mockube.apimachinery.patch import json_merge, json_patch, strategic
-from mockube.apimachinery.patch.apply import Conflicts, FieldManager, ObjectTypeError, VersionConverter
-from mockube.apimachinery.patch.apply.atoms import atom_of_type
-from mockube.apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.patch import json_merge, strategic
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.apiserver.patch import json_patch
+from mockube.apiserver.patch.apply import Conflicts, FieldManager, ObjectTypeError, VersionConverter
+from mockube.apiserver.patch.apply.atoms import atom_of_type
+from mockube.apiserver.patch.apply.fieldset import of_fields
 from mockube.apiserver.schema.decode import Decoder
 from mockube.component_base.clock import SteppedClock
 from tests.support.recorded import recordings

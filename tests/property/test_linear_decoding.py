@@ -5,11 +5,12 @@ import pytest
 
 from mockube.apimachinery import durations, fields, jsonpath, quantity, timestamps
 from mockube.apimachinery.labels.parser import parse as parse_selector
-from mockube.apimachinery.patch import json_merge, json_patch, strategic
-from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
-from mockube.apimachinery.patch.apply.atoms import atom_of_type
+from mockube.apimachinery.patch import json_merge, strategic
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
+from mockube.apiserver.patch import json_patch
+from mockube.apiserver.patch.apply import FieldManager, VersionConverter
+from mockube.apiserver.patch.apply.atoms import atom_of_type
 from mockube.apiserver.schema import document, faults
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.wire.parse import parse

@@ -2,12 +2,13 @@
 
 import pytest
 
-from mockube.apimachinery.patch import json_patch, strategic
-from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
-from mockube.apimachinery.patch.apply.atoms import atom_of_type
+from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.status import ApiError
+from mockube.apiserver.patch import json_patch
+from mockube.apiserver.patch.apply import FieldManager, VersionConverter
+from mockube.apiserver.patch.apply.atoms import atom_of_type
 from tests.support.hostile.doubling import check_linear, size_of_run
 
 pytestmark = pytest.mark.slow

@@ -6,12 +6,13 @@ import orjson
 import pytest
 
 from mockube.apimachinery import gotext, uri
-from mockube.apimachinery.patch import json_patch, strategic
-from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
-from mockube.apimachinery.patch.apply.atoms import atom_of_type
+from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.status import ApiError
+from mockube.apiserver.patch import json_patch
+from mockube.apiserver.patch.apply import FieldManager, VersionConverter
+from mockube.apiserver.patch.apply.atoms import atom_of_type
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.storage.continue_token import ContinueToken

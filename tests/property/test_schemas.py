@@ -7,11 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type
-from mockube.apimachinery.patch.apply.compare import compare
-from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.typed_fields import all_fields, applied_fields
-from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.customresources.defaulting import filler
 from mockube.apiserver.customresources.list_types import lists_checker
@@ -19,6 +14,11 @@ from mockube.apiserver.customresources.types import type_of
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
 from mockube.apiserver.kinds.jsonschema.pruning import pruner
 from mockube.apiserver.kinds.jsonschema.validate import checker
+from mockube.apiserver.patch.apply.atoms import TypedError, atom_of_type
+from mockube.apiserver.patch.apply.compare import compare
+from mockube.apiserver.patch.apply.merge import merge
+from mockube.apiserver.patch.apply.typed_fields import all_fields, applied_fields
+from mockube.apiserver.patch.apply.validate import validate
 
 NUMBERS = st.one_of(
     st.integers(-(2**63), 2**64 - 1),

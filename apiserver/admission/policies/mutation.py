@@ -15,16 +15,16 @@ from mockube.apimachinery.admission_expressions import (
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.values import CelError
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch import json_patch
-from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type, atomic_paths
-from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, TestFailed
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
 from mockube.apiserver.admission.policies.evaluation import Evaluation, Expression, OutOfBudget
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.patch import json_patch
+from mockube.apiserver.patch.apply.atoms import TypedError, atom_of_type, atomic_paths
+from mockube.apiserver.patch.apply.merge import merge
+from mockube.apiserver.patch.apply.validate import validate
 from mockube.apiserver.registry.body import decode_applied, decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.schema.decode import DecodeError

@@ -9,7 +9,6 @@ import orjson
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.patch import json_patch
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin
@@ -28,6 +27,7 @@ from mockube.apiserver.admission.webhooks.dispatch import (
 )
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, WebhookInvocation
 from mockube.apiserver.admission.webhooks.review import WebhookResponse
+from mockube.apiserver.patch import json_patch
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation

@@ -14,14 +14,14 @@ from mockube.apimachinery import errors, labels, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
-from mockube.apimachinery.patch.apply import FieldManager, VersionConverter, managers
-from mockube.apimachinery.patch.apply.atoms import atom_of_type
-from mockube.apimachinery.patch.apply.field_manager import describe_object
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, SelectorForm
 from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.patch.apply import FieldManager, VersionConverter, managers
+from mockube.apiserver.patch.apply.atoms import atom_of_type
+from mockube.apiserver.patch.apply.field_manager import describe_object
 from mockube.apiserver.registry import metadata, read
 from mockube.apiserver.registry import patch as patches
 from mockube.apiserver.registry.apply import is_same, read_application

@@ -1,6 +1,6 @@
 """Field sets in a readable notation."""
 
-from mockube.apimachinery.patch.apply.fieldset import format_path, of_paths, paths
+from mockube.apiserver.patch.apply.fieldset import format_path, of_paths, paths
 
 
 def place(*steps):

@@ -2,8 +2,8 @@
 
 import orjson
 
-from mockube.apimachinery.patch.apply import FieldManager, VersionConverter
-from mockube.apimachinery.patch.apply.atoms import atom_of_type
+from mockube.apiserver.patch.apply import FieldManager, VersionConverter
+from mockube.apiserver.patch.apply.atoms import atom_of_type
 from tests.support.server.typed import THING
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {"containers": None}, "status": {}}

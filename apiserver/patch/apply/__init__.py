@@ -1,0 +1,18 @@
+"""Server-side apply: the ownership of fields by managers, and the merging of applied configurations.
+
+A module belongs here if it works on sets of fields, on objects by the merge rules of their types, or on the managers of
+fields. The semantics are those of structured-merge-diff, which kube-apiserver uses.
+"""
+
+from mockube.apiserver.patch.apply.conflicts import Conflicts, FieldConflict
+from mockube.apiserver.patch.apply.field_manager import FieldManager, ObjectTypeError
+from mockube.apiserver.patch.apply.managers import UnconvertibleVersion, VersionConverter
+
+__all__ = [
+    "Conflicts",
+    "FieldConflict",
+    "FieldManager",
+    "ObjectTypeError",
+    "UnconvertibleVersion",
+    "VersionConverter",
+]

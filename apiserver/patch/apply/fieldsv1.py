@@ -1,0 +1,61 @@
+"""Field sets in the form of `fieldsV1`: the same tree, in which an empty object is a path without paths below it.
+
+Decoding is cached by text: managers own the same fields of many objects, and for a long time.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from mockube.apimachinery.memoize import memoize
+from mockube.apimachinery.piecewise import sorted_in_pieces
+from mockube.apiserver.patch.apply.elements import MalformedFields, canonical, sort_key
+from mockube.apiserver.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
+
+CACHE_SIZE: Final = 1024
+MAX_LENGTH: Final = 16 * 1024
+
+_LEAF: Final[dict[str, Any]] = {}
+
+
+class DecodedFields(NamedTuple):
+    """A field set and the text that it was decoded from."""
+
+    text: bytes
+    fields: FieldSet
+
+
+def decode(tree: Any) -> DecodedFields:
+    """Decode a `fieldsV1`; elements of unknown kinds are left out."""
+    return read(orjson.dumps(tree))
+
+
+@memoize(CACHE_SIZE, max_length=MAX_LENGTH)
+def read(text: bytes) -> DecodedFields:
+    fields = FieldSet(_node(orjson.loads(text)))
+    fields.pop(SELF, None)
+    return DecodedFields(text, fields)
+
+
+def _node(tree: Any) -> FieldSet:
+    if tree is None:  # the library accepts it as an object without members
+        return LEAF
+    if not isinstance(tree, dict):
+        raise MalformedFields(f"expected an object: {orjson.dumps(tree).decode()}")
+    node = FieldSet()
+    for text, children in tree.items():
+        element = SELF if text == SELF else canonical(text)
+        if element is not None:
+            node[element] = EMPTY if element == SELF else _node(children)
+    return node or LEAF
+
+
+def encode(fields: FieldSet) -> dict[str, Any]:
+    """Encode a set with sorted elements. Each node is encoded once and cached, so that sets share encoded parts."""
+    if not hasattr(fields, "tree"):
+        tree: dict[str, Any] = {SELF: _LEAF} if SELF in fields else {}
+        for element in sorted_in_pieces(fields.keys() - {SELF}, sort_key):
+            node = fields[element]
+            tree[element] = _LEAF if is_leaf(node) else encode(node)
+        fields.tree = tree
+    return fields.tree
