@@ -6,6 +6,6 @@ Compile once, evaluate often:
     compiled = environment.compile("object.spec.replicas <= 5")    # raises Issues; str(issues) is cel-go's text
     value, cost = compiled.program.evaluate({"object": tree, ...}) # raises CelError or CostExceeded
 
-`compiled.type` is the type of the result, `compiled.cost()` the estimated cost. Decoded JSON is passed as a value without
+`compiled.type` is the type of the result. Decoded JSON is passed as a value without
 conversion. A module belongs here if it compiles or evaluates expressions, and does not depend on requests or on kinds.
 """

@@ -10,8 +10,6 @@ from mockube.apimachinery.cel import standard, types
 from mockube.apimachinery.cel.ast import Expr, Ident, Select
 from mockube.apimachinery.cel.checker import Checker, StructTypes
 from mockube.apimachinery.cel.cost import runtime
-from mockube.apimachinery.cel.cost.estimate import estimate_cost
-from mockube.apimachinery.cel.cost.ranges import EstimateRange
 from mockube.apimachinery.cel.declarations import Functions, merge
 from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.lexer import tokenize
@@ -95,12 +93,6 @@ class CompiledExpression(Struct, frozen=True):
 
     def uses(self, variable: str) -> bool:
         return variable in variables_of(self.expr)
-
-    def cost(
-        self, sizes: Callable[[tuple[str, ...]], EstimateRange | None] = lambda _: None
-    ) -> EstimateRange:
-        """Return the minimum and maximum cost of an evaluation."""
-        return estimate_cost(self.expr, sizes)
 
 
 class ResultTypeError(Exception):

@@ -8,12 +8,12 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
-from mockube.apimachinery.cel.faulty_values import InvalidValue, may_have_float_integers, with_invalid_values
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
-from mockube.apimachinery.cel.schema_values import Convert, converter
 from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Optional
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver.cel.faulty_values import InvalidValue, may_have_float_integers, with_invalid_values
+from mockube.apiserver.cel.schema_values import Convert, converter
 from mockube.apiserver.kinds.jsonschema.ratcheting import elements_by_keys, is_unchanged, keys_of, map_keys
 from mockube.apiserver.kinds.jsonschema.rules import ValidationRule, compile_rules, rules_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema, properties

@@ -19,6 +19,7 @@ from mockube.apimachinery.cel.schema_types import (
 )
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver.cel.cost_estimate import estimate_cost
 from mockube.apiserver.kinds.jsonschema.schema import RULES, Schema, properties
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -76,7 +77,7 @@ def _compile(
     compiled, error = _compile_rule(environment, text, "bool", "")
     if compiled is None:
         return ValidationRule(source, error=error)
-    cost = compiled.cost(lambda path: sizes_of(declared, path)).high
+    cost = estimate_cost(compiled.expr, lambda path: sizes_of(declared, path)).high
     uses_old = compiled.uses("oldSelf")
     rule = ValidationRule(source, compiled, uses_old=uses_old, cost=cost, path=_field_path(source, schema))
     if not source.get("messageExpression"):
@@ -84,7 +85,7 @@ def _compile(
     message, error = _compile_rule(environment, source["messageExpression"], "string", "messageExpression ")
     if message is None:
         return ValidationRule(source, compiled, uses_old=uses_old, cost=cost, message_error=error)
-    message_cost = message.cost(lambda path: sizes_of(declared, path)).high
+    message_cost = estimate_cost(message.expr, lambda path: sizes_of(declared, path)).high
     return ValidationRule(source, compiled, "", uses_old, cost, message, "", message_cost, rule.path)
 
 

@@ -12,6 +12,7 @@ from mockube.apimachinery.device_expressions import MAX_COST, environment, sizes
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.cel.cost_estimate import estimate_cost
 from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
@@ -67,7 +68,7 @@ def check_expression(text: str, path: Path) -> Iterable[FieldError]:
         return (errors.invalid(path, text, problem),)
     except ProgramError as error:
         return (errors.internal(path, f"program instantiation failed: {error}"),)
-    if compiled.cost(sizes).high > MAX_COST:
+    if estimate_cost(compiled.expr, sizes).high > MAX_COST:
         return (errors.forbidden(path, "too complex, exceeds cost limit"),)
     return ()
 

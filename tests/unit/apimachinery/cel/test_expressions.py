@@ -11,9 +11,10 @@ import pytest
 from mockube.apimachinery.cel import schema_types, types
 from mockube.apimachinery.cel.environment import Environment
 from mockube.apimachinery.cel.program import ProgramError
-from mockube.apimachinery.cel.schema_values import converter
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.values import CelError, Duration, format_value, from_map_key
+from mockube.apiserver.cel.cost_estimate import estimate_cost
+from mockube.apiserver.cel.schema_values import converter
 
 HEAD, *ANSWERS = map(orjson.loads, (Path(__file__).parent / "answers.jsonl").read_bytes().splitlines())
 PATHS = {
@@ -65,7 +66,7 @@ def outcome(environment, sizes, value, expression):
         return {"issues": str(issues)}
     except ProgramError as error:
         return {"error": str(error)}
-    found = {"type": str(compiled.type), "estimate": list(compiled.cost(sizes))}
+    found = {"type": str(compiled.type), "estimate": list(estimate_cost(compiled.expr, sizes))}
     try:
         result, cost = compiled.program.evaluate({"self": value, "oldSelf": value}, 1 << 62)
     except CelError as error:

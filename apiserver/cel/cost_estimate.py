@@ -14,8 +14,6 @@ from mockube.apimachinery.cel.ast import (
     Literal,
     Select,
 )
-from mockube.apimachinery.cel.cost import calls
-from mockube.apimachinery.cel.cost.calls import AstNode, Estimate, Sizes, estimate_call, literal_size
 from mockube.apimachinery.cel.cost.ranges import (
     LIST_BASE,
     MAP_BASE,
@@ -32,6 +30,8 @@ from mockube.apimachinery.cel.cost.ranges import (
 )
 from mockube.apimachinery.cel.macros import ACCUMULATOR
 from mockube.apimachinery.cel.types import Type
+from mockube.apiserver.cel import cost_of_calls
+from mockube.apiserver.cel.cost_of_calls import AstNode, Estimate, Sizes, estimate_call, literal_size
 
 Path = tuple[str, ...]
 _SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
@@ -176,7 +176,7 @@ class Coster:
         costs: Sequence[EstimateRange],
     ) -> Estimate:
         estimate = estimate_call(
-            node.function, calls.EstimatedCall(overload, target, args, self.schema_sizes)
+            node.function, cost_of_calls.EstimatedCall(overload, target, args, self.schema_sizes)
         )
         special = None if estimate else self.estimate_special(node, overload, costs)
         if special is not None:
