@@ -1,7 +1,7 @@
 """Label selectors: parsed from a text or an object, printed canonically, and compiled into fast predicates.
 
 A module belongs here if it implements the semantics of label selectors. Field selectors have a simpler syntax, in
-`mockube.apimachinery.fields`.
+`mockube.apiserver.fields`.
 """
 
 from mockube.apimachinery.labels.parser import parse

@@ -8,9 +8,9 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import fields, labels
-from mockube.apimachinery.fields import FieldSelectorError
+from mockube.apimachinery import labels
 from mockube.apimachinery.labels import Operator, SelectorError
+from mockube.apiserver import fields
 from mockube.apiserver.authz.chain import (
     NO_OPINION,
     Attributes,
@@ -22,6 +22,7 @@ from mockube.apiserver.authz.chain import (
     UserRules,
 )
 from mockube.apiserver.authz.conditions import AuthorizerConditionsFailed, Conditions
+from mockube.apiserver.fields import FieldSelectorError
 from mockube.apiserver.outgoing import Reviewer, ReviewFailed
 from mockube.apiserver.user import User
 from mockube.component_base.clock import Clock

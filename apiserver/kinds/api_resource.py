@@ -7,8 +7,8 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apiserver.fields import SelectableField
 
 GroupVersion: TypeAlias = tuple[str, str]
 

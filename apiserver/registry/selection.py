@@ -9,9 +9,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery import fields, gotext, labels, names, status
-from mockube.apimachinery.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
+from mockube.apimachinery import gotext, labels, names, status
 from mockube.apimachinery.labels import SelectorError
+from mockube.apiserver import fields
+from mockube.apiserver.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import (

@@ -11,13 +11,13 @@ from typing import Final, Protocol
 from multidict import MultiMapping
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.fields import FieldSelectorError
-from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apiserver.audit.audit import AuditedRequest
 from mockube.apiserver.authn.authenticators import ClientCertificate
 from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
+from mockube.apiserver.fields import FieldSelectorError
+from mockube.apiserver.fields import parse as parse_field_selector
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo

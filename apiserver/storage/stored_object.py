@@ -20,10 +20,10 @@ import msgspec
 import orjson
 
 from mockube.apimachinery import meta, piecewise, status
-from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import SelectableField
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import ProtobufError
 

@@ -3,11 +3,12 @@
 import orjson
 import pytest
 
-from mockube.apimachinery import durations, fields, jsonpath, quantity, timestamps
+from mockube.apimachinery import durations, jsonpath, quantity, timestamps
 from mockube.apimachinery.labels.parser import parse as parse_selector
 from mockube.apimachinery.patch import json_merge, strategic
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.schema.builtin import load
+from mockube.apiserver import fields
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.patch.apply import FieldManager, VersionConverter
 from mockube.apiserver.patch.apply.atoms import atom_of_type

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apimachinery.fields import FieldSelectorError
-from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import quote
 from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, UserRules
 from mockube.apiserver.authz.node.graph import NodeGraph
 from mockube.apiserver.authz.node.references import CERTIFICATE_REQUEST
 from mockube.apiserver.authz.rbac.rules import RuleSet
+from mockube.apiserver.fields import FieldSelectorError
+from mockube.apiserver.fields import parse as parse_field_selector
 from mockube.apiserver.user import User, node_name
 
 _ALLOWED: Final[DecisionAndReason] = (Decision.ALLOW, "")

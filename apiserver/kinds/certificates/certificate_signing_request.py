@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.certificates.validation import VALIDATION
 from mockube.apiserver.kinds.common import ages

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, pem
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.names import mask_trailing_dash
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.x509.certificate import parse_certificate
 from mockube.apimachinery.x509.der import CertificateError
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.cells import text

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions, errors, meta, names
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.certificates.issued_certificates import check_issued, check_stub_request
 from mockube.apiserver.kinds.common.cells import labels_text, text

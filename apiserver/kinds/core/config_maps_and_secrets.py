@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import count, text

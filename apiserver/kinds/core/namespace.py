@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import FINALIZER_NAMESPACE, LABEL_METADATA_NAME
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions, errors, gotext, meta, names, wellknown
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.address_warnings import cidrs_warnings

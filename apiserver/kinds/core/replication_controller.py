@@ -6,11 +6,11 @@ from typing import Final
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.labels.selector import from_set
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm
 from mockube.apiserver.kinds.common.cells import labels_text
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, require

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import IMMUTABLE

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import text

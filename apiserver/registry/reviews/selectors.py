@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from mockube.apimachinery import errors, fields, labels
+from mockube.apimachinery import errors, labels
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.fields import FieldSelectorError, Term
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.names import check_label_value
 from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver import fields
+from mockube.apiserver.fields import FieldSelectorError, Term
 from mockube.apiserver.kinds.common.checks import Check, each_item, report
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.selectors import check_operator

@@ -8,7 +8,6 @@ import orjson
 from mockube.apimachinery import (
     cron,
     durations,
-    fields,
     gotext,
     intstr,
     jsonpath,
@@ -22,6 +21,7 @@ from mockube.apimachinery.durations import DurationError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.resource_names import is_extended, is_native
+from mockube.apiserver import fields
 from mockube.apiserver.kinds.common import addresses, resource_names
 from mockube.apiserver.request_info import parse as parse_url
 from mockube.apiserver.schema import base64text

@@ -7,7 +7,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import (
@@ -16,6 +15,7 @@ from mockube.apimachinery.wellknown import (
     LABEL_JOB_NAME,
     LABEL_JOB_NAME_LEGACY,
 )
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.batch.job.status_validation import check_status_change
 from mockube.apiserver.kinds.batch.job.validation import (

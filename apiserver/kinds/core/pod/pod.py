@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockube.apimachinery.fields import SelectableField, selectable
+from mockube.apiserver.fields import SelectableField, selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.core.pod.columns import PRINTER

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.address_warnings import (

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mockube.apimachinery import fields
-from mockube.apimachinery.fields import FieldSelectorError, Selector, Term
+from mockube.apiserver import fields
+from mockube.apiserver.fields import FieldSelectorError, Selector, Term
 
 TERMS = st.builds(
     Term, st.text("abc.", min_size=1, max_size=4), st.text(r"ab\,=! é", max_size=5), st.booleans()
