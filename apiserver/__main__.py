@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import uvloop
 
-from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver import interpreter_memory
 from mockube.apiserver.audit.audit import BadAuditLog
 from mockube.apiserver.audit.policy import BadPolicy
@@ -21,6 +20,7 @@ from mockube.apiserver.authn.serviceaccount.keys import BadKey
 from mockube.apiserver.authn.token_file import BadTokenFile
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.config.tls import insecure_suites
+from mockube.apiserver.configuration_files import ConfigurationError
 from mockube.apiserver.kubeconfig import BadKubeconfig, OtherKubeconfig
 from mockube.apiserver.pki.cert_dir import BadFolder
 from mockube.apiserver.serve import notify_ready, serve

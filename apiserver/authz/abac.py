@@ -7,8 +7,8 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery.records import ConfigurationError, Record, decode
 from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, UserRules
+from mockube.apiserver.configuration_files import ConfigurationError, Record, decode
 from mockube.apiserver.user import AUTHENTICATED, User
 
 _READ: Final = frozenset({"get", "list", "watch"})

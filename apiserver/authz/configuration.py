@@ -10,10 +10,10 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.durations import DurationError, format_duration, parse_duration
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.records import ConfigurationError, Record, decode
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.authz.conditions import Conditions, compile_conditions
+from mockube.apiserver.configuration_files import ConfigurationError, Record, decode
 
 MODES: Final = ("ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook")
 WEBHOOK: Final = "Webhook"

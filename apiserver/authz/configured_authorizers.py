@@ -9,7 +9,6 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authz.abac import ABAC
 from mockube.apiserver.authz.chain import (
     AlwaysAllow,
@@ -29,6 +28,7 @@ from mockube.apiserver.authz.configuration import (
     read_configuration,
 )
 from mockube.apiserver.authz.webhook import WebhookAuthorizer, WebhookSettings
+from mockube.apiserver.configuration_files import ConfigurationError
 from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
 from mockube.apiserver.outgoing import Reviewer
 

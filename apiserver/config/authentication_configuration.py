@@ -48,8 +48,8 @@ def authentication_configuration(text: str) -> AuthenticationFile:
 
 
 def read(path: Path) -> AuthenticationFile:
-    from mockube.apimachinery.records import ConfigurationError  # noqa: PLC0415 - see above
     from mockube.apiserver.authn.oidc.authenticators import read_configuration  # noqa: PLC0415 - see above
+    from mockube.apiserver.configuration_files import ConfigurationError  # noqa: PLC0415 - see above
 
     data = path.read_bytes()
     try:
@@ -152,9 +152,9 @@ def jwt_settings(
     """Return the configuration of token issuers; None if only the server's own tokens are accepted."""
     if file.configuration is None and not flags.is_set:
         return None
-    from mockube.apimachinery.records import decode  # noqa: PLC0415
     from mockube.apiserver.authn.oidc.authenticators import JWTSettings  # noqa: PLC0415 - see above
     from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration  # noqa: PLC0415
+    from mockube.apiserver.configuration_files import decode  # noqa: PLC0415
 
     files = {issuer: Path(path) for issuer, path in flags.oidc_jwks_file}
     if file.configuration is not None:

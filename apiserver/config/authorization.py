@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.config.files import FileProblem, from_flag
 from mockube.apiserver.config.upstream import AUTHORIZATION_MODES
+from mockube.apiserver.configuration_files import ConfigurationError
 from mockube.component_base.flags import Flag, comma_separated, seconds
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.paths import Path as FieldPath
-from mockube.apimachinery.records import ConfigurationError, decode
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.authn.authenticators import BadToken, KnownToken
@@ -21,6 +20,7 @@ from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, UndecodableToken, 
 from mockube.apiserver.authn.oidc.key_set import FileKeySet
 from mockube.apiserver.authn.oidc.provider import RETRY_SECONDS, ClaimResolver, NotInitialized, Provider
 from mockube.apiserver.authn.oidc.validation import validate
+from mockube.apiserver.configuration_files import ConfigurationError, decode
 from mockube.apiserver.outgoing import Send, Tls
 from mockube.apiserver.user import User, with_authenticated
 from mockube.component_base.clock import Clock

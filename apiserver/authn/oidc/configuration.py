@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import field
 
-from mockube.apimachinery.records import Record
+from mockube.apiserver.configuration_files import Record
 
 
 class Issuer(Record, frozen=True, kw_only=True):

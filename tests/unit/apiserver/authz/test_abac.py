@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authz.abac import read_policies
 from mockube.apiserver.authz.chain import Attributes, Decision
+from mockube.apiserver.configuration_files import ConfigurationError
 from mockube.apiserver.user import User
 
 AUTHENTICATED = "system:authenticated"

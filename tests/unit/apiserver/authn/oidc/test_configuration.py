@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authn.oidc.authenticators import read_configuration
 from mockube.apiserver.authn.oidc.validation import validate
 from mockube.apiserver.config.authentication_configuration import NO_FILE, OpenIDConnect, problem
+from mockube.apiserver.configuration_files import ConfigurationError
 
 HERE = Path(__file__).parent
 HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
