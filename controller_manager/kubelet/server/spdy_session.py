@@ -5,8 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
-from mockube.apimachinery import spdy
-from mockube.apimachinery.spdy import ControlFrame, DataFrame, Frame, FrameReader, FrameWriter, SpdyError
+from mockube.controller_manager.kubelet.server import spdy
+from mockube.controller_manager.kubelet.server.spdy import (
+    ControlFrame,
+    DataFrame,
+    Frame,
+    FrameReader,
+    FrameWriter,
+    SpdyError,
+)
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
 
 READ: Final = 64 * 1024

@@ -4,8 +4,14 @@ import zlib
 
 import pytest
 
-from mockube.apimachinery import spdy
-from mockube.apimachinery.spdy import ControlFrame, DataFrame, FrameReader, FrameWriter, SpdyError
+from mockube.controller_manager.kubelet.server import spdy
+from mockube.controller_manager.kubelet.server.spdy import (
+    ControlFrame,
+    DataFrame,
+    FrameReader,
+    FrameWriter,
+    SpdyError,
+)
 
 
 def test_spdy_dictionary_is_that_of_specification():
