@@ -3,11 +3,11 @@
 from collections.abc import Generator
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.posix import find_matches
 from mockube.controller_manager.kubelet.shell import conditions
 from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
 from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, element
 from mockube.controller_manager.kubelet.shell.patterns import matches, parse_pattern
+from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import Effect
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
     BadRegularExpression,

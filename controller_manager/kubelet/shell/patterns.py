@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.posix import find_matches
 from mockube.apimachinery.wildcards import WildcardsTooCostly, escape_wildcards, parse_wildcards
+from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import Effect, count_work
 from mockube.controller_manager.kubelet.shell.state import ExpansionError
 

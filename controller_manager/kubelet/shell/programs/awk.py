@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.posix import SCANNED_PER_COMMAND
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.invocation import run_program
 from mockube.controller_manager.kubelet.shell.options import parse_options
+from mockube.controller_manager.kubelet.shell.posix_matches import SCANNED_PER_COMMAND
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Output,

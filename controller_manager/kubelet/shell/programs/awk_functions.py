@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from mockube.apimachinery.regexp.posix import find_matches
+from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
 from mockube.controller_manager.kubelet.shell.programs.awk_state import AwkState
 from mockube.controller_manager.kubelet.shell.programs.awk_values import (

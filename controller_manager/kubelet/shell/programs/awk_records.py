@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from mockube.apimachinery.regexp.posix import find_matches
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import Process
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError
 from mockube.controller_manager.kubelet.shell.programs.awk_values import (

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.regexp.posix import find_matches
+from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import Process, Run, write_text
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
     BadRegularExpression,

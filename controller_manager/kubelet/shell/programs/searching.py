@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match
-from mockube.apimachinery.regexp.posix import MAX_SCANNED, find_matches
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
+from mockube.controller_manager.kubelet.shell.posix_matches import MAX_SCANNED, find_matches
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Process,

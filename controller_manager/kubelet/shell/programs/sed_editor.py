@@ -3,8 +3,8 @@
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
-from mockube.apimachinery.regexp.posix import SCANNED_PER_COMMAND, Spans, find_matches
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
+from mockube.controller_manager.kubelet.shell.posix_matches import SCANNED_PER_COMMAND, Spans, find_matches
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
     Effect,
