@@ -7,9 +7,19 @@ from typing import Annotated
 from msgspec import Struct
 
 from mockube.apimachinery.feature_gates import ALL_OF_STAGE, FeatureGates, FeatureSpec, Setting, gates_of
-from mockube.apimachinery.gotext import format_v
+from mockube.apimachinery.gotext import format_v, quote
 from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import VERSION, Flag, feature_gate
+
+
+def read_minor(text: str) -> str:
+    """Read the minor of a flag or argument: `1.31` or `v1.31`."""
+    minor = text.removeprefix("v")
+    if minor not in minors.MINORS:
+        raise ArgumentTypeError(
+            f"{quote(text)} is not one of the minor releases {minors.OLDER[-1]} to {minors.NEWEST}"
+        )
+    return minor
 
 
 def read_gates(text: str) -> tuple[Setting, ...]:
@@ -34,7 +44,7 @@ class ReleaseOptions(Struct, frozen=True, kw_only=True):
         str,
         Flag(
             f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
-            minors.read_minor,
+            read_minor,
             metavar="MINOR",
         ),
     ] = minors.NEWEST

@@ -16,6 +16,7 @@ from typing import Any, Final, Self, TypeAlias, TypeVar
 from mockube import clients
 from mockube.apimachinery.schema import minors
 from mockube.cluster_client import Condition
+from mockube.component_base.release_options import read_minor
 from mockube.controller_manager.client.client import Parsed
 from mockube.controller_manager.kubelet.addresses import MAX_NODES
 from mockube.embedded.background_loop import BackgroundContext
@@ -256,7 +257,7 @@ def _reason(error: BaseException) -> str:
 
 def _minor(version: str) -> str:
     try:
-        return minors.read_minor(version)
+        return read_minor(version)
     except ArgumentTypeError as error:
         raise ValueError(f"version: {error}") from error
 

@@ -5,7 +5,6 @@ if an older minor is requested. `tools/minors` generates it.
 """
 
 import gzip
-from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from functools import cache
 from pkgutil import get_data
@@ -13,8 +12,6 @@ from typing import Final, TypeAlias
 
 from msgspec import Raw
 from msgspec.json import decode
-
-from mockube.apimachinery.gotext import quote
 
 RELEASES: Final[Mapping[str, str]] = {
     "1.37": "1.37.2",
@@ -36,14 +33,6 @@ Changes: TypeAlias = Mapping[str, Raw | None]
 """The rows of a table that differ from the newest minor, by key and undecoded; None for rows that do not exist."""
 
 _NULL: Final = b"null"
-
-
-def read_minor(text: str) -> str:
-    """Read the minor of a flag or argument: `1.31` or `v1.31`."""
-    minor = text.removeprefix("v")
-    if minor not in MINORS:
-        raise ArgumentTypeError(f"{quote(text)} is not one of the minor releases {OLDER[-1]} to {NEWEST}")
-    return minor
 
 
 @cache

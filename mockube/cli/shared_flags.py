@@ -8,6 +8,7 @@ from typing import Final
 from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import CommandParser
 from mockube.component_base.flags import non_negative_int
+from mockube.component_base.release_options import read_minor
 from mockube.processes.defaults import KRUISE, NAME, NODES
 
 SIMULATED: Final = "simulated"
@@ -50,7 +51,7 @@ def add_cluster_flags(parser: CommandParser) -> None:
 def add_version(parser: CommandParser) -> None:
     parser.add_argument(
         "--kubernetes-version",
-        type=minors.read_minor,
+        type=read_minor,
         default=minors.NEWEST,
         metavar="MINOR",
         help=f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",

@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.launcher import run_command
 from mockube.component_base.supervision import RestartBackoff, run_with
-from mockube.controller_manager.kubelet.processes.launcher import run_command
 from mockube.processes.preimport import START
 
 NO_VARIABLES: Final[Mapping[str, str]] = {}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
 from tests.architecture.source import settings
@@ -58,7 +59,15 @@ PLANTED = {
         "controller_manager/planted.py",
         "from mockube.etcd import kv",
     ),
-    "apimachinery is pure: no HTTP, no event loop": ("apimachinery/planted.py", "import aiohttp"),
+    "apimachinery is pure: no HTTP, no event loop": ("apimachinery/planted.py", "import asyncio"),
+    "the launch of the processes imports neither of them": (
+        "mockube/processes/planted.py",
+        "import mockube.controller_manager",
+    ),
+    "the kubelet imports no command line": (
+        "controller_manager/kubelet/planted.py",
+        "import mockube.component_base.flags",
+    ),
     "the embedded store and the KV contract do not use the network": (
         "etcd/embedded/planted.py",
         "import etcd3",
@@ -87,7 +96,8 @@ def skeleton(tree: Path) -> None:
         if path.is_symlink():
             (tree / "mockube" / path.name).symlink_to(path.readlink())
     for contract in settings()["tool"]["importlinter"]["contracts"]:
-        for name in contract.get("source_modules", ()):
+        forbidden = [name for name in contract.get("forbidden_modules", ()) if name.startswith("mockube.")]
+        for name in (*contract.get("source_modules", ()), *forbidden):
             (tree / name.replace(".", "/")).mkdir(parents=True, exist_ok=True)
             (tree / name.replace(".", "/") / "__init__.py").touch()
         for container in contract.get("containers", ()):
@@ -107,6 +117,23 @@ def test_tree_keeps_every_import_contract():
     answer = lint(ROOT)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert [name for name in CONTRACTS if f"{name} KEPT" not in answer.stdout] == []
+
+
+def test_every_module_of_apimachinery_is_shared():
+    """What only one of the packages reaches belongs to that package."""
+    graph = grimp.build_graph("mockube", cache_dir=None)
+    modules = (name for name in graph.modules if name.startswith("mockube.apimachinery."))
+    assert not [
+        (name, importers)
+        for name in modules
+        if not graph.find_children(name) and len(importers := _packages_above(graph, name)) < 2
+    ]
+
+
+def _packages_above(graph, name):
+    """Return the packages other than apimachinery that import a module, directly or through other modules."""
+    parts = (module.split(".") for module in graph.find_downstream_modules(name))
+    return {part[1] for part in parts if len(part) > 1} - {"apimachinery"}
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from mockube.controller_manager.kubelet.processes.command import CommandSpec
-from mockube.controller_manager.kubelet.processes.launcher import run_command, watch_command
+from mockube.controller_manager.kubelet.processes.container_launcher import run_command, watch_command
 from mockube.controller_manager.kubelet.processes.pseudo_terminal import READ, PseudoTerminal
 
 STDOUT, STDERR = 1, 2

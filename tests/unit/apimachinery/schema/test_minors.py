@@ -1,7 +1,5 @@
 """Schemas of older minor releases, and the types that are created from them."""
 
-from argparse import ArgumentTypeError
-
 import pytest
 
 from mockube.apimachinery.schema import minors
@@ -9,17 +7,6 @@ from mockube.apimachinery.schema.builtin import load
 
 CONTAINER = "io.k8s.api.core.v1.Container"
 SERVICE = "io.k8s.api.core.v1.ServiceSpec"
-
-
-@pytest.mark.parametrize(("text", "minor"), [("1.31", "1.31"), ("v1.29", "1.29"), ("1.37", "1.37")])
-def test_minor_is_parsed(text, minor):
-    assert minors.read_minor(text) == minor
-
-
-@pytest.mark.parametrize("text", ["1.28", "1.38", "1.31.4", "", "31"])
-def test_unknown_minor_is_refused(text):
-    with pytest.raises(ArgumentTypeError, match="is not one of the minor releases"):
-        minors.read_minor(text)
 
 
 def test_newest_minor_has_no_changes():

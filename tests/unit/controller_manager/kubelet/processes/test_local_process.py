@@ -6,9 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from mockube.controller_manager.kubelet.processes.launcher import run_command
 from tests.support.process_pods import assert_gone
 
 STARTER = """
@@ -43,14 +40,3 @@ def test_processes_die_with_killed_kubelet():
         os.kill(starter.pid, signal.SIGKILL)
     assert_gone(int(first))
     assert_gone(int(second))
-
-
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [("/no/such/command", 127), ("/", 126), (__file__, 126)],
-    ids=["none", "folder", "text"],
-)
-def test_unstartable_command_has_shells_exit_code(command, code):
-    ended = subprocess.run(run_command([command]), capture_output=True, check=False)
-    assert ended.returncode == code
-    assert command in ended.stderr.decode()

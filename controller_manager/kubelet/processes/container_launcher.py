@@ -1,12 +1,11 @@
-"""A script that executes a command that cannot outlive its parent, or kills process groups after the end of its input.
+"""A script that executes a command of a container, or kills process groups after the end of its input.
 
-`launcher.py run PARENT USER GROUPS TERMINAL MOUNTS COMMAND...` executes the command in its place. On Linux the kernel kills it
-when its parent dies. With MOUNTS (see `mount_namespace.Mounts`) the command sees the container's files at their own paths.
-`launcher.py watch` reads a line `+GROUP` or `-GROUP` for each process group that starts or ends.
+`container_launcher.py run PARENT USER GROUPS TERMINAL MOUNTS COMMAND...` executes the command in its place, so that it cannot
+outlive its parent. With MOUNTS (see `mount_namespace.Mounts`) the command sees the container's files at their own paths.
+`container_launcher.py watch` reads a line `+GROUP` or `-GROUP` for each process group that starts or ends.
 At the end of its input, which also follows a crash of the writer, it kills the groups that have not ended.
 """
 
-import ctypes
 import fcntl
 import importlib
 import os
@@ -16,11 +15,9 @@ import termios
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-PR_SET_PDEATHSIG = 1
-IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-NOT_FOUND, NOT_EXECUTED = 127, 126
-"""Exit codes as of a shell."""
+COMPONENT_BASE = Path(__file__).absolute().parents[3] / "component_base"
 
 
 def run_command(
@@ -31,7 +28,7 @@ def run_command(
     terminal: bool = False,
     mounts: str = "",
 ) -> list[str]:
-    """Return the command that this process starts to execute another command as a child.
+    """Return the command that this process starts to execute a command of a container as a child.
 
     The first of the `groups` is the primary one. With `terminal`, its standard input becomes the controlling terminal; it is
     to be started in a session of its own. `mounts` is the text of the container's mounts, "" without a mount namespace.
@@ -53,28 +50,26 @@ _SELF = (sys.executable, "-I", "-S", str(Path(__file__).absolute()))
 def _execute(
     identity: "tuple[str, str]", terminal: str, mounts: str, command: list[str], parent: int
 ) -> None:
+    launcher = _import_script("launcher", COMPONENT_BASE)
     if terminal == "1":
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if mounts:
-        sys.path.insert(0, str(Path(__file__).parent))
         try:
-            importlib.import_module("mount_namespace").enter(mounts)  # The script imports nothing of mockube.
+            _import_script("mount_namespace", Path(__file__).absolute().parent).enter(mounts)
         except OSError as error:
             print(f"the container's mounts failed: {error}", file=sys.stderr)  # noqa: T201 - it is the command's output
-            sys.exit(NOT_EXECUTED)
+            sys.exit(launcher.NOT_EXECUTED)
     _become(*identity)
-    if sys.platform == "linux":
-        # This follows the change of the user, which would clear the signal.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # The parent has ended already.
-            sys.exit(128 + signal.SIGKILL)
-    for number in IGNORED_BY_PYTHON:
-        signal.signal(number, signal.SIG_DFL)
+    launcher.execute(command, parent)
+
+
+def _import_script(name: str, folder: Path) -> Any:
+    """Import a module by its folder: this script runs without mockube on its path."""
+    sys.path.insert(0, str(folder))
     try:
-        os.execvp(command[0], command)  # noqa: S606 - the command needs no shell
-    except OSError as error:
-        print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - it is the command's output
-        sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTED)
+        return importlib.import_module(name)
+    finally:
+        sys.path.pop(0)
 
 
 def _become(user: str, group_texts: str) -> None:

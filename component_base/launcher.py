@@ -1,0 +1,43 @@
+"""A script that executes a command that cannot outlive its parent.
+
+`launcher.py PARENT COMMAND...` executes the command in its place. On Linux the kernel kills it when its parent dies. A launcher
+that has more to do before that imports `execute` from the folder of this script, so it imports nothing of mockube.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+PR_SET_PDEATHSIG = 1
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+NOT_FOUND, NOT_EXECUTED = 127, 126
+"""Exit codes as of a shell."""
+
+
+def run_command(command: Sequence[str]) -> list[str]:
+    """Return the command that this process starts to execute another command as a child."""
+    return [sys.executable, "-I", "-S", str(Path(__file__).absolute()), str(os.getpid()), *command]
+
+
+def execute(command: list[str], parent: int) -> NoReturn:
+    """Execute a command in place of this process, which the parent has started. Its user is the final one."""
+    if sys.platform == "linux":
+        # A later change of the user would clear the signal.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # The parent has ended already.
+            sys.exit(128 + signal.SIGKILL)
+    for number in IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - the command needs no shell
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - it is the command's output
+        sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTED)
+
+
+if __name__ == "__main__":
+    execute(sys.argv[2:], int(sys.argv[1]))
