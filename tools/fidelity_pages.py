@@ -36,7 +36,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
     here: Text | None = None
     """How mockube does it; needed unless it does the same."""
     message: Text | None = None
-    """The text by which the program refuses what is missing, or a part of it without variables."""
+    """The text by which the program refuses what is missing, with … for its variables, or a part of it."""
     since: str | None = None
     """The minor release since which upstream does it, if it is not the oldest that mockube serves."""
     tests: list[Text] = []
@@ -114,7 +114,7 @@ def _problems_of(entry: Entry, source: str) -> Iterator[str]:
         yield f"since: {entry.since} is no minor release"
     if entry.message is not None and entry.status == "same":
         yield "message: refuses what is the same"
-    if entry.message is not None and entry.message not in source:
+    if entry.message is not None and any(part.strip() not in source for part in entry.message.split("…")):
         yield f"message: the program has no {entry.message!r}"
     yield from (f"tests: {test} occurs twice" for test, count in Counter(entry.tests).items() if count > 1)
     yield from (f"tests: {test} does not exist" for test in entry.tests if not _is_test(test))

@@ -73,6 +73,7 @@ def test_field_that_occurs_twice_is_refused():
         ({"since": "1.2"}, "since: 1.2 is no minor release"),
         ({"message": "y"}, "message: refuses what is the same"),
         ({"status": "missing", "here": "y", "message": "z"}, "message: the program has no 'z'"),
+        ({"status": "missing", "here": "y", "message": "y … z"}, "message: the program has no 'y … z'"),
         ({"tests": [THIS, THIS]}, f"tests: {THIS} occurs twice"),
         ({"tests": ["tests/docs/test_gone.py"]}, "tests: tests/docs/test_gone.py does not exist"),
         ({"tests": [f"{THIS}::test_gone"]}, f"tests: {THIS}::test_gone does not exist"),
