@@ -14,6 +14,8 @@ import orjson
 import yaml
 
 from mockube.apimachinery.schema.minors import MINORS, RELEASES
+from mockube.apiserver.packs.definitions import PACKS as PACKS_OF_KINDS
+from mockube.controller_manager import catalog
 from tools.packages import PACKAGES, ROOT
 
 FOLDER: Final = ROOT / "docs/fidelity"
@@ -49,7 +51,7 @@ class Section(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=T
     upstream: Text | None = None
     """The program that `subject` describes, if it is not that of the area."""
     text: Paragraphs = ""
-    generated: Literal["releases"] | None = None
+    generated: Literal["releases", "controllers"] | None = None
     entries: list[Entry] = []
 
 
@@ -209,7 +211,30 @@ def releases() -> str:
     return table(("minor", "patch release"), RELEASES.items())
 
 
-TABLES: Final = {"recordings": recordings, "conformance-suite": conformance_suite, "releases": releases}
+def controllers() -> str:
+    """Return when each controller runs."""
+    cases = (
+        ("by default", False, ()),
+        ("by default with simulated nodes", True, ()),
+        *((f"by default with `--packs={pack}`", True, (pack,)) for pack in PACKS_OF_KINDS),
+    )
+    rows = []
+    for name in sorted(catalog.NAMES):
+        runs = (
+            text
+            for text, nodes, packs in cases
+            if catalog.runs_by_default(name, simulates=nodes, packs=packs)
+        )
+        rows.append((f"`{name}`", next(runs, "if `--controllers` names it")))
+    return table(("controller", "runs"), rows)
+
+
+TABLES: Final = {
+    "recordings": recordings,
+    "conformance-suite": conformance_suite,
+    "releases": releases,
+    "controllers": controllers,
+}
 
 _NAME: Final = re.compile(
     r"`(?P<code>[^` ]+)`"  # a flag, a field, a metric, a path
@@ -223,9 +248,11 @@ def index(areas: dict[str, Area]) -> str:
     places: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for name, area in areas.items():
         for section in area.sections:
-            for entry in section.entries:
-                for word in names_in(f"{entry.subject} {entry.here or ''}"):
-                    places[word].add((section.title, f"{name}.md#{anchor(section.title)}"))
+            texts = [f"{entry.subject} {entry.here or ''}" for entry in section.entries]
+            if section.generated:
+                texts.append(TABLES[section.generated]())
+            for word in names_in(" ".join(texts)):
+                places[word].add((section.title, f"{name}.md#{anchor(section.title)}"))
     rows = [
         (f"`{word}`", ", ".join(f"[{title}]({link})" for title, link in sorted(places[word])))
         for word in sorted(places, key=lambda word: (word.lstrip("-/.").lower(), word))

@@ -7,6 +7,8 @@ import msgspec
 import pytest
 import yaml
 
+from mockube.apiserver.admission.chain import PLUGINS
+from mockube.apiserver.config.features import IMPLEMENTED_GATES
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, UNIMPLEMENTED
 from tests.architecture.documents import anchors
 from tests.e2e.__main__ import read_failing, read_passing
@@ -141,3 +143,19 @@ def test_overview_is_short():
 def test_pages_have_the_anchors_of_their_index():
     known = {f"{path.name}#{heading}" for path, text in pages().items() for heading in anchors(text)}
     assert set(re.findall(r"\(([a-z-]+\.md#[^)]+)\)", pages()[FOLDER / "names.md"])) <= known
+
+
+def entry(area, start):
+    entries = [entry for section in read_areas()[area].sections for entry in section.entries]
+    (found,) = [entry for entry in entries if entry.subject.startswith(start)]
+    return found
+
+
+def test_gates_with_an_effect_are_those_of_server():
+    named = set(re.findall(r"\w+", entry("server", "`--feature-gates` turns").here))
+    assert named >= IMPLEMENTED_GATES
+
+
+def test_each_admission_plugin_is_named():
+    subjects = " ".join(e.subject for section in read_areas()["admission"].sections for e in section.entries)
+    assert [plugin.__name__ for plugin in PLUGINS if plugin.__name__ not in subjects] == []
