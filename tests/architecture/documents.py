@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tools.fidelity_pages import anchor
+from tools.packages import PACKAGES
 
 _CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)]*))?\)")
 _HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 _TEST = re.compile(r"`(?P<path>tests/[\w/]+\.py)(?:::(?P<name>\w+))?`")
+_FILE = re.compile(
+    rf"`(?P<path>(?:{'|'.join(PACKAGES)}|tools|tests|docs|benchmarks|deploy|examples)/[\w./-]+)`"
+)
 _COMMAND = re.compile(r"(?:`|^\$ )make (?P<targets>[a-z0-9-]+(?: [a-z0-9-]+)*)", re.MULTILINE)
 _TARGET = re.compile(r"^(?P<name>[a-z0-9-]+):", re.MULTILINE)
 
@@ -53,6 +57,13 @@ def missing_tests(text: str, root: Path) -> Iterator[str]:
         path = root / match["path"]
         if not path.exists() or (match["name"] and match["name"] not in _functions(path)):
             yield match[0].strip("`")
+
+
+def missing_files(text: str, root: Path) -> Iterator[str]:
+    """Yield names of files and folders of the repository that do not exist."""
+    for match in _FILE.finditer(_CODE_BLOCK.sub("", text)):
+        if not (root / match["path"]).exists():
+            yield match["path"]
 
 
 def unknown_commands(text: str, makefile: str) -> Iterator[str]:

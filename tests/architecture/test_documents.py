@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.architecture.documents import dead_links, missing_tests, unknown_commands
+from tests.architecture.documents import dead_links, missing_files, missing_tests, unknown_commands
 from tools.packages import ROOT
 
 DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
@@ -25,6 +25,11 @@ def test_link_targets_exist(document):
 @each_document
 def test_named_tests_exist(document):
     assert list(missing_tests(document.read_text(), ROOT)) == []
+
+
+@each_document
+def test_named_files_exist(document):
+    assert list(missing_files(document.read_text(), ROOT)) == []
 
 
 @each_document
@@ -66,6 +71,15 @@ def test_missing_test_is_detected(tmp_path):
     )
     text = " ".join(f"`{name}`" for name in named)
     assert list(missing_tests(text, tmp_path)) == ["tests/test_x.py::test_gone", "tests/test_y.py"]
+
+
+def test_missing_file_is_detected(tmp_path):
+    (tmp_path / "etcd").mkdir()
+    (tmp_path / "etcd/kv.py").touch()
+    text = (
+        "`etcd/kv.py`, `etcd/`, `etcd/gone.py`, `/etcd/key`, `apiserver/gone/`\n```\n`etcd/example.py`\n```\n"
+    )
+    assert list(missing_files(text, tmp_path)) == ["etcd/gone.py", "apiserver/gone/"]
 
 
 def test_unknown_make_target_is_detected():
