@@ -156,9 +156,11 @@ def replay(recording, url, report):
     jobs = jobs_of(minor_and_part(recording)[1])
     done = subprocess.run(
         [
-            *(sys.executable, str(RUNNER), "run", str(FOLDER / f"{recording}.jsonl"), "--jobs", str(jobs)),
+            *(sys.executable, "-m", "tests.support.recorded.conversation_runner", str(RUNNER)),
+            *("run", str(FOLDER / f"{recording}.jsonl"), "--jobs", str(jobs)),
             *("--server", url, "--token", "admintoken", "--report", str(report)),
         ],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

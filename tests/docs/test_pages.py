@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documents.pages import SHELLS, Command, File, Program, blocks, steps
+from tests.support.documents.pages import SHELLS, Command, File, Program, blocks, sections, steps
 from tests.support.documents.terminal import Terminal, UnexpectedOutput
 from tests.support.processes import go_programs, helm_binary, kubectl_binaries
 from tests.support.stores.etcd_server import etcd_binary
@@ -27,6 +27,22 @@ PAGES = sorted(
 
 EXAMPLES = ROOT / "examples"
 
+IN_SECTIONS = ("docs/guides/helm.md",)
+"""Long pages whose sections do not need each other: each is a test of its own, which workers share."""
+
+
+def sessions():
+    """Yield a page and the text of one session: that of the page, or of each of its sections that has steps."""
+    for page in PAGES:
+        name, text = page.relative_to(ROOT).as_posix(), page.read_text()
+        if name not in IN_SECTIONS:
+            yield pytest.param(page, text, id=name)
+            continue
+        for title, section in sections(text):
+            if [*steps(section)]:
+                yield pytest.param(page, section, id=f"{name} {title}")
+
+
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
@@ -43,9 +59,8 @@ def terminal(tmp_path):
 
 
 @pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
-@each_page
-def test_page_shows_real_output(page, terminal, record_property, request):
-    text = page.read_text()
+@pytest.mark.parametrize(("page", "text"), [*sessions()])
+def test_page_shows_real_output(page, text, terminal, record_property, request):
     lay_out(page, terminal.folder)
     for reason in (block.not_run for block in blocks(text) if block.not_run):
         record_property("block not run", reason)

@@ -25,6 +25,8 @@ PER_MEMBER = 20e-6
 Python takes 40 ns or more; one of `in` with a list 9 ns, which only the full size shows.
 """
 
+FIELDS_PER_TEST = 50
+
 SCHEMAS = load()
 DEFAULTS = Defaulter(SCHEMAS, clock=RealClock())
 
@@ -93,8 +95,11 @@ def cases():
         kind = SCHEMAS.kind(resource.api_version, resource.kind)
         if kind is not None and "create" in resource.verbs:
             found = [*growing(kind, seen), *growing_together(kind, structs)]
-            if found:
-                yield pytest.param(resource, found, id=f"{resource.name}.{resource.group}")
+            # Pods have 345 fields that grow: workers share them.
+            for start in range(0, len(found), FIELDS_PER_TEST):
+                part = "" if len(found) <= FIELDS_PER_TEST else f" from {start}"
+                fields = found[start : start + FIELDS_PER_TEST]
+                yield pytest.param(resource, fields, id=f"{resource.name}.{resource.group}{part}")
 
 
 @pytest.mark.parametrize(("resource", "fields"), [*cases()])

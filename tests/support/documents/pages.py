@@ -16,6 +16,7 @@ from itertools import pairwise, zip_longest
 _BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"\*Not run by the tests(?: of this page)?: (?P<reason>[^*]+?)\.?\*\s*\Z")
 _FILE = re.compile(r"(?:#|//|<!--) (?P<name>[\w./-]+\.\w+)(?: -->)?\n")
+_SECTION = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
 _PROMPT = "$ "
 
 SHELLS = frozenset({"sh", "bash", "shell", "zsh"})
@@ -88,6 +89,14 @@ def steps(page):
         elif block.language == "python":
             printed = below is not None and below.follows and below.language == "text"
             yield Program(line=block.line, text=block.text, output=below.text if printed else None)
+
+
+def sections(page):
+    """Yield a page's sections of the second level by their titles, with what precedes the first as "", at their lines."""
+    starts = [0, *(match.start() for match in _SECTION.finditer(page))]
+    for start, end in pairwise([*starts, len(page)]):
+        title = _SECTION.match(page, start)
+        yield title["title"] if title else "", "\n" * page.count("\n", 0, start) + page[start:end]
 
 
 def _commands(block):

@@ -1,5 +1,6 @@
 """helm: the one on PATH, or one that Go builds from its modules."""
 
+import fcntl
 import os
 import shutil
 from pathlib import Path
@@ -17,6 +18,8 @@ def helm(folders):
         return Path(found)
     own = folders.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "helm"
-    if not shared.exists():
-        go_programs.build(MODULE, folders.mktemp("helm") / "helm", PACKAGE).replace(shared)
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # The first build takes minutes: two at a time would take longer.
+        if not shared.exists():
+            go_programs.build(MODULE, folders.mktemp("helm") / "helm", PACKAGE).replace(shared)
     return shared
