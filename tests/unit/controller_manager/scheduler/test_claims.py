@@ -165,3 +165,11 @@ def test_claim_is_bound_that_has_a_volume_and_the_annotation():
         True,
     )
     assert not claims_of(info(pod(**uses(emptyDir={}))), state.storage)
+
+
+def test_claim_of_ephemeral_volume_is_used_by_the_pod_that_owns_it():
+    owner = {"kind": "Pod", "name": "web", "uid": "web", "controller": True}
+    claims = [claim("web-scratch", metadata={"ownerReferences": [owner]})]
+    state = snapshot([node()], storage={"claims": claims, "classes": [storage_class()]})
+    of_pod = claims_of(info(pod(volumes=[{"name": "scratch", "ephemeral": {}}])), state.storage)
+    assert of_pod.unbound == claims

@@ -136,6 +136,7 @@ WAITS = "not eligible due to a terminating pod on the nominated node."
     ("pods", "nominated", "waits"),
     [
         pytest.param([leaving()], "a", True, id="that was preempted"),
+        pytest.param([leaving(), running("staying")], "a", True, id="beside one that stays"),
         pytest.param([leaving()], "b", False, id="on another node"),
         pytest.param([leaving()], "gone", False, id="on a node that is gone"),
         pytest.param([leaving()], None, False, id="without nomination"),

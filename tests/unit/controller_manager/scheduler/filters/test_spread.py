@@ -130,6 +130,12 @@ def test_empty_selector_counts_no_pod(selector):
     assert rejected([web("old", "a")], constraint(selector=selector)) == {}
 
 
+def test_constraint_without_selector_counts_no_pod_even_with_match_label_keys():
+    running = [web("old", "a")]
+    assert rejected(running, constraint(labelSelector=None)) == {}
+    assert rejected(running, constraint(labelSelector=None, matchLabelKeys=["app"])) == {}
+
+
 def test_first_constraint_that_is_broken_gives_the_reason():
     nodes = [node("a", zone="x"), node("c", zone="y")]
     found = rejected([web("old", "a")], constraint(HOST), constraint("rack"), nodes=nodes)

@@ -20,7 +20,7 @@ def scored(own, *names, settings=(), nodes="ab"):
 
 @pytest.mark.parametrize(
     ("size", "capacity", "score"),
-    [("1Gi", "4Gi", 75), ("1Gi", "1Gi", 0), ("1Gi", "3Gi", 67), ("0", "4Gi", 100)],
+    [("1Gi", "4Gi", 75), ("1Gi", "1Gi", 0), ("1Gi", "3Gi", 67), ("0", "4Gi", 100), ("0", "0", 0)],
 )
 def test_node_whose_volume_has_more_room_scores_higher(size, capacity, score):
     own = storage(claim(size=size), volumes=[volume(size=capacity, on="a")])
