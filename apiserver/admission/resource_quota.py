@@ -31,7 +31,7 @@ from mockube.apiserver.registry.request_context import (
     Target,
     WriteOptions,
 )
-from mockube.apiserver.registry.update import MODIFIED
+from mockube.apiserver.registry.stages import MODIFIED
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.etcd.kv import Compare, Txn

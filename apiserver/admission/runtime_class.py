@@ -32,7 +32,9 @@ class RuntimeClass(Plugin):
         pod_fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
         if pod_fixed and not _is_same(overhead, pod_fixed):
             raise _other_overhead(attributes)
-        if not pod_fixed and (overhead or has_sent_empty(attributes.context, "spec", "overhead")):
+        if not pod_fixed and (
+            overhead or has_sent_empty(attributes.context.body, attributes.patched, "spec", "overhead")
+        ):
             raise forbidden(
                 attributes,
                 "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",

@@ -83,7 +83,7 @@ def to_admitted_version(
     """
     if row.custom and tree["kind"] == row.kind:
         decoded = tree | {"metadata": _readable_metadata(registry, tree.get("metadata"))}
-        attributes.context.is_unpruned = True
+        attributes.is_unpruned = True
     else:
         decoded = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
     registry.scheme.rules.default(decoded["apiVersion"], decoded["kind"], decoded)

@@ -17,6 +17,7 @@ from mockube.apiserver.registry.request_context import RequestContext, WriteOpti
 from mockube.apiserver.registry.resource_watchers import watched_keys
 from mockube.apiserver.registry.subresources.service_endpoints import slices_of_service
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.component_base.clock import Clock, Timer
@@ -137,14 +138,13 @@ class Availability:
             user=SYSTEM,
             user_agent="kube-apiserver",
         )
-        options = WriteOptions()
 
-        async def transform(old: Tree) -> Tree:
+        def change(old: Tree) -> Tree:
             new = _with_condition(old, available, self._registry.clock)
-            return metadata.manage_change(self._registry, context, new, old, options)
+            return metadata.manage_change(self._registry, context, new, old, WriteOptions())
 
         try:
-            await guaranteed_update(self._registry, context, options, transform)
+            await guaranteed_update(Write(registry=self._registry, context=context, change=change))
         except (ApiError, KVError) as error:
             LOG.warning("availability of %s was not stored: %s", context.name, error)
 

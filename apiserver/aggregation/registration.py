@@ -23,6 +23,7 @@ from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.registry.resource_watchers import watched_keys
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.component_base.loop import yield_to_loop
@@ -132,10 +133,10 @@ class APIServiceRegistration:
         elif present.labels.get(AUTOMANAGED) == ALWAYS and present.shared_tree()["spec"] != spec:
             registry, context, options = self._registry, self._context("update", name, {}), WriteOptions()
 
-            async def transform(old: Tree) -> Tree:
+            def change(old: Tree) -> Tree:
                 return metadata.manage_change(registry, context, old | {"spec": spec}, old, options)
 
-            await guaranteed_update(registry, context, options, transform)
+            await guaranteed_update(Write(registry=registry, context=context, change=change))
 
     async def _attempt(self, name: str, work: Awaitable[object]) -> None:
         try:

@@ -24,6 +24,7 @@ from mockube.apiserver.registry.delete import delete_collection
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
@@ -60,17 +61,16 @@ class DefinitionStatusWriter:
             user=USER,
             user_agent="kube-apiserver",
         )
-        options = WriteOptions()
 
-        async def transform(old: Tree) -> Tree:
+        def change(old: Tree) -> Tree:
             new = mutate(old)
             if new is None:
                 return old
-            managed_tree = metadata.manage_change(self._registry, context, new, old, options)
+            managed_tree = metadata.manage_change(self._registry, context, new, old, WriteOptions())
             return meta.without_finalizer(managed_tree, CLEANUP) if ends else managed_tree
 
         try:
-            answer = await guaranteed_update(self._registry, context, options, transform)
+            answer = await guaranteed_update(Write(registry=self._registry, context=context, change=change))
         except NotFound:
             LOG.debug("%s no longer exists", name)
         except (ApiError, KVError) as error:

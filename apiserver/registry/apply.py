@@ -17,16 +17,15 @@ from mockube.apiserver.patch.apply import Conflicts, FieldManager
 from mockube.apiserver.patch.apply.field_manager import describe_object, format_kind
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
-from mockube.apiserver.registry.create import create_on_update
 from mockube.apiserver.registry.metadata import field_manager
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import (
     ObjectResult,
     RequestContext,
-    WriteOptions,
     patch_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema.decode import DecodeError
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import CONVERTING, UnreadableBody, duplicate_keys, parse_applied
@@ -38,9 +37,7 @@ CHECKED_SINCE = "1.37"
 class Application(Struct, frozen=True, kw_only=True):
     """The configuration that a request applies, with its options."""
 
-    registry: Registry
-    context: RequestContext
-    options: WriteOptions
+    write: Write
     manager: FieldManager
     config: Any
     duplicates: Sequence[str]
@@ -52,7 +49,7 @@ class Application(Struct, frozen=True, kw_only=True):
     @property
     def name_in_errors(self) -> str:
         """The name of the configuration in errors of decoding."""
-        return "YAML" if self.registry.is_before(CHECKED_SINCE) else "patch"
+        return "YAML" if self.write.registry.is_before(CHECKED_SINCE) else "patch"
 
     def check_type(self) -> None:
         """Refuse a configuration that is not an object, or not of the manager's kind."""
@@ -73,14 +70,14 @@ class Application(Struct, frozen=True, kw_only=True):
     def merge_into(self, live: Tree) -> Tree:
         """Merge the applied configuration into the live object, and return it decoded as its kind."""
         config, manager = self.config, self.manager
-        name, force = self.options.field_manager, self.options.force
+        name, force = self.write.options.field_manager, self.write.options.force
         self._check_object()
         live = orjson.loads(
             orjson.dumps(live)
         )  # the result, which can share its parts, gets defaults in place
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
-            self.context.patched = merged
+            self.write.patched = merged
             # Upstream neither decodes nor defaults an unchanged object again: its zero times stay null.
             is_unchanged = is_same(merged, live)
             tree = (
@@ -99,32 +96,34 @@ class Application(Struct, frozen=True, kw_only=True):
         if not is_unchanged:
             self._default(new_object)
         if not meta.uid(live):
-            metadata.check_no_uid(new_object, self.context)
-        metadata.match_namespace(new_object, self.context)
-        metadata.match_name(new_object, self.context.name)
+            metadata.check_no_uid(new_object, self.write.context)
+        metadata.match_namespace(new_object, self.write.context)
+        metadata.match_name(new_object, self.write.context.name)
         return new_object
 
     def _default(self, new_object: Tree) -> None:
         try:
-            self.registry.scheme.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
+            self.write.registry.scheme.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
         except UnconvertibleObject as error:
             problem = f"failed to convert to unversioned ({describe_object(self.config)}): {error.problem}"
             raise ApiError(problem) from error
 
     def _judge_duplicates(self) -> None:
-        if self.duplicates and self.options.field_validation == "Strict":
+        if self.duplicates and self.write.options.field_validation == "Strict":
             problem = f"{CONVERTING}{self.duplicates[0]}"
             raise status.BadRequest(f"error strict decoding {self.name_in_errors}: {problem}")
-        self.context.warnings += as_warnings(self.duplicates)
+        self.write.context.warnings += as_warnings(self.duplicates)
 
     def _decode(self, merged: Tree, before: Tree | None) -> Tree:
         """Return the merged object decoded as its kind. Its managers were encoded just before, and are not decoded again."""
-        strict = self.options.field_validation != "Ignore"
+        strict = self.write.options.field_validation != "Ignore"
         own_metadata = dict(merged["metadata"])
         managers = own_metadata.pop("managedFields", None)
         without_managers = merged | {"metadata": own_metadata}
         try:
-            tree: Tree = decode_applied(self.registry, without_managers, strict=strict, before=before).tree
+            tree: Tree = decode_applied(
+                self.write.registry, without_managers, strict=strict, before=before
+            ).tree
         except DecodeError as error:
             kind = format_kind(self.config)
             prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
@@ -135,52 +134,43 @@ class Application(Struct, frozen=True, kw_only=True):
         return tree
 
 
-def read_application(
-    registry: Registry, context: RequestContext, manager: FieldManager, *, time: str | None
-) -> Application:
-    options = patch_options(context)
+def read_application(write: Write, manager: FieldManager, *, time: str | None) -> Application:
+    registry, body = write.registry, write.context.body
     try:
-        parsed = parse_applied(context.body.data)
-        duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)
+        parsed = parse_applied(body.data)
+        duplicates = () if write.options.field_validation == "Ignore" else duplicate_keys(parsed)
     except UnreadableBody as error:
         if registry.is_before(CHECKED_SINCE):
             raise status.BadRequest(f"error decoding YAML: {error}") from error
-        if context.body.data.lstrip().startswith(b"{"):  # upstream takes it for JSON until it is applied
+        if body.data.lstrip().startswith(b"{"):  # upstream takes it for JSON until it is applied
             raise status.BadRequest(f"error decoding patch: {error}") from error
         problem = str(error).removeprefix(CONVERTING)
         raise status.BadRequest(f"error encoding patch: {problem}") from error
     return Application(
-        registry=registry,
-        context=context,
-        options=options,
+        write=write,
         manager=manager,
         config={} if parsed.tree is None else parsed.tree,
         duplicates=duplicates,
         time=time,
-        shares_parts=registry.scheme.conversion(context.resource) is None,
+        shares_parts=registry.scheme.conversion(write.context.resource) is None,
     )
 
 
 async def apply(registry: Registry, context: RequestContext) -> ObjectResult:
-    manager = field_manager(
-        registry, context.resource, context.subresource.name if context.subresource else ""
-    )
-    time = format_time(registry.clock.now())
-    application = await registry.begin(
-        context, partial(read_application, registry, context, manager, time=time)
-    )
+    write = Write(registry=registry, context=context, options=patch_options(context), manages_new=False)
+    manager = field_manager(registry, context.resource, write.subresource)
+    reading = partial(read_application, write, manager, time=format_time(registry.clock.now()))
+    application = await registry.begin(context, reading)
 
-    async def transform(old: Tree) -> Tree:
-        return await registry.run(context, application.merge_into, old)
+    def make() -> Tree:
+        tree = application.merge_into(dict(manager.empty))
+        metadata.check_new(tree, context, dry_run=write.options.dry_run)
+        return tree
 
-    async def create() -> ObjectResult:
-        tree = await registry.run(context, application.merge_into, dict(manager.empty))
-        return await create_on_update(registry, context, tree, application.options, manage=False)
-
-    may_create = _may_create(registry, context)
-    return await guaranteed_update(
-        registry, context, application.options, transform, create=create if may_create else None
-    )
+    write.change = application.merge_into
+    if _may_create(registry, context):
+        write.make = make
+    return await guaranteed_update(write)
 
 
 def _may_create(registry: Registry, context: RequestContext) -> bool:

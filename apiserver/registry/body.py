@@ -13,9 +13,11 @@ from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema import document, faults, unstructured
 from mockube.apiserver.schema.decode import DecodedObject, DecodeError, has_duplicates
 from mockube.apiserver.schema.numbers import convert_numbers
@@ -26,8 +28,9 @@ SUMMARY_BYTES = 30
 """The number of bytes that an error quotes of a body that is not an object."""
 
 
-def read_object(registry: Registry, context: RequestContext, options: WriteOptions) -> Tree:
+def read_object(write: Write) -> Tree:
     """Return the object of a create or update in stored form, with its defaults."""
+    registry, context, options = write.registry, write.context, write.options
     api_version, kind = expected_type(context)
     parsed = _parse(context.body, kind)
     tree, text = parsed.tree, parsed.text
@@ -45,9 +48,9 @@ def read_object(registry: Registry, context: RequestContext, options: WriteOptio
     if complaints := [*parsed.complaints, *decoded.strict]:
         apply_field_validation(context, options, complaints, _refusal(sent_type, kind))
     if context.is_unstructured:
-        _check_custom_type(context, tree)
+        write.type_error = _check_custom_type(context, tree)
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
-    if context.type_error is not None:
+    if write.type_error is not None:
         new_object["kind"] = kind
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
@@ -301,10 +304,10 @@ def _check_has_kind(context: RequestContext, parsed: ParsedObject) -> None:
         raise _not_recognized(context.body, expected_type(context)[1], missing_kind(gotext.decode_utf8(text)))
 
 
-def _check_custom_type(context: RequestContext, tree: Tree) -> None:
+def _check_custom_type(context: RequestContext, tree: Tree) -> ApiError | None:
     """Check the type of an object that has no struct upstream, after it was decoded as an object of any kind.
 
-    The error of another kind is only recorded: an update of an object that is absent or has another UID is refused for that.
+    The error of another kind is returned for later: an update of an object that is absent or has another UID is refused for that.
     """
     expected_version, expected_kind = expected_type(context)
     api_version, kind = tree.get("apiVersion") or "", tree["kind"]
@@ -313,7 +316,8 @@ def _check_custom_type(context: RequestContext, tree: Tree) -> None:
     if kind != expected_kind and context.subresource is None:
         wrong = errors.invalid(ROOT.child("kind"), kind, f"must be {expected_kind}")
         name = str((tree.get("metadata") or {}).get("name") or "")
-        context.type_error = status.invalid(GroupKind(context.resource.group, kind), name, [wrong])
+        return status.invalid(GroupKind(context.resource.group, kind), name, [wrong])
+    return None
 
 
 def _go_name(api_version: str, kind: str) -> str:
@@ -358,21 +362,21 @@ def _not_readable(value: object, go_type: str) -> str:
 # --- the sent object
 
 
-def sent_tree(context: RequestContext) -> Any:
-    """Return the object as the client sent it, or as a patch made it; None if the body cannot be read."""
-    if context.patched is not None:
-        return context.patched
+def sent_tree(body: Body, patched: Any) -> Any:
+    """Return the object as the client sent it, or as its patch made it; None if the body cannot be read."""
+    if patched is not None:
+        return patched
     try:
-        return parse(context.body.data, context.body.media_type).tree
+        return parse(body.data, body.media_type).tree
     except UnreadableBody:
         return None
 
 
-def has_sent_empty(context: RequestContext, *steps: str) -> bool:
-    """Return whether a client sent an empty list or map at a path."""
-    if context.body.data.find(steps[-1].encode()) < 0:
+def has_sent_empty(body: Body, patched: Any, *steps: str) -> bool:
+    """Return whether a client sent an empty list or map at a path. `patched` is as for `sent_tree`."""
+    if body.data.find(steps[-1].encode()) < 0:
         return False
-    value = sent_tree(context)
+    value = sent_tree(body, patched)
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return is_empty(value)

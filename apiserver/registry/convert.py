@@ -4,21 +4,20 @@ Objects are decoded, patched and attributed to managers in the client's version;
 in the stored version, custom ones in the client's.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.kind import Conversion, NotConverted, RemoteConversion
+from mockube.apiserver.kinds.kind import Conversion, RemoteConversion
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
-
-_R = TypeVar("_R")
 
 APPLY: Final = "application/apply-patch"
 """The start of the media types of applied configurations."""
@@ -83,35 +82,16 @@ def remote_conversion(registry: Registry, resource: Resource) -> RemoteConversio
     return None if conversion is None else conversion.remote
 
 
-async def with_conversions(context: RequestContext, work: Callable[[], Awaitable[_R]]) -> _R:
-    """Return the result of work without side effects, which is repeated after the conversion of an object that it needs."""
-    warnings = len(context.warnings)
-    while True:
-        try:
-            return await work()
-        except NotConverted as needed:
-            del context.warnings[warnings:]
-            await needed.prepare()
-
-
-async def to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree:
+def convert_locally(write: Write) -> Tree:
     """Return a valid custom object in stored form: converted, and pruned by the schema of the stored version."""
-    remote = remote_conversion(registry, context.resource)
-    if remote is not None:
-        return await remote.to_stored(tree)
-    return await registry.run(context, _to_storage, registry, context, tree)
-
-
-def _to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree:
+    registry, context, tree = write.registry, write.context, write.new
     conversion = registry.scheme.conversion(context.resource)
-    if context.is_unpruned:
+    if write.attributes.is_unpruned:
         tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
-    has_new_part = context.subresource is not None and context.subresource.name == "scale"
-    if has_new_part or (
-        "status" not in tree and registry.scheme.strategy(context.resource).has_default_status
-    ):
+    has_new_part = write.subresource == "scale"
+    if has_new_part or ("status" not in tree and write.strategy.has_default_status):
         # Upstream sets defaults whenever it reads a stored object, which may have no status, and whose spec may be new.
         registry.scheme.rules.default(tree["apiVersion"], tree["kind"], tree)
     if context.body.media_type.startswith(APPLY):
@@ -121,14 +101,15 @@ def _to_storage(registry: Registry, context: RequestContext, tree: Tree) -> Tree
     return tree
 
 
-async def dry_run_result(registry: Registry, context: RequestContext, tree: Tree, to_store: Tree) -> Tree:
+async def dry_run_result(write: Write) -> Tree:
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
+    registry, context = write.registry, write.context
     conversion = registry.scheme.conversion(context.resource)
     if conversion is None or not conversion.at_storage:
-        return to_store if context.is_unpruned else tree
+        return write.to_store if write.attributes.is_unpruned else write.new
     if conversion.remote is not None:
-        return await conversion.remote.from_stored(to_store)
-    return await registry.run(context, from_stored, registry, context.resource, to_store)
+        return await conversion.remote.from_stored(write.to_store)
+    return await registry.run(context, from_stored, registry, context.resource, write.to_store)
 
 
 def from_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:

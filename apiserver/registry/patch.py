@@ -51,6 +51,7 @@ from mockube.apiserver.registry.request_context import (
     patch_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.schema.decode import DecodedObject, DecodeError
 from mockube.apiserver.user import MASTERS, User
@@ -141,9 +142,9 @@ async def patch(
         raise status.unsupported_media_type([*CUSTOM_PATCH_TYPES, *APPLY_TYPES])
     if patch_type is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
-    options = patch_options(context)
+    write = Write(registry=registry, context=context, options=patch_options(context))
     try:
-        read = await registry.begin(context, _read, context, patch_type, options)
+        read = await registry.begin(context, _read, write, patch_type)
     except ApiError as error:
         if isinstance(error.__cause__, UnreadableBody) and not registry.is_before(CHECKED_SINCE):
             raise status.BadRequest("invalid JSON patch") from None
@@ -153,22 +154,19 @@ async def patch(
         raise
     context.work.growth = patch_type.growth(read.tree)
 
-    def patched_tree(old: Tree) -> Tree:
+    def change(old: Tree) -> Tree:
         # The new object shares unchanged parts with the old one, and gets defaults in place.
         own = orjson.loads(orjson.dumps(old))
         seen = (view.patch_base or view.from_object)(own)
-        patched = context.patched = _carry_out(registry, read, seen)
+        write.patched = _carry_out(registry, read, seen)
+        outcome = PatchResult(write, read, write.patched, seen)
         if patch_type.reads_type:
-            _check_type(
-                context, options, PatchResult(registry, read, patched, seen, not context.is_unstructured)
-            )
-        new = view.update_object(own, _decode_patched(registry, context, options, read, patched, seen))
-        return view.manage(registry, context, new, own, options)
+            _check_type(outcome)
+        new = view.update_object(own, _decode_patched(outcome))
+        return view.manage(registry, context, new, own, write.options)
 
-    async def transform(old: Tree) -> Tree:
-        return await registry.run(context, patched_tree, old)
-
-    answer = await guaranteed_update(registry, context, options, transform)
+    write.change = change
+    answer = await guaranteed_update(write)
     return answer if view is OBJECT_VIEW else view.view_result(answer)
 
 
@@ -182,14 +180,12 @@ class Patch(NamedTuple):
 
 
 class PatchResult(NamedTuple):
-    """The result of a patch, for errors about it."""
+    """The result of a patch, which is decoded as its kind."""
 
-    registry: Registry
+    write: Write
     patch: Patch
     patched: Any
     old: Tree
-    is_typed: bool
-    """Whether upstream has a struct for objects of the kind."""
 
 
 async def patch_as_server(
@@ -205,18 +201,19 @@ async def patch_as_server(
     await patch(registry, context)
 
 
-def _read(context: RequestContext, patch_type: PatchType, options: WriteOptions) -> Patch:
+def _read(write: Write, patch_type: PatchType) -> Patch:
+    data = write.context.body.data
     try:
-        parsed = parse(context.body.data, "application/json")
+        parsed = parse(data, "application/json")
     except UnreadableBody as error:
         raise status.BadRequest(patch_type.refusal.format(error)) from error
     tree = parsed.tree
-    if options.field_validation == "Ignore":
-        return Patch(patch_type, tree, context.body.data)
+    if write.options.field_validation == "Ignore":
+        return Patch(patch_type, tree, data)
     try:
         complaints = patch_type.check(tree)
         duplicates = (patch_type.complaint.format(each) for each in duplicate_fields(parsed))
-        return Patch(patch_type, tree, context.body.data, (*complaints, *duplicates))
+        return Patch(patch_type, tree, data, (*complaints, *duplicates))
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -243,33 +240,32 @@ def patch_refusal(error: PatchError) -> ApiError:
             return ApiError(str(error))
 
 
-def _decode_patched(
-    registry: Registry, context: RequestContext, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
-) -> Tree:
+def _decode_patched(outcome: PatchResult) -> Tree:
     """Return the result of a patch, decoded as its kind."""
+    write, patch, patched, old = outcome
+    registry, context, field_validation = write.registry, write.context, write.options.field_validation
     kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
     if context.resource.custom:
         patched, _ = with_whole_numbers(patched, b"")
     try:
         # A converted object may not be in stored form.
         before = old if registry.scheme.conversion(context.resource) is None else None
-        strict = options.field_validation != "Ignore"
         named = (kind["apiVersion"], kind["kind"])
         type_meta = {
             field: name for field, name in kind.items() if isinstance(patched.get(field), str | None)
         }
-        decoded = patch.patch_type.decode(registry, patched | type_meta, named, strict=strict, before=before)
+        decoded = patch.patch_type.decode(
+            registry, patched | type_meta, named, strict=field_validation != "Ignore", before=before
+        )
     except DecodeError as error:
-        outcome = PatchResult(registry, patch, patched, old, not context.is_unstructured)
-        raise _refused_object(outcome, error) from error
+        raise _refused_object(outcome._replace(patched=patched), error) from error
     strict_errors = [
         *patch.complaints,
         *(sorted(decoded.strict) if patch.patch_type.shows_patch else decoded.strict),
     ]
-    if strict_errors and options.field_validation == "Strict":
+    if strict_errors and field_validation == "Strict":
         problem = DecodeError(f"strict decoding error: {', '.join(strict_errors)}")
-        outcome = PatchResult(registry, patch, patched, old, not context.is_unstructured)
-        raise _refused_object(outcome, problem)
+        raise _refused_object(outcome._replace(patched=patched), problem)
     context.warnings += as_warnings(strict_errors)
     new_object: Tree = kind | decoded.tree
     try:
@@ -277,37 +273,38 @@ def _decode_patched(
     except UnconvertibleObject as error:
         if patch.patch_type.shows_patch:
             raise ApiError(error.problem) from error
-        raise _invalid(PatchResult(registry, patch, patched, old, is_typed=True), error.problem) from error
+        raise _invalid(outcome, error.problem) from error
     metadata.match_namespace(new_object, context)
     metadata.match_name(new_object, context.name)
     return new_object
 
 
-def _check_type(context: RequestContext, options: WriteOptions, outcome: PatchResult) -> None:
+def _check_type(outcome: PatchResult) -> None:
     """Refuse a patch that changes the kind or version. A missing one is that of the URL."""
-    old = outcome.old
+    write, _, patched, old = outcome
+    context = write.context
     try:
-        api_version, kind = type_of(outcome.patched)
+        api_version, kind = type_of(patched)
     except status.BadRequest as error:
         raise _invalid(outcome, str(error)) from error
     if context.is_unstructured:
-        if outcome.patched.get("apiVersion", "") is None:
+        if patched.get("apiVersion", "") is None:
             raise _invalid(outcome, _NO_TEXT)
-        _check_custom_type(outcome.patched, api_version, kind)
+        _check_custom_type(patched, api_version, kind)
         if context.subresource:
             return  # a patch of /status changes fields of the status only
-        context.type_error = _type_error(context, outcome, (api_version, kind))
-        if context.type_error is not None:
+        write.type_error = _type_error(outcome, (api_version, kind))
+        if write.type_error is not None:
             return
     if not api_version:
-        _check_internal(context, options, outcome, kind or old["kind"])
+        _check_internal(outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
         patched_type = api_version, kind or old["kind"]
         if context.resource.custom and patched_type[1] != old["kind"]:
             # The scheme of a custom object's Scale has no other kinds.
             raise _invalid(outcome, not_registered(*patched_type))
         target = "v1" if context.resource.custom else internal_package(old["apiVersion"])
-        raise _invalid(outcome, not_converted(outcome.registry, patched_type, f"{target}.{old['kind']}"))
+        raise _invalid(outcome, not_converted(write.registry, patched_type, f"{target}.{old['kind']}"))
 
 
 _NO_TEXT: Final = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
@@ -322,9 +319,7 @@ def _check_custom_type(patched: Tree, api_version: str, kind: str) -> None:
         raise status.internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
-def _type_error(
-    context: RequestContext, outcome: PatchResult, patched_type: tuple[str, str]
-) -> ApiError | None:
+def _type_error(outcome: PatchResult, patched_type: tuple[str, str]) -> ApiError | None:
     """Return the error of a patch that changes the kind of a custom object, which validation raises; it names the new kind."""
     api_version, kind = patched_type
     expected = {"kind": outcome.old["kind"], "apiVersion": outcome.old["apiVersion"]}
@@ -335,11 +330,14 @@ def _type_error(
     ]
     if not field_errors:
         return None
-    return status.invalid(GroupKind(api_version.rpartition("/")[0], kind), context.name, field_errors)
+    return status.invalid(
+        GroupKind(api_version.rpartition("/")[0], kind), outcome.write.context.name, field_errors
+    )
 
 
-def _check_internal(context: RequestContext, options: WriteOptions, outcome: PatchResult, kind: str) -> None:
+def _check_internal(outcome: PatchResult, kind: str) -> None:
     """Check an object without an apiVersion: upstream reads it into the internal type, whose fields have other names."""
+    context, field_validation = outcome.write.context, outcome.write.options.field_validation
     if kind != outcome.old["kind"]:
         group = gotext.quote(context.resource.group)
         scheme = (
@@ -351,21 +349,21 @@ def _check_internal(context: RequestContext, options: WriteOptions, outcome: Pat
         for name in outcome.patched
         if name not in ("apiVersion", "kind")
     ]
-    if unknown and options.field_validation == "Strict":
+    if unknown and field_validation == "Strict":
         raise _invalid(outcome, f"strict decoding error: {', '.join(unknown)}")
-    if options.field_validation != "Ignore":
+    if field_validation != "Ignore":
         context.warnings += unknown
     metadata.match_name({}, context.name)
 
 
 def _refused_object(outcome: PatchResult, error: DecodeError) -> ApiError:
-    registry, patch, patched, old, _ = outcome
+    write, patch, patched, old = outcome
     if patch.patch_type.shows_patch:
         return _not_taken(gofmt.format_verb_v(strategic.patch_after_merge(patch.tree, old)), str(error))
     text = _patched_text(outcome)
     problem = str(error)
     try:
-        decode_as(registry, patched, (old["apiVersion"], old["kind"]), text=text.encode())
+        decode_as(write.registry, patched, (old["apiVersion"], old["kind"]), text=text.encode())
     except DecodeError as exact:  # this error shows numbers as they were written
         problem = str(exact)
     return _not_taken(text, problem)
@@ -377,16 +375,16 @@ def _invalid(outcome: PatchResult, problem: str) -> ApiError:
 
 def _patched_text(outcome: PatchResult) -> str:
     """Return the result of a patch as text, with numbers and strings as they were sent."""
-    registry, patch, patched, old, is_typed = outcome
+    write, patch, patched, old = outcome
     if len(patch.data) <= MAX_WRITTEN:
         reparsed_patch = patch._replace(tree=lossless_json.loads(patch.data))
         # Upstream sorts the fields of an object without a struct.
         text = (
-            orjson.dumps(_in_order(registry, old))
-            if is_typed
+            orjson.dumps(_in_order(write.registry, old))
+            if not write.context.is_unstructured
             else orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
         )
-        patched = _carry_out(registry, reparsed_patch, lossless_json.loads(text))
+        patched = _carry_out(write.registry, reparsed_patch, lossless_json.loads(text))
     return lossless_json.dumps(dict(sorted(patched.items())) if isinstance(patched, dict) else patched)
 
 

@@ -14,7 +14,6 @@ from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
@@ -62,14 +61,6 @@ class RequestContext(Struct, kw_only=True):
     """None if the audit log contains nothing of the request."""
     is_internal: bool = False
     """Whether it is a part of another request that was already admitted, so that admission is not run again."""
-    live: StoredObject | None = None
-    """The stored object that the request changes."""
-    patched: Any = None
-    """The result of a patch, before it is decoded as the object's kind."""
-    type_error: ApiError | None = None
-    """The error of a body of another kind that has no struct upstream; upstream returns it when it validates objects."""
-    is_unpruned: bool = False
-    """Whether admission has changed a custom object, whose unknown fields are dropped only when it is stored."""
     work: RequestWork = field(default=None)  # type: ignore[assignment]
     """Made below, from the body and the resource."""
 
@@ -168,6 +159,10 @@ class AdmissionAttributes(Struct, kw_only=True):
     object: Tree | None
     old: Tree | None = None
     dry_run: bool = False
+    patched: Any = None
+    """The result of a patch, before it was decoded as the object's kind."""
+    is_unpruned: bool = False
+    """Whether a plugin has changed a custom object, whose unknown fields are dropped only when it is stored."""
     reinvocation: Reinvocation = field(default_factory=Reinvocation)
     target: Target = ("", "", "")
     """Derived from the context."""

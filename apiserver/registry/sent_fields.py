@@ -22,7 +22,8 @@ from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.registry.body import has_sent_empty, is_empty, sent_tree
-from mockube.apiserver.registry.request_context import APPLY_TYPES, RequestContext
+from mockube.apiserver.registry.request_context import APPLY_TYPES
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
@@ -31,11 +32,11 @@ Check: TypeAlias = Callable[[Tree], Sequence[FieldError]]
 
 
 def check_with_empty_collections(
-    context: RequestContext, tree: Tree, field_errors: Sequence[FieldError], check: Check
+    write: Write, field_errors: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
-    """Return the errors of an object with the empty collections that were sent, if they are the same errors."""
-    with_empty = _with_empty(tree, sent_tree(context))
-    if with_empty is tree:
+    """Return the errors of the new object with the empty collections that were sent, if they are the same errors."""
+    with_empty = _with_empty(write.new, sent_tree(write.context.body, write.patched))
+    if with_empty is write.new:
         return field_errors
     new_errors = check(with_empty)
     if _places(new_errors) != _places(field_errors):
@@ -47,15 +48,19 @@ def check_with_empty_collections(
     ]
 
 
-def with_empty_maps(context: RequestContext, tree: Tree, names: Sequence[str]) -> Tree:
-    """Return the object with those of some maps that were sent empty; itself if there are none."""
-    added: Tree = {name: {} for name in names if tree.get(name) is None and has_sent_empty(context, name)}
-    return tree | added if added else tree
+def with_empty_maps(write: Write, names: Sequence[str]) -> Tree:
+    """Return the new object with those of some maps that were sent empty; itself if there are none."""
+    added: Tree = {
+        name: {}
+        for name in names
+        if write.new.get(name) is None and has_sent_empty(write.context.body, write.patched, name)
+    }
+    return write.new | added if added else write.new
 
 
-def has_more_empty(context: RequestContext, of: SchemaType, tree: Tree, names: Sequence[str]) -> bool:
+def has_more_empty(write: Write, of: SchemaType, tree: Tree, names: Sequence[str]) -> bool:
     """Return whether a client sent empty collections or bytes in some of an object's fields that the object does not have."""
-    sent = sent_tree(context)
+    sent = sent_tree(write.context.body, write.patched)
     return isinstance(sent, dict) and _has_more_empty(
         of, tree, {name: sent[name] for name in names if name in sent}
     )
@@ -133,23 +138,24 @@ def stored_text(value: bytes, name: str) -> bytes:
     return bytes(_MEMBERS.decode(value).get(name, b""))
 
 
-def sent_text(context: RequestContext, name: str, tree: Tree) -> bytes:
-    """Return the text of a field as upstream stores it."""
+def sent_text(write: Write, name: str) -> bytes:
+    """Return the text of a field of the new object as upstream stores it."""
+    tree, body, stored = write.new, write.context.body, write.stored
     if tree.get(name) is None:
         return b""
-    media_type = parse_content_type(context.body.media_type)[0] if context.body.media_type else MediaType.JSON
+    media_type = parse_content_type(body.media_type)[0] if body.media_type else MediaType.JSON
     if (
         media_type in APPLY_TYPES
-        and context.live is not None
-        and _without_managers(tree) == _without_managers(context.live.tree())
+        and stored is not None
+        and _without_managers(tree) == _without_managers(stored.tree())
     ):
-        return stored_text(context.live.value, name)  # only managers were changed
+        return stored_text(stored.value, name)  # only managers were changed
     carry_out = _PATCHES.get(media_type)
-    if carry_out is not None and context.live is not None:
-        patched = carry_out(lossless_json.loads(context.live.text), lossless_json.loads(context.body.data))
+    if carry_out is not None and stored is not None:
+        patched = carry_out(lossless_json.loads(stored.text), lossless_json.loads(body.data))
         text = lossless_json.dumps(patched.get(name)).encode()
     elif media_type == MediaType.JSON:
-        text = bytes(_MEMBERS.decode(context.body.data).get(name, b""))
+        text = bytes(_MEMBERS.decode(body.data).get(name, b""))
     else:
         text = lossless_json.dumps(sorted_keys(with_go_numbers(tree[name]))).encode()
     # What admission has changed is encoded again.
@@ -161,11 +167,11 @@ def _without_managers(tree: Tree) -> Tree:
     return tree | {"metadata": metadata}
 
 
-def check_unchanged(context: RequestContext, names: tuple[str, ...], new: Tree) -> Iterator[FieldError]:
+def check_unchanged(write: Write, names: tuple[str, ...]) -> Iterator[FieldError]:
     """Refuse other bytes than the stored ones."""
     for name in names:
-        text = sent_text(context, name, new)
-        if context.live is not None and text != stored_text(context.live.value, name):
+        text = sent_text(write, name)
+        if write.stored is not None and text != stored_text(write.stored.value, name):
             value = lossless_json.dumps(lossless_json.loads(text)) if text else "null"
             detail = f"{value}: {IMMUTABLE}"
             yield FieldError(type=ErrorType.INVALID, field=str(ROOT.child(name)), detail=detail)

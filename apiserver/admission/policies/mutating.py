@@ -24,9 +24,9 @@ from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
-from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+from mockube.apiserver.registry.write import with_conversions
 from mockube.apiserver.schema.decode import DecodeError
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")

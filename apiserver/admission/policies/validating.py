@@ -26,9 +26,9 @@ from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
-from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+from mockube.apiserver.registry.write import with_conversions
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")

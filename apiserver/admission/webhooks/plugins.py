@@ -28,9 +28,9 @@ from mockube.apiserver.admission.webhooks.dispatch import (
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, WebhookInvocation
 from mockube.apiserver.admission.webhooks.review import WebhookResponse
 from mockube.apiserver.patch import json_patch
-from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
+from mockube.apiserver.registry.write import with_conversions
 from mockube.apiserver.schema.decode import DecodeError
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"

@@ -28,6 +28,7 @@ from mockube.apiserver.registry.request_context import (
     write_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.write import Write
 
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 BUDGET = GroupResource("policy", "poddisruptionbudget")
@@ -55,7 +56,8 @@ _EXHAUSTED = {"type": "DisruptionAllowed", "status": "False", "reason": "Insuffi
 
 async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     written = write_options(context, "CreateOptions")
-    eviction = await registry.begin(context, read_object, registry, context, written)
+    write = Write(registry=registry, context=context, options=written)
+    eviction = await registry.begin(context, read_object, write)
     metadata.match_namespace(eviction, context)
     is_dry = written.dry_run or bool((eviction.get("deleteOptions") or {}).get("dryRun"))
     attributes = AdmissionAttributes(
@@ -168,7 +170,7 @@ async def _use_disruption(
     registry: Registry, context: RequestContext, budget: Tree, *, dry_run: bool
 ) -> None:
     """Use one allowed disruption of a budget; raise an error if it has none."""
-    write = RequestContext(
+    update = RequestContext(
         verb="update",
         resource=registry.rows[BUDGETS],
         subresource=STATUS,
@@ -180,12 +182,11 @@ async def _use_disruption(
     )
     options = WriteOptions(dry_run=dry_run)
 
-    async def transform(old: Tree) -> Tree:
-        return metadata.manage_change(
-            registry, write, _with_used_disruption(registry, old, context.name), old, options
-        )
+    def change(old: Tree) -> Tree:
+        new = _with_used_disruption(registry, old, context.name)
+        return metadata.manage_change(registry, update, new, old, options)
 
-    await guaranteed_update(registry, write, options, transform)
+    await guaranteed_update(Write(registry=registry, context=update, options=options, change=change))
 
 
 def _with_used_disruption(registry: Registry, budget: Tree, pod_name: str) -> Tree:
@@ -257,11 +258,12 @@ async def _delete(registry: Registry, context: RequestContext, options: DeleteOp
     if not options.dry_run:
         marking = RequestContext(verb="update", resource=context.resource, subresource=STATUS, **of_pod)
 
-        async def transform(old: Tree) -> Tree:
+        def change(old: Tree) -> Tree:
             check_preconditions(POD, context.name, options, old["metadata"])
             return conditions.with_condition(old, _EVICTED, registry.clock.now())
 
-        marked = (await guaranteed_update(registry, marking, WriteOptions(), transform)).object()
+        answer = await guaranteed_update(Write(registry=registry, context=marking, change=change))
+        marked = answer.object()
         if options.version is not None:
             options = replace(options, version=meta.resource_version(marked))
     refuse_options(DELETE_OPTIONS, options.problems)  # as upstream, after the budget has allowed the eviction

@@ -33,9 +33,11 @@ from mockube.apiserver.registry.request_context import (
     ObjectResult,
     RequestContext,
     WriteOptions,
+    patch_options,
     write_options,
 )
 from mockube.apiserver.registry.update import guaranteed_update
+from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema.nested_values import AccessorError, nested_value
 from mockube.apiserver.wire.negotiation import parse_content_type
 
@@ -218,17 +220,19 @@ def _written_view(registry: Registry, resource: Resource) -> patches.Subresource
 
 
 async def update(registry: Registry, context: RequestContext) -> ObjectResult:
-    options, view = write_options(context, "UpdateOptions"), _written_view(registry, context.resource)
-    scale = await registry.begin(context, _read_scale, registry, context, options)
+    write = Write(registry=registry, context=context, options=write_options(context, "UpdateOptions"))
+    view = _written_view(registry, context.resource)
+    scale = await registry.begin(context, _read_scale, write)
     metadata.match_namespace(scale, context)
     metadata.match_name(scale, context.name)
     original = orjson.dumps(scale)
 
-    async def replace(old: Tree) -> Tree:
+    def change(old: Tree) -> Tree:
         new = view.update_object(old, orjson.loads(original))
-        return await registry.run(context, _manage, registry, context, new, old, options)
+        return _manage(registry, context, new, old, write.options)
 
-    return view.view_result(await guaranteed_update(registry, context, options, replace, uid=meta.uid(scale)))
+    write.change = change
+    return view.view_result(await guaranteed_update(write, uid=meta.uid(scale)))
 
 
 _NOT_REGISTERED = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
@@ -242,12 +246,12 @@ _NOT_CONVERTED = (
 )
 
 
-def _read_scale(registry: Registry, context: RequestContext, options: WriteOptions) -> Tree:
+def _read_scale(write: Write) -> Tree:
     """Return the Scale of an update. Upstream does not report the errors of a Scale of a custom object."""
     try:
-        return read_object(registry, context, options)
+        return read_object(write)
     except status.BadRequest as error:
-        if not context.resource.custom:
+        if not write.context.resource.custom:
             raise
         raise status.BadRequest(_NOT_REGISTERED) from error
 
@@ -260,21 +264,24 @@ async def patch(registry: Registry, context: RequestContext) -> ObjectResult:
 
 async def _apply(registry: Registry, context: RequestContext) -> ObjectResult:
     view = _written_view(registry, context.resource)
-    reading = partial(read_application, registry, context, _field_manager(registry), time=None)
-    application = await registry.begin(context, reading)
+    write = Write(registry=registry, context=context, options=patch_options(context))
+    application = await registry.begin(
+        context, partial(read_application, write, _field_manager(registry), time=None)
+    )
 
-    async def transform(old: Tree) -> Tree:
+    def change(old: Tree) -> Tree:
         live = _scale_with_managers(old, context.resource)
         if context.resource.custom and not _managed_fields(live):
             application.check_type()
             raise ApiError(_UNMANAGED)
-        scale = await registry.run(context, application.merge_into, live)
-        if context.resource.custom and not is_same(context.patched, live):
+        scale = application.merge_into(live)
+        if context.resource.custom and not is_same(write.patched, live):
             # Upstream converts a changed Scale as a custom object, which fails; only the managers can be changed.
             raise ApiError(_NOT_CONVERTED.format(describe_object(application.config)))
         return _with_managers(view.update_object(old, scale), _managed_fields(old), scale, context.resource)
 
-    return view.view_result(await guaranteed_update(registry, context, application.options, transform))
+    write.change = change
+    return view.view_result(await guaranteed_update(write))
 
 
 def _field_manager(registry: Registry) -> FieldManager:
