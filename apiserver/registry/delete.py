@@ -4,6 +4,9 @@ An object with finalizers, which the propagation policy may add, or with a grace
 """
 
 from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.gotext import quote
@@ -12,8 +15,8 @@ from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Decision
-from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
+from mockube.apiserver.event_loop import yield_to_loop
+from mockube.apiserver.kinds.strategy import BACKGROUND, DEFAULT, UNSUPPORTED, Strategy
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.convert import deleted_object, marked_object
 from mockube.apiserver.registry.delete_options import (
@@ -25,7 +28,7 @@ from mockube.apiserver.registry.delete_options import (
     refuse_for_collection,
 )
 from mockube.apiserver.registry.read import list_objects
-from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
+from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Allocations, CorruptObject, Registry
 from mockube.apiserver.registry.request_context import (
     AdmissionAttributes,
     ListResult,
@@ -35,6 +38,7 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
+from mockube.apiserver.registry.write import run
 from mockube.apiserver.schema.decode import DecodeError
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
 from mockube.component_base.loop import yield_to_loop
@@ -131,6 +135,31 @@ async def _delete_unreadable(registry: Registry, context: RequestContext) -> Non
         await registry.kv.txn(Txn(compare=allocations.compare, then=(Delete(key=key), *allocations.then)))
 
 
+class Deletion(Struct, kw_only=True):
+    """What a request to delete one object asks for, and what its stages have made of it so far."""
+
+    registry: Registry
+    context: RequestContext
+    options: DeleteOptions
+    stored: StoredObject
+    strategy: Strategy = DEFAULT
+
+    # What the stages make, in their order:
+    old: Tree = {}
+    """The stored object in the version in which its deletion is admitted."""
+    marked: Tree = {}
+    """The object that is marked as being deleted."""
+    waits: bool = False
+    """Whether the object is only marked: for finalizers, or for its grace period. Others are removed."""
+    value: bytes = b""
+    """The text of the marked object."""
+    result: ObjectResult | None = None
+    """None at the end if another write came between, so that all stages are repeated with the newer object."""
+
+    def __post_init__(self) -> None:
+        self.strategy = self.registry.scheme.strategy(self.context.resource)
+
+
 async def delete_with_options(
     registry: Registry, context: RequestContext, options: DeleteOptions
 ) -> ObjectResult:
@@ -141,23 +170,26 @@ async def delete_with_options(
     while True:
         try:
             stored = await registry.get(context.resource, context.namespace, context.name)
-            answer = await _delete_readable(registry, context, options, stored)
+            answer = await _delete_readable(
+                Deletion(registry=registry, context=context, options=options, stored=stored)
+            )
         except CorruptObject as error:
             answer = await _delete_corrupt(registry, context, options, error)
         if answer is not None:
             return answer
 
 
-async def _delete_readable(
-    registry: Registry, context: RequestContext, options: DeleteOptions, stored: StoredObject
-) -> ObjectResult | None:
+async def _delete_readable(deletion: Deletion) -> ObjectResult | None:
     """Delete a stored object; return None if another write came between. Raise `CorruptObject` for fields of wrong types."""
+    stored = deletion.stored
+    deletion.context.work.measure(len(stored.value))
     try:
-        return await _delete_stored(registry, context, options, stored)
+        await run(deletion, DELETION)
     except WRONG_TYPE_ERRORS as error:
-        if _is_well_formed(registry, stored):
+        if _is_well_formed(deletion.registry, stored):
             raise
         raise CorruptObject(stored.key, stored.revision, error) from error
+    return deletion.result
 
 
 def _is_well_formed(registry: Registry, stored: StoredObject) -> bool:
@@ -186,9 +218,7 @@ async def _delete_corrupt(
         allocations = await registry.allocators.release_unreadable(
             registry, resource, context.namespace, context.name
         )
-        seen, operation = _compare_unchanged(error.key, error.revision), Delete(key=error.key)
-        deletion = Txn(compare=(seen, *allocations.compare), then=(operation, *allocations.then))
-        if not (await registry.kv.txn(deletion)).succeeded:
+        if not await _remove(registry, error.key, error.revision, allocations):
             return None
     subject = resource.group_resource
     return ObjectResult(
@@ -209,35 +239,115 @@ async def _admit(registry: Registry, context: RequestContext, options: DeleteOpt
     await registry.admission.validate(registry, attributes)
 
 
-async def _delete_stored(
-    registry: Registry, context: RequestContext, options: DeleteOptions, stored: StoredObject
-) -> ObjectResult | None:
-    """Admit the deletion, and delete or mark the object; return None if another write came between.
+# --- the stages of a deletion
 
-    A deletion that changes nothing, because the object is being deleted already, is not admitted.
-    """
-    strategy = registry.scheme.strategy(context.resource)
-    if options.only_unreadable:
-        problem = _READABLE.format(stored.key.decode())
-        raise status.conflict(context.resource.group_resource, context.name, problem)
-    old = await registry.worker.run(len(stored.value), stored.tree)
-    old = await deleted_object(registry, context.resource, old, len(stored.value))
-    if strategy.checks_preconditions:
+
+def decode(deletion: Deletion) -> None:
+    if deletion.options.only_unreadable:
+        problem = _READABLE.format(deletion.stored.key.decode())
+        raise status.conflict(deletion.context.resource.group_resource, deletion.context.name, problem)
+    deletion.old = deletion.stored.tree()
+
+
+async def convert(deletion: Deletion) -> None:
+    size = len(deletion.stored.value)
+    deletion.old = await deleted_object(deletion.registry, deletion.context.resource, deletion.old, size)
+
+
+def check(deletion: Deletion) -> None:
+    """Refuse to delete an object that does not match the preconditions."""
+    registry, resource, name = deletion.registry, deletion.context.resource, deletion.context.name
+    options, old_metadata = deletion.options, deletion.old["metadata"]
+    if deletion.strategy.checks_preconditions:
+        in_lower_case = bool(resource.group) and not registry.is_before("1.37")
         check_own_preconditions(
-            context.resource.group_resource,
-            context.name,
-            options,
-            old["metadata"],
-            in_lower_case=bool(context.resource.group) and not registry.is_before("1.37"),
+            resource.group_resource, name, options, old_metadata, in_lower_case=in_lower_case
         )
-    about = GroupResource(registry.stored_row(context.resource).group, context.resource.kind)
-    check_preconditions(about, context.name, options, old["metadata"])
-    marked = _mark(strategy, old, options, registry.clock.now())
+    about = GroupResource(registry.stored_row(resource).group, resource.kind)
+    check_preconditions(about, name, options, old_metadata)
+
+
+def mark(deletion: Deletion) -> None:
+    """Mark the object. A deletion that changes nothing, because the object is being deleted already, ends without admission."""
+    strategy, options = deletion.strategy, deletion.options
+    marked = _mark(strategy, deletion.old, options, deletion.registry.clock.now())
     if marked is None:
-        return ObjectResult(code=_code_of_waiting(options), stored=stored)
-    await _admit(registry, context, options, old)
-    ending = old["metadata"].get("deletionTimestamp")
-    return await _carry_out(registry, context, options, stored, marked, ending)
+        deletion.result = ObjectResult(code=_code_of_waiting(options), stored=deletion.stored)
+        return
+    has_grace = strategy.is_graceful and marked["metadata"].get("deletionGracePeriodSeconds", 0) > 0
+    is_first = strategy.marks_first and "deletionTimestamp" not in deletion.old["metadata"]
+    deletion.marked, deletion.waits = marked, strategy.pending(marked) or has_grace or is_first
+
+
+async def admit(deletion: Deletion) -> None:
+    await _admit(deletion.registry, deletion.context, deletion.options, deletion.old)
+
+
+async def convert_mark(deletion: Deletion) -> None:
+    if deletion.waits:
+        size = len(deletion.stored.value)
+        deletion.marked = await marked_object(
+            deletion.registry, deletion.context.resource, deletion.marked, size
+        )
+
+
+def encode(deletion: Deletion) -> None:
+    stored, marked = deletion.stored, deletion.marked
+    ending = deletion.old["metadata"].get("deletionTimestamp")
+    if not deletion.waits and marked["metadata"].get("deletionTimestamp") == ending:
+        deletion.value = (
+            stored.value
+        )  # an object that is removed at once, without grace, is returned unchanged
+    elif raw := deletion.strategy.raw:
+        deletion.value = canonical_with(marked, {name: stored_text(stored.value, name) for name in raw})
+    else:
+        deletion.value = encoder(deletion.context.resource)(marked)
+
+
+async def commit(deletion: Deletion) -> None:
+    """Store the marked object, and remove it if it waits for nothing; a dry run does neither."""
+    registry, resource, stored = deletion.registry, deletion.context.resource, deletion.stored
+    revision = stored.revision
+    if not deletion.options.dry_run:
+        if deletion.value != stored.value:
+            put = registry.put(stored.key, deletion.value)
+            seen = Compare(key=stored.key, target=Target.MOD, operand=revision)
+            result = await registry.kv.txn(Txn(compare=(seen,), then=(put,)))
+            if not result.succeeded:
+                return
+            revision = result.revision
+            if not deletion.waits:
+                # Informers receive the mark before the deletion, as with etcd.
+                await registry.watch_cache.deliver()
+        if not deletion.waits:
+            allocations = await registry.allocators.allocate(registry, resource, None, deletion.marked)
+            if not await _remove(registry, stored.key, revision, allocations):
+                return
+    deletion.result = _answer(deletion, StoredObject(stored.key, deletion.value, revision))
+
+
+async def _remove(registry: Registry, key: bytes, revision: int, allocations: Allocations) -> bool:
+    """Remove an object with its allocations; return whether it was still at the revision."""
+    seen, operation = Compare(key=key, target=Target.MOD, operand=revision), Delete(key=key)
+    transaction = Txn(compare=(seen, *allocations.compare), then=(operation, *allocations.then))
+    return (await registry.kv.txn(transaction)).succeeded
+
+
+def _answer(deletion: Deletion, last: StoredObject) -> ObjectResult:
+    if deletion.waits:
+        return ObjectResult(code=_code_of_waiting(deletion.options), stored=last)
+    if deletion.strategy.returns_deleted:
+        return ObjectResult(stored=last)
+    subject = deletion.context.resource.group_resource
+    uid = last.tree()["metadata"]["uid"]
+    details = Details(name=deletion.context.name, group=subject.group, kind=subject.resource, uid=uid)
+    return ObjectResult(tree=status.success(details))
+
+
+DELETION: Final = (decode, convert, check, mark, admit, convert_mark, encode, commit)
+
+
+# --- the mark
 
 
 def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) -> Tree | None:
@@ -297,71 +407,6 @@ def _set_policy(meta: Tree, policy: str) -> None:
     meta["finalizers"] = finalizers
     if not finalizers:
         del meta["finalizers"]
-
-
-async def _carry_out(
-    registry: Registry,
-    context: RequestContext,
-    options: DeleteOptions,
-    stored: StoredObject,
-    marked: Tree,
-    ending: str | None,
-) -> ObjectResult | None:
-    """Store the marked object, or delete it; None if another write came between. `ending` is the old deletionTimestamp."""
-    strategy, meta = registry.scheme.strategy(context.resource), marked["metadata"]
-    has_grace = strategy.is_graceful and meta.get("deletionGracePeriodSeconds", 0) > 0
-    waits = strategy.pending(marked) or has_grace
-    waits = waits or (strategy.marks_first and ending is None)
-    if waits:
-        marked = await marked_object(registry, context.resource, marked, len(stored.value))
-    value, revision = stored.value, stored.revision
-    # An object that is removed at once, without grace, is returned unchanged.
-    if waits or meta.get("deletionTimestamp") != ending:
-        value = _text(context.resource, strategy, stored, marked)
-    if options.dry_run:
-        return _answer(registry, context, options, StoredObject(stored.key, value, revision), waits=waits)
-    if value != stored.value:
-        put = registry.put(stored.key, value)
-        result = await registry.kv.txn(Txn(compare=(_compare_unchanged(stored.key, revision),), then=(put,)))
-        if not result.succeeded:
-            return None
-        revision = result.revision
-        if not waits:
-            await (
-                registry.watch_cache.deliver()
-            )  # informers receive the mark before the deletion, as with etcd
-    if not waits:
-        allocations = await registry.allocators.allocate(registry, context.resource, None, marked)
-        seen, operation = _compare_unchanged(stored.key, revision), Delete(key=stored.key)
-        result = await registry.kv.txn(
-            Txn(compare=(seen, *allocations.compare), then=(operation, *allocations.then))
-        )
-        if not result.succeeded:
-            return None
-    return _answer(registry, context, options, StoredObject(stored.key, value, revision), waits=waits)
-
-
-def _text(resource: Resource, strategy: Strategy, stored: StoredObject, marked: Tree) -> bytes:
-    if strategy.raw:
-        return canonical_with(marked, {name: stored_text(stored.value, name) for name in strategy.raw})
-    return encoder(resource)(marked)
-
-
-def _compare_unchanged(key: bytes, revision: int) -> Compare:
-    return Compare(key=key, target=Target.MOD, operand=revision)
-
-
-def _answer(
-    registry: Registry, context: RequestContext, options: DeleteOptions, last: StoredObject, *, waits: bool
-) -> ObjectResult:
-    if waits:
-        return ObjectResult(code=_code_of_waiting(options), stored=last)
-    if registry.scheme.strategy(context.resource).returns_deleted:
-        return ObjectResult(stored=last)
-    subject = context.resource.group_resource
-    uid = last.tree()["metadata"]["uid"]
-    details = Details(name=context.name, group=subject.group, kind=subject.resource, uid=uid)
-    return ObjectResult(tree=status.success(details))
 
 
 def _code_of_waiting(options: DeleteOptions) -> int:
