@@ -65,7 +65,7 @@ class ImagePolicyWebhook(Plugin):
                 return
             self._cache_review(key, answer)
         for name, value in (answer.get("auditAnnotations") or {}).items():
-            attributes.context.annotations[f"{_PREFIX}{name}"] = value
+            attributes.context.report.annotations[f"{_PREFIX}{name}"] = value
         if not answer.get("allowed"):
             reason = answer.get("reason")
             message = f"image policy webhook backend denied one or more images: {reason}" if reason else ""
@@ -83,7 +83,7 @@ class ImagePolicyWebhook(Plugin):
                 status.generic(403, server_message=str(error)) if error.code == HTTPStatus.FORBIDDEN else None
             )
             raise refused or forbidden(attributes, str(error)) from error
-        attributes.context.annotations[f"{_PREFIX}failed-open"] = "true"
+        attributes.context.report.annotations[f"{_PREFIX}failed-open"] = "true"
 
     def _answer(self, key: bytes) -> Mapping[str, Any] | None:
         until, answer = self._answers.get(key, (0.0, None))

@@ -112,7 +112,7 @@ class Application(Struct, frozen=True, kw_only=True):
         if self.duplicates and self.write.options.field_validation == "Strict":
             problem = f"{CONVERTING}{self.duplicates[0]}"
             raise status.BadRequest(f"error strict decoding {self.name_in_errors}: {problem}")
-        self.write.context.warnings += as_warnings(self.duplicates)
+        self.write.context.report.warnings += as_warnings(self.duplicates)
 
     def _decode(self, merged: Tree, before: Tree | None) -> Tree:
         """Return the merged object decoded as its kind. Its managers were encoded just before, and are not decoded again."""

@@ -54,8 +54,8 @@ def read_object(write: Write) -> Tree:
         new_object["kind"] = kind
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
-    if context.audited is not None:
-        context.audited.set_object(new_object)
+    if context.report.audited is not None:
+        context.report.audited.set_object(new_object)
     return new_object
 
 
@@ -173,7 +173,7 @@ def apply_field_validation(
         return
     if options.field_validation == "Strict":
         raise status.BadRequest(f"{prefix}strict decoding error: {', '.join(complaints)}")
-    context.warnings += as_warnings(complaints)
+    context.report.warnings += as_warnings(complaints)
 
 
 _YAML_PREFIX = "yaml: unmarshal errors:\n"

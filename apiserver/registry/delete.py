@@ -35,6 +35,7 @@ from mockube.apiserver.registry.request_context import (
     ObjectResult,
     Operation,
     RequestContext,
+    RequestReport,
 )
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
@@ -64,7 +65,7 @@ async def delete(registry: Registry, context: RequestContext) -> ObjectResult:
 async def _authorize_unsafe_deletion(registry: Registry, context: RequestContext) -> None:
     """Require a verb of its own for the deletion of an object that cannot be read."""
     resource = context.resource
-    context.annotations["apiserver.k8s.io/unsafe-delete-ignore-read-error"] = ""
+    context.report.annotations["apiserver.k8s.io/unsafe-delete-ignore-read-error"] = ""
     attributes = Attributes(
         user=context.user,
         verb=_UNSAFE_VERB,
@@ -84,7 +85,7 @@ def _options(registry: Registry, context: RequestContext) -> DeleteOptions:
     options = delete_options(registry, context)
     warning = registry.scheme.strategy(context.resource).dependents_warning
     if warning and not options.policy:
-        context.warnings.append(warning)
+        context.report.warnings.append(warning)
     return options
 
 
@@ -105,15 +106,15 @@ async def delete_collection(registry: Registry, context: RequestContext) -> List
             name=name,
             user=context.user,
             query=context.query,
-            warnings=context.warnings,
+            report=RequestReport(warnings=context.report.warnings),
         )
         try:
             await delete_with_options(registry, object_context, options)
         except status.NotFound:
             continue  # another write came first
         finally:
-            for key, value in object_context.annotations.items():
-                context.annotations.setdefault(key, value)  # as upstream, which keeps the first value
+            for key, value in object_context.report.annotations.items():
+                context.report.annotations.setdefault(key, value)  # as upstream, which keeps the first value
     if not options.dry_run and not _has_selector(context):
         await _delete_unreadable(registry, context)
     return answer
@@ -213,7 +214,7 @@ async def _delete_corrupt(
     old: Tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
     check_preconditions(GroupResource(resource.group, resource.kind), context.name, options, metadata)
     await _admit(registry, context, options, old)
-    context.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
+    context.report.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
     if not options.dry_run:
         allocations = await registry.allocators.release_unreadable(
             registry, resource, context.namespace, context.name

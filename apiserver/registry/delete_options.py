@@ -101,8 +101,8 @@ def _from_body(registry: Registry, context: RequestContext) -> Tree:
         raise status.BadRequest(undecodable(error)) from error
     except DecodeError as error:
         raise status.BadRequest(str(error)) from error
-    if context.audited is not None:
-        context.audited.set_object(tree | {"kind": KIND, "apiVersion": _INTERNAL})
+    if context.report.audited is not None:
+        context.report.audited.set_object(tree | {"kind": KIND, "apiVersion": _INTERNAL})
     return tree
 
 

@@ -87,7 +87,7 @@ def without_duplicate_owners(tree: Tree, context: RequestContext, *, when: str =
             unique_references.append(reference)
     if not duplicates:
         return tree
-    context.warn(_DUPLICATES.format(when=when, uids=", ".join(duplicates)))
+    context.report.warn(_DUPLICATES.format(when=when, uids=", ".join(duplicates)))
     return {**tree, "metadata": {**tree["metadata"], "ownerReferences": unique_references}}
 
 

@@ -266,7 +266,7 @@ def _decode_patched(outcome: PatchResult) -> Tree:
     if strict_errors and field_validation == "Strict":
         problem = DecodeError(f"strict decoding error: {', '.join(strict_errors)}")
         raise _refused_object(outcome._replace(patched=patched), problem)
-    context.warnings += as_warnings(strict_errors)
+    context.report.warnings += as_warnings(strict_errors)
     new_object: Tree = kind | decoded.tree
     try:
         registry.scheme.rules.default(kind["apiVersion"], kind["kind"], new_object)
@@ -352,7 +352,7 @@ def _check_internal(outcome: PatchResult, kind: str) -> None:
     if unknown and field_validation == "Strict":
         raise _invalid(outcome, f"strict decoding error: {', '.join(unknown)}")
     if field_validation != "Ignore":
-        context.warnings += unknown
+        context.report.warnings += unknown
     metadata.match_name({}, context.name)
 
 

@@ -154,9 +154,11 @@ class Backend(Struct, frozen=True, kw_only=True):
         """Warn of the objects below a prefix that a list omits; return their keys."""
         keys = self.watch_cache.unreadable.below(prefix) if self.watch_cache.unreadable else ()
         for key in keys[:MAX_WARNINGS]:
-            context.warn(f"{key.decode(errors='replace')} cannot be read and is omitted: delete it by name")
+            context.report.warn(
+                f"{key.decode(errors='replace')} cannot be read and is omitted: delete it by name"
+            )
         if len(keys) > MAX_WARNINGS:
-            context.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
+            context.report.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
         return keys
 
     async def get(self, resource: Resource, namespace: str, name: str) -> StoredObject:
@@ -325,7 +327,7 @@ class Registry(Backend, frozen=True, kw_only=True):
 
     def request(self, context: RequestContext) -> StrategyContext:
         """Return the parts of a request that strategies use."""
-        return StrategyContext(user=context.user, now=self.clock.now(), warn=context.warn)
+        return StrategyContext(user=context.user, now=self.clock.now(), warn=context.report.warn)
 
 
 Verb: TypeAlias = Callable[[Registry, RequestContext], Awaitable[ObjectResult | ListResult]]

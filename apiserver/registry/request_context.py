@@ -42,8 +42,22 @@ class AuditedBody(Protocol):
     def set_patch(self, text: bytes, /) -> None: ...
 
 
+class RequestReport(Struct, kw_only=True):
+    """What a request reports besides its result: warnings to the client, and what the audit log says of it."""
+
+    warnings: list[str] = []
+    annotations: dict[str, str] = {}
+    """Annotations of the audit event."""
+    audited: AuditedBody | None = None
+    """None if the audit log contains nothing of the request's body."""
+
+    def warn(self, text: str) -> None:
+        """Add a warning to the response, once."""
+        self.warnings.append(text)
+
+
 class RequestContext(Struct, kw_only=True):
-    """The context of one request for an object or a collection. `warnings` collects the response's warnings."""
+    """One request for an object or a collection: what it asks for, and by whom."""
 
     verb: str
     resource: Resource
@@ -54,13 +68,9 @@ class RequestContext(Struct, kw_only=True):
     body: Body = NO_BODY
     user: User
     user_agent: str = ""
-    warnings: list[str] = []
-    annotations: dict[str, str] = {}
-    """Annotations of the audit event; collected like the warnings."""
-    audited: AuditedBody | None = None
-    """None if the audit log contains nothing of the request."""
     is_internal: bool = False
     """Whether it is a part of another request that was already admitted, so that admission is not run again."""
+    report: RequestReport = field(default_factory=RequestReport)
     work: RequestWork = field(default=None)  # type: ignore[assignment]
     """Made below, from the body and the resource."""
 
@@ -89,10 +99,6 @@ class RequestContext(Struct, kw_only=True):
     def flag(self, name: str) -> bool | None:
         """Return a parameter as upstream parses a flag: true unless it is "0" or "false"; None if it is absent."""
         return self.parameter(name).lower() not in ("0", "false") if name in self.query else None
-
-    def warn(self, text: str) -> None:
-        """Add a warning to the response, once."""
-        self.warnings.append(text)
 
 
 class ObjectResult(Struct, frozen=True, kw_only=True):
@@ -246,8 +252,8 @@ def write_options(context: RequestContext, kind: str) -> WriteOptions:
 def patch_options(context: RequestContext) -> WriteOptions:
     """Return the options of a patch; if they are valid, record the patch for the audit log."""
     options = write_options(context, _PATCH_OPTIONS)
-    if context.audited is not None:
-        context.audited.set_patch(context.body.data)
+    if context.report.audited is not None:
+        context.report.audited.set_patch(context.body.data)
     return options
 
 

@@ -206,7 +206,7 @@ def _validate_new(write: Write) -> None:
             field_errors = check_with_empty_collections(write, field_errors, check)
         _refuse(write, metadata.ensure_metadata(write.new).get("name", ""), field_errors)
     for warning in rules.warn_create(context.resource, write.new):
-        context.warn(warning)
+        context.report.warn(warning)
 
 
 def _validate_changed(write: Write, old: Tree) -> None:
@@ -216,7 +216,7 @@ def _validate_changed(write: Write, old: Tree) -> None:
     field_errors = rules.check_update(context.resource, subresource, sent, old)
     if field_errors:
         for warning in rules.warn_refused(context.resource, write.new, old):
-            context.warn(warning)
+            context.report.warn(warning)
         if registry.scheme.conversion(context.resource) is None:
 
             def check(candidate: Tree) -> Sequence[FieldError]:
@@ -228,7 +228,7 @@ def _validate_changed(write: Write, old: Tree) -> None:
     if field_errors:
         _refuse(write, context.name, field_errors)
     for warning in rules.warn_update(context.resource, subresource, write.new, old):
-        context.warn(warning)
+        context.report.warn(warning)
 
 
 def _refuse(write: Write, name: str, field_errors: Sequence[FieldError]) -> None:

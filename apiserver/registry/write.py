@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable
 from functools import cache, partial
 from inspect import iscoroutinefunction
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -91,26 +91,29 @@ _waits: Callable[[Stage[Any]], bool] = cache(iscoroutinefunction)
 
 async def run(record: _S, stages: Iterable[Stage[_S]]) -> None:
     """Run stages in order, until one sets the result. What computes on a large object runs in the worker, all else on the loop."""
+    worker, context = record.registry.worker, record.context
     for stage in stages:
         if _waits(stage):
-            await cast("Awaitable[None]", stage(record))
+            await stage(record)  # type: ignore[misc] # it returns None only if it does not wait
         else:
-            await _compute(record, stage)
+            warnings = len(context.report.warnings)
+            try:
+                await worker.run(context.work.size, stage, record)
+            except NotConverted as needed:
+                # Only stages that read sent and old objects need another version, and they change nothing before that.
+                del context.report.warnings[warnings:]
+                await needed.prepare()
+                await with_conversions(context, partial(worker.run, context.work.size, stage, record))
         if record.result is not None:
             return
 
 
-async def _compute(record: _S, stage: Stage[_S]) -> None:
-    # Only the stages that read sent and old objects need conversions, and they have no side effects but warnings.
-    await with_conversions(record.context, partial(record.registry.run, record.context, stage, record))
-
-
 async def with_conversions(context: RequestContext, work: Callable[[], Awaitable[_R]]) -> _R:
     """Return the result of work without side effects, which is repeated after the conversion of an object that it needs."""
-    warnings = len(context.warnings)
+    warnings = len(context.report.warnings)
     while True:
         try:
             return await work()
         except NotConverted as needed:
-            del context.warnings[warnings:]
+            del context.report.warnings[warnings:]
             await needed.prepare()

@@ -23,7 +23,14 @@ from mockube.apiserver.registry.delete import delete, delete_collection
 from mockube.apiserver.registry.patch import patch
 from mockube.apiserver.registry.read import get, list_objects
 from mockube.apiserver.registry.registry import OwnVerbs, Registry, Verb
-from mockube.apiserver.registry.request_context import NO_BODY, Body, ListResult, ObjectResult, RequestContext
+from mockube.apiserver.registry.request_context import (
+    NO_BODY,
+    Body,
+    ListResult,
+    ObjectResult,
+    RequestContext,
+    RequestReport,
+)
 from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.update import update
@@ -167,7 +174,7 @@ class Endpoints:
         context.work.body_reservation = reservation
         output = negotiate(request.header(ACCEPT), _endpoint(resource, context.subresource))
         if output is None:
-            return error_response(NotAcceptable(NOT_ACCEPTABLE), request, context.warnings)
+            return error_response(NotAcceptable(NOT_ACCEPTABLE), request, context.report.warnings)
         try:
             if context.verb == "watch":
                 return await self._watch_handler.serve(request, context, output)
@@ -175,7 +182,7 @@ class Endpoints:
                 context.work.memory = self._registry.memory
             return await self._run_verb(request, context, output)
         except ApiError as error:
-            return error_response(error, request, context.warnings)
+            return error_response(error, request, context.report.warnings)
         finally:
             context.work.release()
 
@@ -287,7 +294,7 @@ def _response(
 ) -> Response:
     if output.format is MediaType.JSON:
         parts = json_body(parts, pretty=output.pretty or request.wants_pretty)
-    response = Response(code, parts, output.format.value, warnings=context.warnings)
+    response = Response(code, parts, output.format.value, warnings=context.report.warnings)
     response.compressed = response.size > MIN_COMPRESSED_SIZE and request.accepts_gzip
     return response
 
@@ -304,9 +311,11 @@ def _context(request: Request, resource: Resource, body: Body) -> RequestContext
         body=body,
         user=request.user,
         user_agent=request.user_agent,
-        warnings=[resource.deprecated] if resource.deprecated else [],
-        annotations=request.annotations,
-        audited=request.audited,
+        report=RequestReport(
+            warnings=[resource.deprecated] if resource.deprecated else [],
+            annotations=request.annotations,
+            audited=request.audited,
+        ),
     )
 
 

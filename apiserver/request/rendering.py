@@ -125,7 +125,7 @@ class Renderer:
         results = await yield_between_batches(make_or_report, items, size=_size, worker=self._worker)
         rendered = [result for result in results if result is not None]
         for stored in omitted[:MAX_WARNINGS]:
-            context.warn(
+            context.report.warn(
                 f"{stored.key.decode(errors='replace')} cannot be read and is omitted: delete it by name"
             )
         return rendered

@@ -86,7 +86,11 @@ class WatchHandler:
         try:
             is_compressed = self._is_compressed(request, options)
             response, sink = _open(
-                request, output, context.warnings, lambda: stream.end(None), is_compressed=is_compressed
+                request,
+                output,
+                context.report.warnings,
+                lambda: stream.end(None),
+                is_compressed=is_compressed,
             )
             await sink.begin()
             # Each event resumes the coroutines of a task's stack one by one: the stack of a request is deep, this one is not.

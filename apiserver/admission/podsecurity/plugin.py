@@ -122,10 +122,10 @@ class PodSecurity(Plugin):
             return
         if attributes.name in self._configuration.exemptions.namespaces:
             if warning := _exempt_warning(attributes.name, policy, defaults, written):
-                attributes.context.warn(warning)
+                attributes.context.report.warn(warning)
             return
         for warning in await self._warnings_of_existing(backend, attributes.name, policy.enforce):
-            attributes.context.warn(warning)
+            attributes.context.report.warn(warning)
 
     async def _warnings_of_existing(
         self, backend: Backend, namespace: str, enforced: LevelVersion
@@ -205,7 +205,7 @@ def _apply(attributes: AdmissionAttributes, policy: PodSecurityLevels, pod: Tree
         problem = f"violates {violated[policy.enforce]}"
         raise status.forbidden(attributes.resource.group_resource, attributes.name, problem)
     if violated[policy.warn]:
-        attributes.context.warn(f"would violate {violated[policy.warn]}")
+        attributes.context.report.warn(f"would violate {violated[policy.warn]}")
 
 
 def _violation_text(mode: LevelVersion, pod: Tree) -> str:
@@ -215,7 +215,7 @@ def _violation_text(mode: LevelVersion, pod: Tree) -> str:
 
 
 def _annotate(attributes: AdmissionAttributes, key: str, value: str) -> None:
-    attributes.context.annotations[PREFIX + key] = value
+    attributes.context.report.annotations[PREFIX + key] = value
 
 
 def _is_raised(new: LevelVersion, old: LevelVersion) -> bool:

@@ -111,13 +111,13 @@ class _PolicyEvaluation:
             elif not invocation.policy.fails_open:
                 yield _Refusal(invocation.policy, Denial(invocation.problem), invocation.binding)
         for (policy, key), values in self._annotations.items():
-            self._attributes.context.annotations[f"{policy}/{key}"] = ", ".join(values)
+            self._attributes.context.report.annotations[f"{policy}/{key}"] = ", ".join(values)
         if self._failures:
             has_all = not self._registry.is_before(_ALL_AUDITED_SINCE)
             # Older minors keep the annotation of the first failure, and cannot set it again.
             failures = self._failures[: _MAX_FAILURES if has_all else 1]
             text = gotext.escape_html(orjson.dumps(failures)).decode()
-            self._attributes.context.annotations[_AUDITED] = text
+            self._attributes.context.report.annotations[_AUDITED] = text
 
     def _evaluate(self, invocation: PolicyInvocation[ValidatingPolicy]) -> Iterator[_Refusal]:
         policy, binding = invocation.policy, invocation.binding
@@ -159,7 +159,7 @@ class _PolicyEvaluation:
                 prefix = (
                     f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{name}'"
                 )
-                context.warn(f"{prefix}: {denial.message}")
+                context.report.warn(f"{prefix}: {denial.message}")
             elif action == "Audit":
                 failure = {
                     "message": denial.message,

@@ -156,9 +156,9 @@ async def call_webhook(
         return _allow_without_call(hook, failure, attributes)
     answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
     for key, value in answer.annotations:
-        attributes.context.annotations[f"{hook.name}/{key}"] = value
+        attributes.context.report.annotations[f"{hook.name}/{key}"] = value
     for warning in answer.warnings:
-        attributes.context.warn(warning)
+        attributes.context.report.warn(warning)
     if not answer.allowed:
         raise review.denial_error(hook, answer.status)
     return answer
@@ -169,7 +169,7 @@ def _allows_simulated(environment: WebhookDependencies, hook: Hook, attributes: 
     choice = hook.simulated
     if choice and choice not in SIMULATED_CHOICES:
         annotation = f"{SIMULATED_ANNOTATION}: {choice!r}"
-        attributes.context.warn(
+        attributes.context.report.warn(
             f"{hook.configuration}: {annotation}: must be {' or '.join(SIMULATED_CHOICES)}; the flag applies"
         )
         choice = ""
@@ -181,7 +181,7 @@ def _allow_without_call(
 ) -> WebhookResponse:
     LOG.info("Webhook %s was not called: %s", hook.name, failure)
     service = (hook.spec.get("clientConfig") or {}).get("service") or {}
-    attributes.context.warn(
+    attributes.context.report.warn(
         f"mockube: webhook {gotext.quote(hook.name)} of {hook.configuration} was not called: service "
         f"{service.get('namespace')}/{service.get('name')} leads to simulated pods only"
     )

@@ -81,9 +81,9 @@ class MutatingAdmissionWebhook(Plugin):
                 changed = await self._apply(registry, invocation, attributes, answer, annotation_key)
         finally:
             annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
-            attributes.context.annotations[_MUTATION + annotation_key] = _annotation_text(annotation)
+            attributes.context.report.annotations[_MUTATION + annotation_key] = _annotation_text(annotation)
         if policy.failed_open:
-            attributes.context.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
+            attributes.context.report.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
         if changed:
             rounds.require_reinvocation()
             attributes.reinvocation.is_wanted = True
@@ -115,7 +115,7 @@ class MutatingAdmissionWebhook(Plugin):
             "patch": answer.patch,
             "patchType": "JSONPatch",
         }
-        attributes.context.annotations[_PATCH + annotation_key] = _annotation_text(annotation)
+        attributes.context.report.annotations[_PATCH + annotation_key] = _annotation_text(annotation)
         try:
             convert = partial(
                 registry.worker.run, size, to_admitted_version, registry, attributes, row, after
@@ -183,4 +183,4 @@ class ValidatingAdmissionWebhook(Plugin):
             await call_webhook(self._environment, registry, invocation, attributes, mutating=False)
         if policy.failed_open:
             name = f"failed-open.{_VALIDATION}round_0_index_{index}"
-            attributes.context.annotations[name] = invocation.hook.name
+            attributes.context.report.annotations[name] = invocation.hook.name

@@ -36,9 +36,9 @@ class TokenReviews:
         except BadToken as error:
             return review.answer(tree, {"user": {}, "error": str(error)})
         if token_review.notes is not None:
-            context.annotations.update(token_review.notes.annotations)
+            context.report.annotations.update(token_review.notes.annotations)
             for text in token_review.notes.warnings:
-                context.warn(text)
+                context.report.warn(text)
         review_status = {
             "authenticated": True,
             "user": user_info(token_review.user),
@@ -104,7 +104,9 @@ class TokenRequests:
         account = Account(namespace=context.namespace, account=Reference(context.name, uid), **bound)
         max_seconds = self._accounts.lifetime.max_expiration_seconds
         if 0 < max_seconds < seconds:
-            context.warn(f"requested expiration of {seconds} seconds shortened to {max_seconds} seconds")
+            context.report.warn(
+                f"requested expiration of {seconds} seconds shortened to {max_seconds} seconds"
+            )
             seconds = max_seconds
         is_extended = self._is_extended(account, audiences, seconds)
         token = self._accounts.issue_token(
@@ -113,7 +115,7 @@ class TokenRequests:
             seconds=EXTENDED_SECONDS if is_extended else seconds,
             warn_after=seconds if is_extended else None,
         )
-        context.annotations[_ISSUED_ID] = f"JTI={token.id}"
+        context.report.annotations[_ISSUED_ID] = f"JTI={token.id}"
         returned_spec = {
             "audiences": audiences,
             "expirationSeconds": seconds,
