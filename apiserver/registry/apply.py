@@ -152,7 +152,7 @@ def read_application(write: Write, manager: FieldManager, *, time: str | None) -
         config={} if parsed.tree is None else parsed.tree,
         duplicates=duplicates,
         time=time,
-        shares_parts=registry.scheme.conversion(write.context.resource) is None,
+        shares_parts=write.conversion is None,
     )
 
 

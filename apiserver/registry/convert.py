@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion, RemoteConversion
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
-from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
+from mockube.apiserver.registry.request_context import ListResult, ObjectResult
 from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
 
@@ -32,20 +32,6 @@ def to_stored(registry: Registry, conversion: Conversion, tree: Tree) -> Tree:
     stored_tree = {"kind": stored_tree["kind"], "apiVersion": stored_tree["apiVersion"]} | decoded
     registry.scheme.rules.default(stored_tree["apiVersion"], stored_tree["kind"], stored_tree)
     return stored_tree
-
-
-async def old_object(
-    registry: Registry, context: RequestContext, stored: StoredObject, tree: Tree
-) -> tuple[Tree, Tree]:
-    """Return a stored object in the version in which updates are validated, and in the client's version."""
-    conversion = registry.scheme.conversion(context.resource)
-    if conversion is None:
-        return tree, tree
-    if conversion.remote is not None:
-        (client_object,) = await conversion.remote.to_client_version([stored])
-        return client_object.tree(), client_object.tree()
-    client_tree = await registry.run(context, conversion.from_stored, tree)
-    return (client_tree if conversion.at_storage else tree), client_tree
 
 
 async def deleted_object(registry: Registry, resource: Resource, tree: Tree, size: int) -> Tree:
@@ -84,8 +70,7 @@ def remote_conversion(registry: Registry, resource: Resource) -> RemoteConversio
 
 def convert_locally(write: Write) -> Tree:
     """Return a valid custom object in stored form: converted, and pruned by the schema of the stored version."""
-    registry, context, tree = write.registry, write.context, write.new
-    conversion = registry.scheme.conversion(context.resource)
+    registry, context, tree, conversion = write.registry, write.context, write.new, write.conversion
     if write.attributes.is_unpruned:
         tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
     if conversion is not None and conversion.at_storage:
@@ -103,8 +88,7 @@ def convert_locally(write: Write) -> Tree:
 
 async def dry_run_result(write: Write) -> Tree:
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
-    registry, context = write.registry, write.context
-    conversion = registry.scheme.conversion(context.resource)
+    registry, context, conversion = write.registry, write.context, write.conversion
     if conversion is None or not conversion.at_storage:
         return write.to_store if write.attributes.is_unpruned else write.new
     if conversion.remote is not None:

@@ -249,7 +249,7 @@ def _decode_patched(outcome: PatchResult) -> Tree:
         patched, _ = with_whole_numbers(patched, b"")
     try:
         # A converted object may not be in stored form.
-        before = old if registry.scheme.conversion(context.resource) is None else None
+        before = old if write.conversion is None else None
         named = (kind["apiVersion"], kind["kind"])
         type_meta = {
             field: name for field, name in kind.items() if isinstance(patched.get(field), str | None)

@@ -1,8 +1,8 @@
 """The stages of a write that creates or changes a stored object, in order, whatever the verb.
 
 Every verb makes a `Write` and runs these stages: `create`, `update`, `patch` (four types, of which `apply` is one) and the
-subresources. The stages before `admit`'s end are run once for an object as it was read; those after it once for each
-attempt to store it. A deletion has stages of its own, in `delete`.
+subresources. The tuples at the end are the whole order. A change runs all three of them, again if another write came
+between; a creation runs the second once, and the third for each name that it tries. `delete` has stages of its own.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,6 @@ from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.convert import (
     convert_locally,
     dry_run_result,
-    remote_conversion,
     to_stored,
 )
 from mockube.apiserver.registry.empty_lists import EMPTY_LIST, with_old_empty_lists, without_empty_lists
@@ -49,7 +48,49 @@ MODIFIED: Final = (
 )
 
 
-# --- 1. the new object, as it is admitted
+# --- 1. the old object, if there is one
+
+
+def read_old(write: Write) -> None:
+    """Decode the stored object; refuse to change one with another UID than the client's."""
+    assert write.stored is not None
+    write.stored_tree = write.stored.tree()
+    check_uid(write, write.stored_tree["metadata"]["uid"], write.stored.key)
+
+
+def check_uid(write: Write, present: str, key: bytes) -> None:
+    if write.uid in ("", present):
+        return
+    if write.options.dry_run:  # errors show its key without the prefix of the store
+        key = key.removeprefix(write.registry.layout.root[:-1])
+    problem = f"Precondition failed: UID in precondition: {write.uid}, UID in object meta: {present}"
+    text = (
+        f"StorageError: invalid object, Code: 4, Key: {key.decode()}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: {problem}"
+    )
+    raise status.conflict(write.context.resource.group_resource, write.context.name, text)
+
+
+def convert_old(write: Write) -> None:
+    """Convert the old object to the client's version, and to that in which updates are validated, if no webhook has to."""
+    conversion = write.conversion
+    write.old = write.client_old = write.stored_tree
+    if conversion is None or conversion.remote is not None:
+        return
+    assert write.stored_tree is not None
+    write.client_old = conversion.from_stored(write.stored_tree)
+    if conversion.at_storage:
+        write.old = write.client_old
+
+
+async def convert_old_by_webhook(write: Write) -> None:
+    if write.conversion is not None and write.conversion.remote is not None:
+        assert write.stored is not None
+        (client_object,) = await write.conversion.remote.to_client_version([write.stored])
+        write.old, write.client_old = client_object.tree(), client_object.tree()
+
+
+# --- 2. the new object, as it is admitted
 
 
 def decode(write: Write) -> None:
@@ -72,9 +113,8 @@ def decode(write: Write) -> None:
 
 def convert(write: Write) -> None:
     """Convert the new object to the version in which it is admitted and validated."""
-    conversion = write.registry.scheme.conversion(write.context.resource)
-    if conversion is not None:
-        write.new = to_stored(write.registry, conversion, write.new)
+    if write.conversion is not None:
+        write.new = to_stored(write.registry, write.conversion, write.new)
     if write.old is not None:
         write.new = write.new | {"metadata": dict(write.new["metadata"])}  # it may be the old one's
 
@@ -115,7 +155,7 @@ def _check_version(write: Write, old: Tree) -> None:
     new_metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
 
 
-# --- 2. the new object, as it is stored
+# --- 3. the new object, as it is stored
 
 
 def prepare(write: Write) -> None:
@@ -194,10 +234,10 @@ def validate(write: Write) -> None:
 
 
 def _validate_new(write: Write) -> None:
-    registry, context, rules = write.registry, write.context, write.registry.scheme.rules
+    context, rules = write.context, write.registry.scheme.rules
     field_errors = rules.check_create(context.resource, write.new)
     if field_errors:
-        if registry.scheme.conversion(context.resource) is None:
+        if write.conversion is None:
 
             def check(candidate: Tree) -> Sequence[FieldError]:
                 write.strategy.disabled.drop(candidate, None)
@@ -210,14 +250,14 @@ def _validate_new(write: Write) -> None:
 
 
 def _validate_changed(write: Write, old: Tree) -> None:
-    registry, context, rules = write.registry, write.context, write.registry.scheme.rules
+    context, rules = write.context, write.registry.scheme.rules
     subresource = write.subresource
     sent = with_empty_maps(write, write.strategy.emptiable)
     field_errors = rules.check_update(context.resource, subresource, sent, old)
     if field_errors:
         for warning in rules.warn_refused(context.resource, write.new, old):
             context.report.warn(warning)
-        if registry.scheme.conversion(context.resource) is None:
+        if write.conversion is None:
 
             def check(candidate: Tree) -> Sequence[FieldError]:
                 return rules.check_update(context.resource, subresource, candidate, old)
@@ -276,14 +316,13 @@ def convert_to_store(write: Write) -> None:
     """Convert a custom object to the stored version, unless a webhook has to; a built-in one is admitted in that version."""
     if not write.row.custom:
         write.to_store = write.new
-    elif remote_conversion(write.registry, write.context.resource) is None:
+    elif write.conversion is None or write.conversion.remote is None:
         write.to_store = convert_locally(write)
 
 
 async def convert_by_webhook(write: Write) -> None:
-    remote = remote_conversion(write.registry, write.context.resource) if write.row.custom else None
-    if remote is not None:
-        write.to_store = await remote.to_stored(write.new)
+    if write.conversion is not None and write.conversion.remote is not None:
+        write.to_store = await write.conversion.remote.to_stored(write.new)
 
 
 def encode(write: Write) -> None:
@@ -335,7 +374,7 @@ async def _dry_run(write: Write) -> ObjectResult:
         new["metadata"]["resourceVersion"] = str(stored.revision)
         return ObjectResult(tree=new)
     # The answer of a creation is converted for the client later, by the webhook once more.
-    is_remote = remote_conversion(registry, resource) is not None
+    is_remote = write.conversion is not None and write.conversion.remote is not None
     new = write.to_store if is_remote else await dry_run_result(write)
     name = metadata.ensure_metadata(new)["name"]
     present = await registry.find(resource, write.context.namespace, name)
@@ -415,6 +454,7 @@ def _already_exists(resource: Resource, name: str, present: StoredObject | None)
     return status.AlreadyExists(BEING_DELETED + error.message, error.details)
 
 
+READING: Final = (read_old, convert_old, convert_old_by_webhook)
 ADMISSION: Final = (decode, convert, admit)
 STORAGE: Final = (
     prepare,

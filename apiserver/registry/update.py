@@ -11,11 +11,10 @@ from mockube.apimachinery.piecewise import decode_in_pieces
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.convert import old_object
 from mockube.apiserver.registry.create import create_object
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
-from mockube.apiserver.registry.stages import ADMISSION, STORAGE
+from mockube.apiserver.registry.stages import ADMISSION, READING, STORAGE, check_uid
 from mockube.apiserver.registry.write import Write, run
 from mockube.apiserver.storage.stored_object import StoredObject
 
@@ -27,7 +26,7 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
     metadata.match_namespace(sent, context)
     metadata.match_name(sent, context.name)
     sent = metadata.without_duplicate_owners(sent, context)
-    uid = sent["metadata"].get("uid", "")
+    write.uid = sent["metadata"].get("uid", "")
     original = await registry.run(context, orjson.dumps, sent)
     first = [sent]
 
@@ -40,7 +39,7 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
         return metadata.manage_change(registry, context, sent_tree(), old, options)
 
     def make() -> Tree:
-        _check_uid(write, uid, "", registry.layout.object(context.resource, context.namespace, context.name))
+        check_uid(write, "", registry.layout.object(context.resource, context.namespace, context.name))
         tree = sent_tree()
         metadata.check_new(tree, context, dry_run=options.dry_run)
         return tree
@@ -48,15 +47,15 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
     write.change = change
     if write.registry.scheme.strategy(context.resource).create_on_update:
         write.make = make
-    return await guaranteed_update(write, uid=uid)
+    return await guaranteed_update(write)
 
 
-async def guaranteed_update(write: Write, *, uid: str = "") -> ObjectResult:
-    """Change the object of a write, or create it if it is missing and may be created; Conflict if `uid` is not its UID."""
+async def guaranteed_update(write: Write) -> ObjectResult:
+    """Change the object of a write, or create it if it is missing and may be created."""
     registry, context = write.registry, write.context
     while True:
         stored = await registry.find(context.resource, context.namespace, context.name)
-        answer = await (_create_missing(write) if stored is None else _replace(write, stored, uid))
+        answer = await (_create_missing(write) if stored is None else _replace(write, stored))
         if answer is not None:
             return answer
 
@@ -75,30 +74,13 @@ async def _create_missing(write: Write) -> ObjectResult | None:
         return None
 
 
-async def _replace(write: Write, stored: StoredObject, uid: str) -> ObjectResult | None:
+async def _replace(write: Write, stored: StoredObject) -> ObjectResult | None:
     """Replace an object by the changed one; return None if another write may have changed it meanwhile."""
-    registry, context = write.registry, write.context
-    context.work.measure(len(stored.value))
-    if context.work.needs_reservation and await context.work.reserve():
+    work = write.context.work
+    work.measure(len(stored.value))
+    if work.needs_reservation and await work.reserve():
         return None  # others may have changed it
     write.stored, write.result = stored, None
-    write.stored_tree = await registry.run(context, stored.tree)
-    _check_uid(write, uid, write.stored_tree["metadata"]["uid"], stored.key)
-    write.old, write.client_old = await old_object(registry, context, stored, write.stored_tree)
-    await run(write, ADMISSION)
-    await run(write, STORAGE)
+    for stages in (READING, ADMISSION, STORAGE):
+        await run(write, stages)
     return write.result
-
-
-def _check_uid(write: Write, uid: str, present: str, key: bytes) -> None:
-    """Refuse to change an object with another UID."""
-    if not uid or uid == present:
-        return
-    if write.options.dry_run:  # errors show its key without the prefix of the store
-        key = key.removeprefix(write.registry.layout.root[:-1])
-    problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
-    text = (
-        f"StorageError: invalid object, Code: 4, Key: {key.decode()}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: {problem}"
-    )
-    raise status.conflict(write.context.resource.group_resource, write.context.name, text)

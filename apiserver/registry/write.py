@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.kind import NotConverted
+from mockube.apiserver.kinds.kind import Conversion, NotConverted
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.registry.registry import NO_ALLOCATIONS, Allocations, Registry
 from mockube.apiserver.registry.request_context import (
@@ -32,6 +32,8 @@ class Write(Struct, kw_only=True):
     """Returns the new object for the old one, which it must not change, both in the client's version, with its managers."""
     make: Callable[[], Tree] | None = None
     """Returns the object to create; None if a missing object is not created. The server's fields are not set yet."""
+    uid: str = ""
+    """The UID that the object must have, if the client sent one."""
     manages_new: bool = True
     """Whether the client's manager is recorded in a new object; `make` of an apply records it."""
 
@@ -39,6 +41,8 @@ class Write(Struct, kw_only=True):
     """The row of the version in which the object is admitted and validated."""
     strategy: Strategy = field(default=None)  # type: ignore[assignment]
     """The strategy of that row."""
+    conversion: Conversion | None = None
+    """How objects are converted between the client's version and the stored one; None if those are the same."""
 
     # What the stages make, in their order:
     type_error: ApiError | None = None
@@ -66,6 +70,7 @@ class Write(Struct, kw_only=True):
     def __post_init__(self) -> None:
         self.row = self.registry.admitted_row(self.context.resource)
         self.strategy = self.registry.scheme.strategy(self.row)
+        self.conversion = self.registry.scheme.conversion(self.context.resource)
 
     @property
     def subresource(self) -> str:

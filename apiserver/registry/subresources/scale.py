@@ -231,8 +231,8 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
         new = view.update_object(old, orjson.loads(original))
         return _manage(registry, context, new, old, write.options)
 
-    write.change = change
-    return view.view_result(await guaranteed_update(write, uid=meta.uid(scale)))
+    write.change, write.uid = change, meta.uid(scale)
+    return view.view_result(await guaranteed_update(write))
 
 
 _NOT_REGISTERED = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
