@@ -168,7 +168,7 @@ def no_final_actions(_: ApiError | None) -> tuple[Action, ...]:
     return ()
 
 
-class Write(Struct, frozen=True):
+class CompletedWrite(Struct, frozen=True):
     """A write that succeeded; `response` is the object that the server returned, or None after NotFound."""
 
     action: Action
@@ -180,9 +180,9 @@ class PlanResult(Struct, frozen=True, kw_only=True):
     """The results of a plan's actions."""
 
     error: ApiError | None
-    writes: tuple[Write, ...]
+    writes: tuple[CompletedWrite, ...]
 
-    def of(self, kind: type) -> tuple[Write, ...]:
+    def of(self, kind: type) -> tuple[CompletedWrite, ...]:
         """Return the writes by actions of one type."""
         return tuple(write for write in self.writes if isinstance(write.action, kind))
 

@@ -15,7 +15,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import AnyResource, ObjectRef, Write
+from mockube.controller_manager.control.actions import AnyResource, CompletedWrite, ObjectRef
 
 EXPIRY_SECONDS: Final = 300.0
 """The time after which a key no longer waits for its writes; upstream's timeout of expectations."""
@@ -44,7 +44,7 @@ ListUncached = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
 """A function that returns the metadata of the objects in a namespace as the server lists them now."""
 
 
-def ignore_write(_: Write) -> None:
+def ignore_write(_: CompletedWrite) -> None:
     """Do nothing: the default of `KeyWrites.observe`."""
 
 
@@ -57,7 +57,7 @@ class KeyWrites(Struct):
     deletions: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
     unknown: set[AnyResource] = field(default_factory=set)
     """The resources with a write of unknown outcome."""
-    observe: Callable[[Write], None] = ignore_write
+    observe: Callable[[CompletedWrite], None] = ignore_write
     """A function that is called with each write that succeeds."""
 
     def note_write(self, resource: AnyResource, response: ReadOnlyTree) -> None:

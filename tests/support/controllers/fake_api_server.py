@@ -15,6 +15,7 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
     Adopt,
+    CompletedWrite,
     Confirm,
     Create,
     Delete,
@@ -26,7 +27,6 @@ from mockube.controller_manager.control.actions import (
     RemoveFinalizer,
     SlowStart,
     Update,
-    Write,
 )
 from tests.support.controllers.fake_caches import FakeCaches
 
@@ -240,7 +240,7 @@ class FakeApiServer:
             if present is not None and meta.uid(present) == object_ref.uid:
                 self.put(action.resource, meta.without_finalizer(present, action.finalizer))
             self.done.append(("finalize", action.resource, object_ref.key.name))
-            self._writes.append(Write(action, object_ref.key, present))
+            self._writes.append(CompletedWrite(action, object_ref.key, present))
 
     def _effect(self, action, verb, body, effect):
         resource, event, name = action.resource, action.event, meta.name(body)
@@ -251,7 +251,7 @@ class FakeApiServer:
             raise
         name = meta.name(changed or body)
         self.done.append((verb, resource, name))
-        self._writes.append(Write(action, Key.of(changed or body), changed))
+        self._writes.append(CompletedWrite(action, Key.of(changed or body), changed))
         self._record_write_event("Normal", event and event.on_success, name=name)
 
     def _record_write_event(self, kind, texts, **values):

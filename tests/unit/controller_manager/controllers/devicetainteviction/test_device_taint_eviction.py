@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Delete, PlanResult, Write
+from mockube.controller_manager.control.actions import CompletedWrite, Delete, PlanResult
 from mockube.controller_manager.controllers.devicetainteviction.controller import (
     EvictionMetrics,
     device_taint_eviction,
@@ -147,7 +147,7 @@ def test_changes_map_to_pod_keys():
 
 def test_evictions_are_counted():
     evictions = EvictionMetrics()
-    deleted = Write(Delete(resource=PODS, objects=()), KEY, None)
+    deleted = CompletedWrite(Delete(resource=PODS, objects=()), KEY, None)
     evictions.observe(None, PlanResult(error=None, writes=(deleted,)), 0.0, SteppedClock().now())
     (family,) = evictions.collect()
     assert [(one.name, one.value) for one in family.samples] == [

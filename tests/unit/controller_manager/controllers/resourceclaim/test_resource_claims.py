@@ -10,7 +10,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Create, Patch, PlanResult, Update, Write
+from mockube.controller_manager.control.actions import CompletedWrite, Create, Patch, PlanResult, Update
 from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.resourceclaim.controller import (
     ResourceClaimMetrics,
@@ -344,8 +344,8 @@ OLDER_CREATES, OLDER_CLAIMS = (
 def test_claims_are_counted(minor, creates, owner, present):
     listed = [claim("a"), claim("b", allocated=False, annotations={POD_CLAIM_NAME: "gpu"})]
     claims = ResourceClaimMetrics(lambda: listed, FeatureGates(minor))
-    write = Write(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
-    named = Write(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
+    write = CompletedWrite(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
+    named = CompletedWrite(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
     for outcome in (
         PlanResult(error=None, writes=(write, named)),
         PlanResult(error=Forbidden("no"), writes=()),
