@@ -15,7 +15,6 @@ from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Decision
-from mockube.apiserver.event_loop import yield_to_loop
 from mockube.apiserver.kinds.strategy import BACKGROUND, DEFAULT, UNSUPPORTED, Strategy
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.convert import deleted_object, marked_object
