@@ -28,7 +28,8 @@ COMPONENTS: Final = ROOT / ".kubernetes"
 """Where the components of a release are built; git ignores it."""
 RELEASES: Final = ROOT / "apimachinery/schema/minors.py"
 TABLE: Final = "RELEASES: Final[Mapping[str, str]] = {\n"
-PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", "deploy", "examples")
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs", ":!docs/fidelity/*.md", "deploy", "examples")
+"""Those of fidelity are generated from YAML files."""
 
 
 class ReleaseError(Exception):
