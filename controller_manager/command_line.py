@@ -1,6 +1,7 @@
 """Parse a command line into a `Config`, or exit with code 2 and a message that names the invalid flag."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -28,11 +29,10 @@ JITTER = 1.2
 """The jitter factor of leader election: the renew deadline must exceed a retry period that is stretched by it."""
 
 
-def parse(
-    arguments: Sequence[str], environment: Mapping[str, str], controller_names: Collection[str]
-) -> Config:
-    """Return the settings of a command line and its environment; `controller_names` are the names of all controllers."""
-    sections = Sections(
+@cache
+def _sections() -> Sections:
+    """Return the parser, which takes longer to put together than a command line to parse."""
+    return Sections(
         SECTIONS,
         ignored=IGNORED,
         prog="python -m mockube.controller_manager",
@@ -40,6 +40,13 @@ def parse(
         description="mockube's controller manager.",
         epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_MASTER is --master.",
     )
+
+
+def parse(
+    arguments: Sequence[str], environment: Mapping[str, str], controller_names: Collection[str]
+) -> Config:
+    """Return the settings of a command line and its environment; `controller_names` are the names of all controllers."""
+    sections = _sections()
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     config = Config(**records, ignored=tuple(ignored))
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):

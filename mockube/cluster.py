@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.addresses import MAX_NODES
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
-from mockube.processes.defaults import KRUISE, NODES
+from mockube.launch import KRUISE, NODES
 
 __all__ = ["AsyncCluster", "Cluster", "Fault", "NotStarted"]
 

@@ -1,6 +1,7 @@
 """Parses a command line into a `Config`; an invalid flag is printed, and the process exits with 2."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -116,8 +117,10 @@ def _gates_on(config: Config) -> frozenset[str]:
     )
 
 
-def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
-    sections = Sections(
+@cache
+def _sections() -> Sections:
+    """Return the parser, which takes longer to put together than a command line to parse."""
+    return Sections(
         SECTIONS,
         ignored=IGNORED,
         prog="python -m mockube.apiserver",
@@ -125,6 +128,10 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
         description="mockube's API server.",
         epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_SECURE_PORT is --secure-port.",
     )
+
+
+def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
+    sections = _sections()
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     config = Config(**records, ignored=tuple(ignored))
     print_version(config.features.version, config.features.kubernetes_version)

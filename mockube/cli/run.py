@@ -9,6 +9,7 @@ from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_cluster_flags, add_runtime, version_flags
 from mockube.component_base.clock import RealClock
 from mockube.failure import UsageError
+from mockube.launch import LaunchOptions
 
 
 def add_flags(parser: CommandParser) -> None:
@@ -23,7 +24,6 @@ def add_flags(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from mockube.clusters.health import read_not_simulated  # noqa: PLC0415 - as below
-    from mockube.processes.control_plane import TemporaryClusterSpec  # noqa: PLC0415 - as below
     from mockube.processes.run_command import run_once  # noqa: PLC0415 - it starts processes
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     return asyncio.run(
         run_once(
             command,
-            spec=TemporaryClusterSpec(
+            options=LaunchOptions(
                 nodes=options.simulate_nodes,
                 packs=options.packs,
                 flags=version_flags(options),

@@ -18,12 +18,12 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from mockube import launch
 from mockube.apiserver.pki.private import write_private
 from mockube.component_base.clock import Clock
 from mockube.etcd.embedded.lock import check_private, open_lock
 from mockube.etcd.errors import UnsafeDirectory
 from mockube.failure import Failure, Missing, UsageError
-from mockube.processes import defaults
 
 MEMORY: Final = "memory"
 POLL_SECONDS: Final = 0.05
@@ -46,7 +46,7 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
     @property
     def context(self) -> str:
         """The name of the cluster, its user and its context in a kubeconfig."""
-        return "mockube" if self.name == defaults.NAME else f"mockube-{self.name}"
+        return "mockube" if self.name == launch.NAME else f"mockube-{self.name}"
 
     def prepare(self) -> None:
         """Create the folders. They are private, because their files contain the administrator's credentials."""
@@ -300,7 +300,7 @@ def ready_record(cluster: FoundCluster) -> ClusterRecord:
 
 
 def name_flag(name: str) -> str:
-    return "" if name == defaults.NAME else f" --name {name}"
+    return "" if name == launch.NAME else f" --name {name}"
 
 
 def _state_of(latest_record: ClusterRecord | None, *, is_locked: bool) -> ClusterState:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from mockube import launch
 from mockube.clusters.kubeconfigs import read_url
 from mockube.clusters.named_cluster import ClusterFolder, ClusterState, cluster_folders, inspect_cluster
 from mockube.failure import Failure
-from mockube.processes import defaults
 
 UPSTREAM_PORT: Final = 6443
 PORT_VARIABLE: Final = "MOCKUBE_APISERVER_SECURE_PORT"
@@ -31,7 +31,7 @@ def default_port(folder: ClusterFolder, environment: Mapping[str, str]) -> int:
     port = environment.get(PORT_VARIABLE, "")
     if port.isdigit():
         return int(port)
-    if folder.name == defaults.NAME:
+    if folder.name == launch.NAME:
         return UPSTREAM_PORT
     previous_port = port_of(read_url(folder))
     return previous_port if previous_port and is_free(LOOPBACK, previous_port) else ANY_PORT

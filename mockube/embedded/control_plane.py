@@ -1,11 +1,12 @@
 """The composition root of an in-process control plane: server, controllers, recorder and faults in one event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import io
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, redirect_stderr
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 from msgspec import Struct
@@ -13,40 +14,33 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
+from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.cluster_client import NAME, ServerClient
 from mockube.component_base.clock import Clock
-from mockube.component_base.flags import comma_separated
 from mockube.component_base.supervision import start
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.command_line import parse
+from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.config.signing import signer_files
 from mockube.embedded.faults import FaultInjector
 from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import CallRecorder
-from mockube.embedded.serving import KUBECONFIG, EmbeddedServer, parse_flags, run_server, server_config
+from mockube.embedded.serving import KUBECONFIG, EmbeddedServer, run_server
 from mockube.embedded.virtual_clock import VirtualClock, advance_clock
-from mockube.processes.control_plane import CLIENT_CA_FILES, SERVICE_ACCOUNT_KEY
-from mockube.processes.defaults import KRUISE, NODES
+from mockube.launch import LaunchOptions, temporary_server_flags
+
+T = TypeVar("T")
 
 START_SECONDS: Final = 30.0
 SHUTDOWN_SECONDS: Final = 0.5
 """The time in which controllers can finish their current work at the end."""
 
 
-class ClusterOptions(Struct, frozen=True, kw_only=True):
-    nodes: int = NODES
-    packs: str = KRUISE
-    """Packs of kinds to serve besides those of Kubernetes."""
+class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):
     minor: str = minors.NEWEST
     """The minor release of Kubernetes that the server has."""
-    flags: Sequence[str] = ()
-    """More flags of the API server."""
-    manager_flags: Sequence[str] = ()
-    """More flags of the controller manager."""
     images: Mapping[str, Any] | Path | None = None
     """Local commands by image, or the path of a file with this map."""
 
@@ -76,21 +70,14 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
-        config = server_config(
-            folder,
-            packs=options.packs,
-            flags=options.flags,
-            metrics=options.nodes > 0,
-            minor=options.minor,
-        )
-        manager_config = _manager_config(options, folder)
+        options = _with_files(options, folder)
+        config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
+        manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder))
         server = await stack.enter_async_context(
             run_server(config, folder, clock=clock, random=random, middleware=recorder.record)
         )
         manager = Manager(
-            _with_signing_keys(
-                manager_config, folder, is_client_ca=config.authentication.client_ca_file is None
-            ),
+            manager_config,
             clock=clock,
             random=random,
             access=server.controllers,
@@ -106,24 +93,33 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         )
 
 
-def _manager_config(options: ClusterOptions, folder: Path) -> Config:
-    """Return the manager's configuration. Leader election is off, because there is one manager."""
-    kubeconfig = folder / KUBECONFIG
-    own_flags = ("--kubeconfig", str(kubeconfig), "--simulate-nodes", str(options.nodes))
-    flags = (*_image_flags(options.images, folder), *options.manager_flags)
-    config = parse_flags(lambda: parse((*own_flags, *flags), {}, NAMES)) if flags else Config()
+def _with_files(options: ClusterOptions, folder: Path) -> ClusterOptions:
+    """Add the flags of both programs for the release, and for the files in the folder."""
+    minor = ("--kubernetes-version", options.minor)
     return replace(
-        config,
-        server=replace(config.server, kubeconfig=kubeconfig),
-        controllers=replace(
-            config.controllers,
-            controller_shutdown_timeout=SHUTDOWN_SECONDS,
-            packs=comma_separated(options.packs),
-        ),
-        leading=replace(config.leading, leader_elect=False),
-        features=replace(config.features, kubernetes_version=options.minor),
-        simulation=replace(config.simulation, simulate_nodes=options.nodes),
+        options,
+        flags=(*temporary_server_flags(folder), *minor, *options.flags),
+        manager_flags=(*minor, *_image_flags(options.images, folder), *options.manager_flags),
     )
+
+
+def _parse_manager_flags(options: ClusterOptions, folder: Path) -> Config:
+    """Return the manager's configuration. Leader election is off, because there is one manager."""
+    own_flags = (
+        *("--kubeconfig", str(folder / KUBECONFIG), "--leader-elect", "false"),
+        *("--controller-shutdown-timeout", f"{SHUTDOWN_SECONDS:g}s"),
+    )
+    return parse_manager_flags((*own_flags, *options.manager_arguments()), {}, NAMES)
+
+
+def _parse_flags(parse: Callable[[], T]) -> T:
+    """Call a parser of flags; raise ValueError with its message if it exits."""
+    error_output = io.StringIO()
+    try:
+        with redirect_stderr(error_output):
+            return parse()
+    except SystemExit as error:
+        raise ValueError(error_output.getvalue().strip()) from error
 
 
 def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Sequence[str]:
@@ -134,19 +130,6 @@ def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Seque
         tree = {"folder": str(Path.cwd()), "images": images}
         path.write_bytes(orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS))  # JSON is YAML, too
     return "--container-runtime=process", f"--images={path}"
-
-
-def _with_signing_keys(config: Config, folder: Path, *, is_client_ca: bool) -> Config:
-    """Set the server's generated keys for signing tokens and certificates, unless flags set others."""
-    generated = folder / "pki" / SERVICE_ACCOUNT_KEY
-    if not config.controllers.service_account_private_key_file and generated.exists():
-        controllers = replace(config.controllers, service_account_private_key_file=generated)
-        config = replace(config, controllers=controllers)
-    certificate, key = (folder / "pki" / name for name in CLIENT_CA_FILES)
-    if not is_client_ca or any(signer_files(config.signing)):
-        return config
-    signing = replace(config.signing, cluster_signing_cert_file=certificate, cluster_signing_key_file=key)
-    return replace(config, signing=signing)
 
 
 @asynccontextmanager

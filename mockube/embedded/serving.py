@@ -5,23 +5,18 @@ distinguished, and send requests without a socket.
 """
 
 import asyncio
-import io
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, redirect_stderr
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.randomness import Random
-from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
-from mockube.apiserver.config.command_line import Config, parse
-from mockube.apiserver.config.features import Features
-from mockube.apiserver.config.settings import AdmissionOptions, Serving
+from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.http.server import Listener, bind
-from mockube.apiserver.packs.definitions import PACKS
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
@@ -31,7 +26,6 @@ from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
 from mockube.embedded.matching import CONTROLLERS
-from mockube.processes.control_plane import NODE_RESTRICTION, plugin_flags
 
 LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"
@@ -94,47 +88,8 @@ async def run_server(
             )
 
 
-def server_config(
-    folder: Path, *, packs: str, flags: Sequence[str], metrics: bool = False, minor: str = minors.NEWEST
-) -> Config:
-    """Return the server's configuration; raise ValueError with the command line's error for invalid flags.
-
-    With `metrics`, the server simulates metrics of pods and nodes.
-    """
-    certificates = folder / "pki"
-    if not flags and packs in (
-        "",
-        *PACKS,
-    ):  # the same, without a command line, which takes a while to put together
-        features = Features(
-            kubernetes_version=minor, packs=tuple(filter(None, [packs])), simulate_metrics=metrics
-        )
-        admission = AdmissionOptions(enable_admission_plugins=(NODE_RESTRICTION,))
-        serving = Serving(secure_port=0, cert_dir=certificates)
-        return Config(serving=serving, features=features, admission=admission)
-    own_flags = (
-        *("--secure-port", "0", "--cert-dir", str(certificates), "--packs", packs),
-        *("--kubernetes-version", minor),
-        *("--simulate-metrics", str(metrics).lower(), *plugin_flags(flags)),
-    )
-    return parse_flags(lambda: parse((*own_flags, *flags), {}))
-
-
 def _with_controllers_token(credentials: Credentials, token: str) -> Credentials:
     """Return credentials that also authenticate the controllers by their token."""
     controllers = User(name=CONTROLLERS, groups=(MANAGER_GROUP, AUTHENTICATED))
     trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
     return replace(credentials, trust=trust)
-
-
-T = TypeVar("T")
-
-
-def parse_flags(parse: Callable[[], T]) -> T:
-    """Call a parser of flags; raise ValueError with its message if it exits."""
-    error_output = io.StringIO()
-    try:
-        with redirect_stderr(error_output):
-            return parse()
-    except SystemExit as error:
-        raise ValueError(error_output.getvalue().strip()) from error

@@ -13,15 +13,13 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from msgspec import Struct
-
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
+from mockube.launch import LaunchOptions, temporary_server_flags
 from mockube.processes.child_processes import (
     ControlPlaneProgram,
     Processes,
@@ -29,18 +27,10 @@ from mockube.processes.child_processes import (
     SupervisedProcess,
     shell_exit_code,
 )
-from mockube.processes.defaults import KRUISE, NODES
 
 SERVER: Final = "apiserver"
 MANAGER: Final = "controller-manager"
 
-NODE_RESTRICTION: Final = "NodeRestriction"
-
-SERVICE_ACCOUNT_KEY: Final = "sa.key"
-CLIENT_CA_FILES: Final = ("ca.crt", "ca.key")
-"""The CA certificate and key that sign client certificates, unless flags of the server set others."""
-CLUSTER_SIGNING_FLAG_PREFIX: Final = "--cluster-signing-"
-"""The prefix of the manager's flags that set other keys for signing certificates."""
 PYTHON: Final = (sys.executable, "-P")
 """The interpreter, which must not import modules of the current folder."""
 
@@ -168,19 +158,13 @@ async def _result_of(future: asyncio.Future[None]) -> None:
 # --- the command lines
 
 
-class Launch(Struct, frozen=True, kw_only=True):
+class Launch(LaunchOptions, frozen=True, kw_only=True):
     """The options and files of the two processes."""
 
     kubeconfig: Path
     """The administrator's kubeconfig, which the server writes when it listens."""
     logs: Path
     """The folder of the log files, one for each process."""
-    nodes: int = NODES
-    packs: str = KRUISE
-    """Packs of kinds to serve besides those of Kubernetes."""
-    flags: Sequence[str] = ()
-    """More flags of the API server. The last value of a flag applies."""
-    manager_flags: Sequence[str] = ()
 
     @property
     def manager_kubeconfig(self) -> Path:
@@ -195,16 +179,11 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
     kubeconfig = str(launch.manager_kubeconfig)
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
-        *("--write-manager-kubeconfig", kubeconfig, "--packs", launch.packs),
-        # Resource usage is simulated if nodes are; later flags of the user may change that.
-        *("--simulate-metrics", str(launch.nodes > 0).lower()),
-        *(*plugin_flags(launch.flags), *launch.flags),
+        *("--write-manager-kubeconfig", kubeconfig, *launch.server_arguments()),
     ]
     manager = [
-        *("--kubeconfig", kubeconfig, "--simulate-nodes", str(launch.nodes), "--packs", launch.packs),
-        *("--use-service-account-credentials", "true"),
-        *("--secure-port", "0", "--metrics-port", "0"),
-        *(*_signing_flags(launch.flags, launch.manager_flags), *launch.manager_flags),
+        *("--kubeconfig", kubeconfig, "--use-service-account-credentials", "true"),
+        *("--secure-port", "0", "--metrics-port", "0", *launch.manager_arguments()),
     ]
     return ControlPlane(
         server=ControlPlaneProgram(name=SERVER, command=server, log=launch.log(SERVER)),
@@ -223,52 +202,15 @@ def preimport_command(python: Sequence[str], program: str, arguments: Sequence[s
     return [*python, "-m", "mockube.processes.preimport", program, *arguments]
 
 
-def plugin_flags(flags: Sequence[str]) -> Sequence[str]:
-    """Return the flag for the admission plugin that kubeadm enables, unless other flags name it."""
-    return (
-        ()
-        if any(NODE_RESTRICTION in flag for flag in flags)
-        else ("--enable-admission-plugins", NODE_RESTRICTION)
-    )
-
-
-def _signing_flags(server: Sequence[str], manager: Sequence[str]) -> Sequence[str]:
-    """Return the manager's flags for signing tokens and certificates with the server's keys, unless other flags set keys."""
-    arguments = [argument for flag in server for argument in flag.split("=", 1)]
-    folders = [Path(value) for flag, value in pairwise(arguments) if flag == "--cert-dir"]
-    if not folders:
-        return ()
-    flags: list[str] = []
-    if not {"--service-account-key-file", "--service-account-signing-key-file"} & {*arguments}:
-        flags += ("--service-account-private-key-file", str(folders[-1] / SERVICE_ACCOUNT_KEY))
-    if "--client-ca-file" not in arguments and not any(
-        flag.startswith(CLUSTER_SIGNING_FLAG_PREFIX) for flag in manager
-    ):
-        certificate, key = (str(folders[-1] / name) for name in CLIENT_CA_FILES)
-        flags += ("--cluster-signing-cert-file", certificate, "--cluster-signing-key-file", key)
-    return flags
-
-
-class TemporaryClusterSpec(Struct, frozen=True, kw_only=True):
-    """The options of a temporary cluster."""
-
-    nodes: int = NODES
-    packs: str = KRUISE
-    flags: Sequence[str] = ()
-    """More flags of the API server."""
-    manager_flags: Sequence[str] = ()
-    """More flags of the controller manager."""
-
-
-def temporary_launch(folder: Path, spec: TemporaryClusterSpec) -> Launch:
+def temporary_launch(folder: Path, options: LaunchOptions) -> Launch:
     """Return a launch that writes all files to the folder and uses a free port."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
         logs=folder,
-        nodes=spec.nodes,
-        packs=spec.packs,
-        flags=("--secure-port", "0", "--cert-dir", str(folder / "certificates"), *spec.flags),
-        manager_flags=spec.manager_flags,
+        nodes=options.nodes,
+        packs=options.packs,
+        flags=(*temporary_server_flags(folder), *options.flags),
+        manager_flags=options.manager_flags,
     )
 
 

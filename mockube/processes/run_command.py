@@ -16,12 +16,12 @@ from typing import Final
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
 from mockube.failure import TimedOut
+from mockube.launch import LaunchOptions
 from mockube.processes.child_processes import Report, exit_message, shell_exit_code
 from mockube.processes.control_plane import (
     ControlPlane,
     Launch,
     NotReady,
-    TemporaryClusterSpec,
     control_plane,
     start_import,
     temporary_launch,
@@ -38,7 +38,7 @@ KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
 async def run_once(
     command: Sequence[str],
     *,
-    spec: TemporaryClusterSpec,
+    options: LaunchOptions,
     clock: Clock,
     report: Report,
     note: Report,
@@ -54,7 +54,7 @@ async def run_once(
         note(f"{milestone} after {clock.monotonic() - began:.2f} s")
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
-        launch = temporary_launch(Path(folder), spec)
+        launch = temporary_launch(Path(folder), options)
         plane = control_plane(launch, clock=clock, report=report)
         plane.handle_signals()
         code = None

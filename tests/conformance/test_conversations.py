@@ -15,12 +15,13 @@ import pytest
 
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
+from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
 from mockube.component_base.clock import RealClock
 from mockube.embedded.background_loop import BackgroundContext
-from mockube.embedded.serving import server_config
+from mockube.launch import LaunchOptions, temporary_server_flags
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls
 from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, jobs_of, reasons
 
@@ -117,7 +118,10 @@ def wait_for_aggregated_roles(server):
 @contextmanager
 def server_within_one_second(folder, flags):
     clock = OneSecond()
-    config = server_config(folder, packs="", flags=flags)
+    config = parse(
+        LaunchOptions(nodes=0, packs="", flags=(*temporary_server_flags(folder), *flags)).server_arguments(),
+        {},
+    )
     credentials = load_credentials(config, "", now=clock.now(), random=SystemRandom())
     with bind("127.0.0.1", 0) as socket:
         dependencies = Dependencies(

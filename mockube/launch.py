@@ -1,0 +1,75 @@
+"""How a control plane is launched, as two processes or inside this one: the flags of its API server and its controller manager."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+NAME: Final = "default"
+"""The default name of a cluster."""
+NODES: Final = 3
+KRUISE: Final = "kruise"
+"""The default pack: kinds that are served besides those of Kubernetes."""
+
+_NODE_RESTRICTION: Final = "NodeRestriction"
+_SERVICE_ACCOUNT_KEY: Final = "sa.key"
+_CLIENT_CA_FILES: Final = ("ca.crt", "ca.key")
+"""The CA certificate and key that sign client certificates, unless flags of the server set others."""
+_CLUSTER_SIGNING_FLAG_PREFIX: Final = "--cluster-signing-"
+"""The prefix of the manager's flags that set other keys for signing certificates."""
+
+
+class LaunchOptions(Struct, frozen=True, kw_only=True):
+    """The options of a control plane."""
+
+    nodes: int = NODES
+    packs: str = KRUISE
+    """Packs of kinds to serve besides those of Kubernetes."""
+    flags: Sequence[str] = ()
+    """More flags of the API server. The last value of a flag applies."""
+    manager_flags: Sequence[str] = ()
+    """More flags of the controller manager."""
+
+    def server_arguments(self) -> Sequence[str]:
+        return (
+            *("--packs", self.packs),
+            # Resource usage is simulated if nodes are; later flags of the user may change that.
+            *("--simulate-metrics", str(self.nodes > 0).lower()),
+            # The admission plugin that kubeadm enables, unless other flags name it.
+            *(() if any(_NODE_RESTRICTION in flag for flag in self.flags) else _WITH_NODE_RESTRICTION),
+            *self.flags,
+        )
+
+    def manager_arguments(self) -> Sequence[str]:
+        return (
+            *("--simulate-nodes", str(self.nodes), "--packs", self.packs),
+            *_signing_flags(self.flags, self.manager_flags),
+            *self.manager_flags,
+        )
+
+
+_WITH_NODE_RESTRICTION: Final = ("--enable-admission-plugins", _NODE_RESTRICTION)
+
+
+def temporary_server_flags(folder: Path) -> Sequence[str]:
+    """Return the flags of a server on a free port, whose certificates and keys are in a folder that the caller removes."""
+    return "--secure-port", "0", "--cert-dir", str(folder / "pki")
+
+
+def _signing_flags(server: Sequence[str], manager: Sequence[str]) -> Sequence[str]:
+    """Return the manager's flags for signing tokens and certificates with the server's keys, unless other flags set keys."""
+    arguments = [argument for flag in server for argument in flag.split("=", 1)]
+    folders = [Path(value) for flag, value in pairwise(arguments) if flag == "--cert-dir"]
+    if not folders:
+        return ()
+    flags: list[str] = []
+    if not {"--service-account-key-file", "--service-account-signing-key-file"} & {*arguments}:
+        flags += ("--service-account-private-key-file", str(folders[-1] / _SERVICE_ACCOUNT_KEY))
+    if "--client-ca-file" not in arguments and not any(
+        flag.startswith(_CLUSTER_SIGNING_FLAG_PREFIX) for flag in manager
+    ):
+        certificate, key = (str(folders[-1] / name) for name in _CLIENT_CA_FILES)
+        flags += ("--cluster-signing-cert-file", certificate, "--cluster-signing-key-file", key)
+    return flags

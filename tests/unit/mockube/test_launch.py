@@ -1,0 +1,42 @@
+"""The flags of both programs follow from the options of a control plane."""
+
+import pytest
+
+from mockube.launch import LaunchOptions
+
+SIGNING_TOKENS = ("--service-account-private-key-file", "pki/sa.key")
+SIGNING_CERTIFICATES = (
+    "--cluster-signing-cert-file", "pki/ca.crt", "--cluster-signing-key-file", "pki/ca.key"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flags", "manager_flags", "signing"),
+    [
+        ([], [], ()),
+        (["--cert-dir", "pki"], [], (*SIGNING_TOKENS, *SIGNING_CERTIFICATES)),
+        (["--cert-dir", "other", "--cert-dir=pki"], [], (*SIGNING_TOKENS, *SIGNING_CERTIFICATES)),
+        (["--cert-dir=pki", "--service-account-signing-key-file=key"], [], SIGNING_CERTIFICATES),
+        (["--cert-dir=pki", "--client-ca-file=ca.crt"], [], SIGNING_TOKENS),
+        (["--cert-dir=pki"], ["--cluster-signing-kubelet-client-key-file=key"], SIGNING_TOKENS),
+    ],
+    ids=["no-folder", "folder", "last-folder", "other-tokens", "other-client-ca", "other-signer"],
+)
+def test_manager_signs_with_keys_of_server_unless_flags_set_others(flags, manager_flags, signing):
+    options = LaunchOptions(nodes=2, packs="kruise", flags=flags, manager_flags=manager_flags)
+    own = ("--simulate-nodes", "2", "--packs", "kruise")
+    assert options.manager_arguments() == (*own, *signing, *manager_flags)
+
+
+def test_server_simulates_metrics_of_simulated_nodes_only():
+    options = [LaunchOptions(nodes=nodes).server_arguments() for nodes in (0, 1)]
+    assert [words[words.index("--simulate-metrics") + 1] for words in options] == ["false", "true"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "count"),
+    [([], 1), (["--enable-admission-plugins=NodeRestriction,AlwaysPullImages"], 0)],
+    ids=["default", "named"],
+)
+def test_admission_plugin_of_kubeadm_is_enabled_unless_flags_name_it(flags, count):
+    assert [*LaunchOptions(flags=flags).server_arguments()].count("NodeRestriction") == count
