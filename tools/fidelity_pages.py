@@ -5,7 +5,7 @@ make fidelity
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -24,7 +24,7 @@ INDEX: Final = "names"
 INTRODUCTION: Final = """# Names
 
 Where the pages of [fidelity](../fidelity.md) mention a flag, a kind, a field, an admission plugin, a controller, a metric or a
-feature gate. `make fidelity` generates this page."""
+feature gate, and whether what they say of it is the same, different or missing. `make fidelity` generates this page."""
 
 Text: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A\S(.*\S)?\Z")]
 """One line, as a cell of a table."""
@@ -245,19 +245,25 @@ _NAME: Final = re.compile(
 
 def index(areas: dict[str, Area]) -> str:
     """Return the page that says where each flag, kind, plugin, controller, metric and feature gate is mentioned."""
-    places: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    places: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for name, area in areas.items():
         for section in area.sections:
-            texts = [f"{entry.subject} {entry.here or ''}" for entry in section.entries]
-            if section.generated:
-                texts.append(TABLES[section.generated]())
-            for word in names_in(" ".join(texts)):
-                places[word].add((section.title, f"{name}.md#{anchor(section.title)}"))
+            link = f"[{section.title}]({name}.md#{anchor(section.title)})"
+            for entry in section.entries:
+                for word in names_in(entry.subject):
+                    places[word][link].add(entry.status)
+            others = " ".join(entry.here or "" for entry in section.entries)
+            for word in names_in(others + (TABLES[section.generated]() if section.generated else "")):
+                places[word][link].update()
     rows = [
-        (f"`{word}`", ", ".join(f"[{title}]({link})" for title, link in sorted(places[word])))
+        (f"`{word}`", "; ".join(_place(link, places[word][link]) for link in sorted(places[word])))
         for word in sorted(places, key=lambda word: (word.lstrip("-/.").lower(), word))
     ]
     return f"{INTRODUCTION}\n\n{table(('name', 'in'), rows)}\n"
+
+
+def _place(link: str, statuses: Collection[str]) -> str:
+    return f"{link}: {', '.join(sorted(statuses, reverse=True))}" if statuses else link
 
 
 def names_in(text: str) -> set[str]:
