@@ -3,15 +3,11 @@
 The value is an `int` or a `str`, here as in an object.
 """
 
-import math
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from mockube.apimachinery import gotext
 
 IntOrString: TypeAlias = int | str
-
-_OVERFLOW: Final = -(2**63)
-"""Go's conversion of a float that is no 64-bit number to an integer."""
 
 
 class IntOrStringError(ValueError):
@@ -26,24 +22,6 @@ def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> in
         return value
     share = _percent(value) * total
     return -(-share // 100) if round_up else share // 100
-
-
-def scaled_share(value: IntOrString | None, total: int) -> int:
-    """Return a number unchanged, or a percentage of the total, which may have a fraction, rounded up, as OpenKruise does.
-
-    Raise `IntOrStringError` with OpenKruise's message if it is neither.
-    """
-    if value is None:
-        raise IntOrStringError("nil value for IntOrString")
-    if isinstance(value, int):
-        return value
-    if not value.endswith("%"):
-        raise IntOrStringError("invalid type: string is not a percentage")
-    try:
-        share = gotext.parse_float(value[:-1]) * total / 100
-    except gotext.NumberError as error:
-        raise IntOrStringError(str(error)) from error
-    return math.ceil(share) if abs(share) < -_OVERFLOW else _OVERFLOW
 
 
 def _percent(text: str) -> int:

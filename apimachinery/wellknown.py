@@ -37,8 +37,6 @@ LABEL_SERVICE_NAME: Final = "kubernetes.io/service-name"
 LABEL_HEADLESS_SERVICE: Final = "service.kubernetes.io/headless"
 LABEL_ENDPOINT_SLICE_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 LABEL_ENDPOINT_SLICE_SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
-LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
-"""A user's request to delete a pod."""
 
 # --- annotations
 

@@ -121,7 +121,7 @@ def _listening(server: ApiServer, dependencies: Dependencies) -> AbstractAsyncCo
 def _add_roles(server: ApiServer, config: Config, *, has_embedded_manager: bool) -> None:
     """Add the roles of a controller manager and of simulated metrics, if the server has them."""
     if config.serving.write_manager_kubeconfig is not None or has_embedded_manager:
-        server.bootstrap_roles.add(roles_of_manager())
+        server.bootstrap_roles.add(roles_of_manager(config.features.packs))
     if has_embedded_manager:
         server.bootstrap_roles.add(roles_of_single_user(config.features.kubernetes_version))
     if config.features.simulate_metrics:

@@ -9,14 +9,16 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import uvloop
 
 from mockube.component_base import klog
+from mockube.component_base.packs import PackError, selected_packs
 from mockube.component_base.release_options import ignored_settings
 from mockube.controller_manager import catalog
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
-from mockube.controller_manager.command_line import parse
+from mockube.controller_manager.command_line import ENVIRONMENT, parse
 from mockube.controller_manager.config.features import implemented_gates
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
 from mockube.controller_manager.serve import ManagerFailed, serve
@@ -25,6 +27,12 @@ LOG = logging.getLogger(__name__)
 
 GC_THRESHOLDS = (50_000, 20, 100)
 """High thresholds of the garbage collector, because traversing caches of many small objects is expensive."""
+
+
+def preload(arguments: Sequence[str]) -> None:
+    """Import the packs that the arguments select; `main` reports errors."""
+    with suppress(PackError):
+        catalog.controllers_of_packs(selected_packs(arguments, os.environ, ENVIRONMENT), {})
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import InformerSettings
+from mockube.controller_manager.catalog import PackControllers
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import AGENT, ClientOptions, connect
 from mockube.controller_manager.client.kinds import NAMESPACES
@@ -58,6 +59,7 @@ class Manager:
     ) -> None:
         """Create a manager. `access` overrides the kubeconfig's server and credentials; `transport` connects to it."""
         self._config = config
+        self._packs = catalog.controllers_of_packs(config.controllers.packs, config.packs)
         self._clock = clock
         self._random = random
         self._access = access or access_of(config.server)
@@ -161,8 +163,8 @@ class Manager:
             config = self._config
             manager_run = ManagerRun(
                 self._dependencies(leader_client),
-                controllers=_controllers(config),
-                runnables=_runnables(config),
+                controllers=_controllers(config, self._packs),
+                runnables=_runnables(config, self._packs),
             )
             identity = ClusterIdentity(manager_run.informers.of(NAMESPACES))
             parts = [*manager_run.runners, *manager_run.services]
@@ -194,7 +196,7 @@ class Manager:
             metrics=self._informer_metrics,
             min_resync_period=self._config.controllers.min_resync_period,
             gates=self._config.features.gates,
-            unused=catalog.rows_of_absent_packs(self._config.controllers.packs),
+            rows_of_packs=self._packs.rows,
         )
         return Dependencies(
             client=client,
@@ -210,23 +212,19 @@ def _no_problem() -> str:
     return ""
 
 
-def _controllers(config: Config) -> list[Controller]:
-    gates = config.controllers.kruise_feature_gates
+def _controllers(config: Config, packs: PackControllers) -> list[Controller]:
+    own = [replace(controller, workers=_workers(controller, config)) for controller in catalog.CONTROLLERS]
+    return [controller for controller in (*own, *packs.controllers) if _is_enabled(controller.name, config)]
+
+
+def _runnables(config: Config, packs: PackControllers) -> list[Runnable]:
     return [
-        replace(catalog.with_gates(controller, gates), workers=_workers(controller, config))
-        for controller in catalog.CONTROLLERS
-        if _is_enabled(controller.name, config)
+        runnable for runnable in (*catalog.RUNNABLES, *packs.runnables) if _is_enabled(runnable.name, config)
     ]
 
 
-def _runnables(config: Config) -> list[Runnable]:
-    return [runnable for runnable in catalog.RUNNABLES if _is_enabled(runnable.name, config)]
-
-
 def _is_enabled(name: str, config: Config) -> bool:
-    by_default = catalog.runs_by_default(
-        name, simulates=config.simulation.simulate_nodes > 0, packs=config.controllers.packs
-    )
+    by_default = catalog.runs_by_default(name, simulates=config.simulation.simulate_nodes > 0)
     return is_controller_enabled(name, config.controllers.controllers, by_default=by_default)
 
 

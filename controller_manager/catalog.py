@@ -1,11 +1,10 @@
 """The list of all controllers and runnables."""
 
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
+from mockube.component_base.packs import PackError, load_pack, parts_of
 from mockube.controller_manager.client.client import AnyResource
-from mockube.controller_manager.config.kruise_gates import PREPARING_UPDATE_AS_UPDATE
-from mockube.controller_manager.config.selection import PACKS
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
@@ -33,18 +32,6 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 )
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import (
-    ADVANCED_STATEFUL_SET,
-    ADVANCED_STATEFUL_SET_COUNTING_PREPARED,
-)
-from mockube.controller_manager.controllers.kruise.cloneset.controller import (
-    CLONE_SET,
-    CLONE_SET_COUNTING_PREPARED,
-)
-from mockube.controller_manager.controllers.kruise.containerlaunchpriority.controller import (
-    CONTAINER_LAUNCH_PRIORITY,
-)
-from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.legacytokencleaner.controller import LEGACY_TOKEN_CLEANER
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
 from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
@@ -91,10 +78,6 @@ CONTROLLERS: Final[tuple[Controller, ...]] = (
     JOB,
     JOB_ORPHAN_PODS,
     TTL_AFTER_FINISHED,
-    ADVANCED_STATEFUL_SET,
-    CLONE_SET,
-    UNITED_DEPLOYMENT,
-    CONTAINER_LAUNCH_PRIORITY,
     DISRUPTION,
     STALE_POD_DISRUPTION,
     PERSISTENT_VOLUME_BINDER,
@@ -167,12 +150,6 @@ WITH_SIMULATED_NODES: Final = frozenset(
 DISABLED_BY_DEFAULT: Final = frozenset({BOOTSTRAP_SIGNER.name, TOKEN_CLEANER.name})
 """Controllers that run only if `--controllers` names them, as upstream."""
 
-_COUNTING_PREPARED: Final = (ADVANCED_STATEFUL_SET_COUNTING_PREPARED, CLONE_SET_COUNTING_PREPARED)
-GATED: Final[Mapping[str, Mapping[str, Controller]]] = {
-    PREPARING_UPDATE_AS_UPDATE: {controller.name: controller for controller in _COUNTING_PREPARED}
-}
-"""The controllers that OpenKruise's feature gates replace, by gate and name."""
-
 WORKERS: Final[Mapping[str, str]] = {
     "deployment-controller": "concurrent_deployment_syncs",
     "replicaset-controller": "concurrent_replicaset_syncs",
@@ -183,9 +160,6 @@ WORKERS: Final[Mapping[str, str]] = {
     "job-controller": "concurrent_job_syncs",
     "disruption-controller": "concurrent_disruption_syncs",
     "ttl-after-finished-controller": "concurrent_ttl_after_finished_syncs",
-    "advancedstatefulset-controller": "concurrent_advancedstatefulset_syncs",
-    "cloneset-controller": "concurrent_cloneset_syncs",
-    "uniteddeployment-controller": "concurrent_uniteddeployment_syncs",
     "endpoints-controller": "concurrent_endpoint_syncs",
     "endpointslice-controller": "concurrent_service_endpoint_syncs",
 }
@@ -196,23 +170,58 @@ NAMES: Final = frozenset(
 )
 
 
-def with_gates(controller: Controller, gates: Collection[str]) -> Controller:
-    """Return the controller, or the one that replaces it if these feature gates are on."""
-    for gate in gates:
-        controller = GATED.get(gate, {}).get(controller.name, controller)
-    return controller
+class PackControllers(NamedTuple):
+    """The controllers and runnables of packs."""
+
+    controllers: tuple[Controller, ...]
+    runnables: tuple[Runnable, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset({*(each.name for each in self.controllers), *(each.name for each in self.runnables)})
+
+    @property
+    def rows(self) -> frozenset[AnyResource]:
+        """The rows of the kinds that they need, besides those of Kubernetes."""
+        return frozenset(row for controller in self.controllers for row in controller.needs)
 
 
-def runs_by_default(name: str, *, simulates: bool, packs: Collection[str]) -> bool:
+def controllers_of_packs(names: Iterable[str], options: Mapping[str, Any]) -> PackControllers:
+    """Return the controllers of packs; `options` are the values of their flags. Raise PackError if they are invalid."""
+    controllers: list[Controller] = []
+    runnables: list[Runnable] = []
+    owners = dict.fromkeys(NAMES, "Kubernetes")
+    for pack in names:
+        for part in _parts(pack, options.get(pack)):
+            if part.name in owners:
+                raise PackError(
+                    f'pack "{pack}": its controller {part.name} has the name of one of {owners[part.name]}'
+                )
+            owners[part.name] = f'pack "{pack}"'
+            if isinstance(part, Controller):
+                controllers.append(part)
+            else:
+                runnables.append(part)
+    return PackControllers(tuple(controllers), tuple(runnables))
+
+
+def _parts(pack: str, options: Any) -> Iterator[Controller | Runnable]:
+    found = load_pack(pack)
+    values = found.options() if options is None else options
+    return (_checked(pack, part) for part in parts_of(pack, "controllers", found.controllers, values))
+
+
+def _checked(pack: str, part: object) -> Controller | Runnable:
+    if not isinstance(part, Controller | Runnable):
+        raise PackError(f'pack "{pack}": {part!r} of its controllers is neither a Controller nor a Runnable')
+    if part.service_account:
+        raise PackError(
+            f'pack "{pack}": its controller {part.name} has the service account {part.service_account}: it must be "",'
+            " because the roles of a pack are those of the process"
+        )
+    return part
+
+
+def runs_by_default(name: str, *, simulates: bool) -> bool:
     """Return whether `*` in `--controllers` includes a controller; `simulates` is whether nodes are simulated."""
-    if name in DISABLED_BY_DEFAULT or (name in WITH_SIMULATED_NODES and not simulates):
-        return False
-    return not any(name in names for pack, names in PACKS.items() if pack not in packs)
-
-
-def rows_of_absent_packs(packs: Collection[str]) -> frozenset[AnyResource]:
-    """Return the rows of kinds whose pack is off."""
-    absent = {name for pack, names in PACKS.items() if pack not in packs for name in names}
-    return frozenset(
-        row for controller in CONTROLLERS if controller.name in absent for row in controller.needs
-    )
+    return name not in DISABLED_BY_DEFAULT and (simulates or name not in WITH_SIMULATED_NODES)

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import Sections
+from mockube.component_base.packs import PackError, flags_of_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
+from mockube.controller_manager.catalog import controllers_of_packs
 from mockube.controller_manager.config.networks import allocates, node_ranges
-from mockube.controller_manager.config.selection import PACKS, unimplemented_names, unknown_names
+from mockube.controller_manager.config.selection import unimplemented_names, unknown_names
 from mockube.controller_manager.config.settings import (
     SECTIONS,
     Config,
@@ -29,26 +31,18 @@ JITTER = 1.2
 """The jitter factor of leader election: the renew deadline must exceed a retry period that is stretched by it."""
 
 
-@cache
-def _sections() -> Sections:
-    """Return the parser, which takes longer to put together than a command line to parse."""
-    return Sections(
-        SECTIONS,
-        ignored=IGNORED,
-        prog="python -m mockube.controller_manager",
-        usage="python -m mockube.controller_manager [FLAG ...]",
-        description="mockube's controller manager.",
-        epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_MASTER is --master.",
-    )
-
-
 def parse(
     arguments: Sequence[str], environment: Mapping[str, str], controller_names: Collection[str]
 ) -> Config:
     """Return the settings of a command line and its environment; `controller_names` are the names of all controllers."""
-    sections = _sections()
+    packs = selected_packs(arguments, environment, ENVIRONMENT)
+    try:
+        sections = _sections(packs)
+    except PackError as error:
+        _sections(()).parser.error(f"--packs: {error}")
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
-    config = Config(**records, ignored=tuple(ignored))
+    options = {pack: records.pop(_section_of(pack)) for pack in packs if _section_of(pack) in records}
+    config = Config(**records, packs=options, ignored=tuple(ignored))
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
         server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
         config = replace(config, server=server)
@@ -61,6 +55,24 @@ def parse(
     if problem:
         sections.parser.error(problem)
     return config
+
+
+@cache
+def _sections(packs: tuple[str, ...]) -> Sections:
+    """Return the parser with the flags of packs. It takes longer to put together than a command line to parse."""
+    flags = flags_of_packs(SECTIONS.values(), packs)
+    return Sections(
+        {**SECTIONS, **{_section_of(pack): record for pack, record in flags.items()}},
+        ignored=IGNORED,
+        prog="python -m mockube.controller_manager",
+        usage="python -m mockube.controller_manager [FLAG ...]",
+        description="mockube's controller manager.",
+        epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_MASTER is --master.",
+    )
+
+
+def _section_of(pack: str) -> str:
+    return f"pack {pack}"
 
 
 def _version_problem(flag: str, minor: str) -> str:
@@ -77,11 +89,16 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
     """Return an error message about flags that are valid on their own but not together; "" if there is none."""
     leading, serving = config.leading, config.serving
     minor = config.features.kubernetes_version
-    names_problem = _names_problem(config.controllers.controllers, controller_names, minor)
+    try:
+        names_of_packs = controllers_of_packs(config.controllers.packs, config.packs).names
+    except PackError as error:
+        return f"--packs: {error}"
+    names_problem = _names_problem(
+        config.controllers.controllers, {*controller_names, *names_of_packs}, minor
+    )
     if (
         problem := _removed_problem(config.ignored, minor)
         or names_problem
-        or _packs_problem(config.controllers.packs)
         or _simulation_problem(config.simulation)
         or _files_and_ranges_problem(config)
     ):
@@ -115,11 +132,6 @@ def _names_problem(selection: Sequence[str], controller_names: Collection[str], 
         f'"{name}" is not implemented by mockube; remove it' for name in unimplemented_names(selection)
     ]
     return "; ".join(f"--controllers: {problem}" for problem in (*unknown, *unimplemented))
-
-
-def _packs_problem(packs: Sequence[str]) -> str:
-    unknown = [pack for pack in packs if pack not in PACKS]
-    return f'--packs: unknown pack "{unknown[0]}", must be one of {", ".join(PACKS)}' if unknown else ""
 
 
 def _simulation_problem(simulation: Simulation) -> str:

@@ -7,11 +7,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.component_base.packs import own_pack_names
+
 NAME: Final = "default"
 """The default name of a cluster."""
 NODES: Final = 3
-KRUISE: Final = "kruise"
-"""The default pack: kinds that are served besides those of Kubernetes."""
+PACKS: Final = ",".join(own_pack_names())
+"""The packs of kinds that are served besides those of Kubernetes: the ones that come with mockube."""
 
 _NODE_RESTRICTION: Final = "NodeRestriction"
 _SERVICE_ACCOUNT_KEY: Final = "sa.key"
@@ -25,7 +27,7 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
     """The options of a control plane."""
 
     nodes: int = NODES
-    packs: str = KRUISE
+    packs: str = PACKS
     """Packs of kinds to serve besides those of Kubernetes."""
     flags: Sequence[str] = ()
     """More flags of the API server. The last value of a flag applies."""

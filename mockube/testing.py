@@ -49,7 +49,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         SCOPE, "scope of a cluster: function, class, module, package or session", default="function"
     )
     parser.addini(NODES, "number of nodes of a cluster (3)", default="")
-    parser.addini(PACKS, "packs of kinds to serve besides those of Kubernetes (kruise)", default=None)
+    parser.addini(
+        PACKS,
+        "packs of kinds to serve besides those of Kubernetes (those that come with mockube)",
+        default=None,
+    )
     parser.addini(VERSION, "minor release of Kubernetes that a cluster has (the newest)", default="")
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:

@@ -14,7 +14,7 @@ import orjson
 import yaml
 
 from mockube.apimachinery.schema.minors import MINORS, RELEASES
-from mockube.apiserver.packs.definitions import PACKS as PACKS_OF_KINDS
+from mockube.component_base.packs import own_pack_names
 from mockube.controller_manager import catalog
 from tools.packages import PACKAGES, ROOT
 
@@ -213,20 +213,19 @@ def releases() -> str:
 
 def controllers() -> str:
     """Return when each controller runs."""
-    cases = (
-        ("by default", False, ()),
-        ("by default with simulated nodes", True, ()),
-        *((f"by default with `--packs={pack}`", True, (pack,)) for pack in PACKS_OF_KINDS),
-    )
-    rows = []
-    for name in sorted(catalog.NAMES):
-        runs = (
-            text
-            for text, nodes, packs in cases
-            if catalog.runs_by_default(name, simulates=nodes, packs=packs)
+    cases = (("by default", False), ("by default with simulated nodes", True))
+    conditions = {
+        name: next(
+            (text for text, nodes in cases if catalog.runs_by_default(name, simulates=nodes)),
+            "if `--controllers` names it",
         )
-        rows.append((f"`{name}`", next(runs, "if `--controllers` names it")))
-    return table(("controller", "runs"), rows)
+        for name in catalog.NAMES
+    } | {
+        name: f"by default with `--packs={pack}`"
+        for pack in own_pack_names()
+        for name in catalog.controllers_of_packs([pack], {}).names
+    }
+    return table(("controller", "runs"), [(f"`{name}`", conditions[name]) for name in sorted(conditions)])
 
 
 TABLES: Final = {

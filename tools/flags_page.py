@@ -16,6 +16,7 @@ from mockube.cli.main import COMMANDS
 from mockube.cli.output import Code
 from mockube.cli.parsing import CommandParser
 from mockube.component_base.flags import flags_of
+from mockube.component_base.packs import flags_of_packs, own_pack_names
 from mockube.controller_manager.command_line import ENVIRONMENT as MANAGER_PREFIX
 from mockube.controller_manager.config import settings as manager_settings
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
@@ -44,6 +45,8 @@ class Process:
     ignored: Iterable[str]
 
 
+_FLAGS_OF_PACKS = flags_of_packs(manager_settings.SECTIONS.values(), own_pack_names())
+
 PROCESSES = (
     Process(
         module="mockube.apiserver",
@@ -58,7 +61,7 @@ PROCESSES = (
         title="Controller manager",
         prefix=MANAGER_PREFIX,
         model="kube-controller-manager",
-        sections=manager_settings.SECTIONS.values(),
+        sections=(*manager_settings.SECTIONS.values(), *_FLAGS_OF_PACKS.values()),
         ignored=MANAGER_IGNORED,
     ),
 )
@@ -137,6 +140,8 @@ def _process(process: Process) -> Iterator[str]:
     )
     for record in process.sections:
         yield f"### {process.title}: {record.__doc__}"
+        for pack in (name for name, flags in _FLAGS_OF_PACKS.items() if flags is record):
+            yield f"The controller manager has these flags with `--packs={pack}`."
         yield _table([_flag_row(name, flag) for name, flag in flags_of(record).items()])
     yield f"These flags are accepted for compatibility with {process.model}, with a warning, and have no effect:"
     yield ", ".join(f"`--{name}`" for name in sorted(process.ignored)) + "."

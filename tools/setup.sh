@@ -74,5 +74,5 @@ say "Making $VENV with $installer; this happens once, and again when requirement
     "Behind a proxy: set HTTPS_PROXY. With a mirror: set UV_DEFAULT_INDEX (uv) or PIP_INDEX_URL (pip) to its address." \
     "With a folder of wheels: set UV_FIND_LINKS (uv) or PIP_FIND_LINKS (pip) to its path."
 # A process then starts in half the time, also where Python is told to write no bytecode of its own.
-if [ -w . ]; then "$VENV/bin/python" -m compileall -q apimachinery apiserver component_base controller_manager etcd mockube; fi
+if [ -w . ]; then "$VENV/bin/python" -m compileall -q apimachinery apiserver component_base controller_manager etcd mockube packs; fi
 state >"$stamp"

@@ -22,7 +22,7 @@ from mockube.apiserver.bootstrap.authentication_trust import (
 from mockube.apiserver.bootstrap.flowcontrol import flow_control
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
-from mockube.apiserver.packs.registry import definition_trees
+from mockube.apiserver.packs.definitions import definition_trees
 from mockube.apiserver.pki.cert_dir import PROXY_CLIENT
 
 CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")

@@ -4,7 +4,7 @@ Upstream's controllers are authenticated as service accounts, which have upstrea
 as the manager, whose group has upstream's roles for schedulers and nodes, and a role for simulated objects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -20,6 +20,7 @@ from mockube.apiserver.authz.rbac.policy import (
 from mockube.apiserver.bootstrap.rbac import policy, resource_name
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
+from mockube.component_base.packs import load_pack
 
 _NAME: Final = MANAGER_GROUP
 _UPSTREAM: Final = ("system:kube-scheduler", "system:volume-scheduler", "system:node")
@@ -44,11 +45,6 @@ _RULES: Final = (
     _rule("coordination.k8s.io", ["leases"], _ALL),
     # kwok's objects, which define the logs and the behavior of simulated containers.
     _rule("kwok.x-k8s.io", ["*"], ["get", "list"]),
-    # OpenKruise's controllers, which have no roles upstream.
-    _rule("apps.kruise.io", ["*"], ["*"]),
-    _rule("apps", ["controllerrevisions", "deployments", "replicasets", "statefulsets"], _ALL),
-    # The barriers of launch priorities.
-    _rule("", ["configmaps"], ["create", "patch"]),
 )
 _SYSTEM_RULES: Final = (_rule("", ["configmaps"], _WRITE),)
 """The rules in kube-system, which contains a ConfigMap with the number of nodes."""
@@ -63,9 +59,11 @@ def roles_of_metrics() -> Sequence[RequiredObject]:
     return (_required_object(CLUSTER_ROLES, "system:aggregated-metrics-reader", content),)
 
 
-def roles_of_manager() -> Sequence[RequiredObject]:
+def roles_of_manager(packs: Iterable[str] = ()) -> Sequence[RequiredObject]:
+    """Return the roles of the manager and their bindings; controllers of packs have its permissions."""
+    rules_of_packs = [rule for pack in packs for rule in load_pack(pack).roles]
     return (
-        _required_object(CLUSTER_ROLES, _NAME, {"rules": list(_RULES)}),
+        _required_object(CLUSTER_ROLES, _NAME, {"rules": [*_RULES, *rules_of_packs]}),
         _required_object(ROLES, _NAME, {"rules": list(_SYSTEM_RULES)}, namespace=_SYSTEM),
         _required_object(CLUSTER_ROLE_BINDINGS, _NAME, _binding("ClusterRole", _NAME)),
         *(

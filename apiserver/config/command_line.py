@@ -32,7 +32,7 @@ from mockube.apiserver.config.settings import (
 )
 from mockube.apiserver.config.upstream import IGNORED
 from mockube.apiserver.kinds.resource_config import left_out, runtime_config_problem
-from mockube.apiserver.packs.definitions import PACKS
+from mockube.apiserver.packs.problems import packs_problem
 from mockube.component_base.flags import Sections, flags_of, seconds
 from mockube.component_base.klog import Logging
 from mockube.component_base.release_options import gates_problem, ignored_settings
@@ -160,9 +160,8 @@ def _problem(config: Config) -> str:
         return "--service-account-key-file needs --service-account-signing-key-file, to sign tokens with"
     if problem := _authentication_problem(config):
         return problem
-    unknown = [pack for pack in config.features.packs if pack not in PACKS]
-    if unknown:
-        return f'--packs: unknown pack "{unknown[0]}", must be one of {", ".join(PACKS)}'
+    if problem := packs_problem(config.features.packs):
+        return f"--packs: {problem}"
     admission = config.admission
     return (
         gates_problem(*_gates(config))

@@ -38,7 +38,7 @@ class Features(ReleaseOptions, frozen=True, kw_only=True):
     ] = True
     packs: Annotated[
         tuple[str, ...],
-        Flag("packs of kinds to serve besides Kubernetes' own: kruise (none)", comma_separated, repeats=True),
+        Flag("packs of kinds to serve besides Kubernetes' own (none)", comma_separated, repeats=True),
     ] = ()
     simulate_metrics: Annotated[
         bool,

@@ -96,7 +96,7 @@ class CustomVersion(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @property
     def definition_name(self) -> str:
-        """The kind's name in OpenAPI: `io.kruise.apps.v1alpha1.CloneSet`. No built-in definition has the same."""
+        """The kind's name in OpenAPI: `com.example.v1.Website`. No built-in definition has the same."""
         group = ".".join(reversed(self.row.group.split(".")))
         name = f"{group}.{self.row.version}.{self.row.kind}"
         return f"{name}_v2" if builtin.load().has_definition(name) else name

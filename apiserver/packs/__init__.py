@@ -1,6 +1,4 @@
-"""Packs: kinds of other projects that come with mockube. A pack is a folder with its project's definitions and webhooks.
+"""Packs in the API server: their kinds, compiled from their definitions, and the webhooks that run in this process.
 
-A module belongs here if it handles packs, or describes the kinds of one. Code for all custom resources is in
-`customresources/`; the controllers of packs are in the controller manager. Packs are not in `kinds/`, because their
-webhooks read other objects, which the layers of the built-in kinds do not allow.
+A module belongs here if it handles any pack. Code for all custom resources is in `customresources/`, a pack itself in `packs/`.
 """

@@ -1,22 +1,60 @@
-"""The definitions of each pack, as the YAML that they are written in."""
+"""The CustomResourceDefinitions of packs, with all versions."""
 
-from collections.abc import Mapping, Sequence
-from pkgutil import get_data
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Final
 
-PACKS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
-    {"kruise": ("clonesets", "statefulsets", "uniteddeployments")}
-)
-"""The documents of each pack: one for each resource, named after it."""
+from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.yaml_decode import load
+from mockube.apiserver.kinds.apiextensions import custom_resource_definition
+from mockube.apiserver.kinds.kind_rules import check_create
+from mockube.apiserver.kinds.registry import NEWEST
+from mockube.component_base.packs import PackError, load_pack, own_pack_names, parts_of
 
-
-def definitions(pack: str) -> Sequence[bytes]:
-    """Return a YAML document for each CustomResourceDefinition; raise KeyError if there is no such pack."""
-    return [_read(f"{pack}/{name}.yaml") for name in PACKS[pack]]
+_ROW: Final = custom_resource_definition.KIND.resource
 
 
-def _read(path: str) -> bytes:
-    text = get_data(__package__, path)
-    assert text is not None, "the package is installed where its files can be read"
-    return text
+@cache
+def definition_trees(pack: str) -> Sequence[Tree]:
+    """Return the CustomResourceDefinitions of a pack with all versions; a process reads them once."""
+    return parts_of(pack, "definitions", lambda: map(_complete, _trees(pack)))
+
+
+def _trees(pack: str) -> Iterator[Tree]:
+    """Yield the definitions of a pack. Those of mockube's own packs are valid, as its tests check."""
+    found = load_pack(pack)
+    for text in found.definitions():
+        tree = load(text.encode() if isinstance(text, str) else text).tree
+        definition = found.add_versions(tree)
+        if pack not in own_pack_names():
+            _check(pack, definition)
+        yield definition
+
+
+def _complete(definition: Tree) -> Tree:
+    """Return a definition with the names that the server sets if they are missing."""
+    names: Tree = dict(definition["spec"]["names"])
+    names.setdefault("singular", names["kind"].lower())
+    names.setdefault("listKind", f"{names['kind']}List")
+    spec: Tree = {**definition["spec"], "names": names}
+    spec.setdefault("conversion", {"strategy": "None"})
+    return {**definition, "spec": spec}
+
+
+def _check(pack: str, definition: Any) -> None:
+    """Raise PackError unless the tree is a definition that a server accepts."""
+    if not isinstance(definition, dict) or definition.get("apiVersion") != _ROW.api_version:
+        raise PackError(f'pack "{pack}": its definitions contain an object that is no {_ROW.kind}')
+    spec = definition["spec"]
+    if any(spec["group"] == group.name for group in NEWEST.groups):
+        kind, group_name = spec["names"]["kind"], spec["group"]
+        raise PackError(
+            f'pack "{pack}": {kind} cannot be defined, because {group_name} is a group of Kubernetes'
+        )
+    complete = _complete(definition)
+    stored = [version["name"] for version in complete["spec"]["versions"] if version.get("storage")]
+    problems = [*map(str, check_create(_ROW, complete | {"status": {"storedVersions": stored[:1]}}))]
+    if problems:
+        raise PackError(
+            f'pack "{pack}": the definition {definition["metadata"]["name"]} is invalid: {"; ".join(problems)}'
+        )

@@ -11,7 +11,7 @@ from mockube.apiserver.admission.webhooks.hooks import ALLOW
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog, equivalent_resources
-from mockube.apiserver.packs.registry import pack_webhooks
+from mockube.apiserver.packs.registry import pack_plugins
 from mockube.apiserver.parts.outgoing import Outgoing
 from mockube.apiserver.storage.stored_object import Layout
 
@@ -45,7 +45,7 @@ def make_admission(
         PodCertificateSigning(),
         ResourceClaimAccess(authorizes_status=not minors.is_before(minor, "1.36")),
     )
-    packed = pack_webhooks(config.features.packs, catalog)
+    packed = pack_plugins(config.features.packs, catalog)
     return Admission([*selected, *packed, *always], metrics.admission)
 
 

@@ -251,8 +251,8 @@ class InformerSettings(Struct, frozen=True, kw_only=True):
     """Seconds between resyncs, randomized up to twice that for each informer."""
     detector: MutationDetector | None = None
     gates: FeatureGates = field(default_factory=FeatureGates)
-    unused: frozenset[AnyResource] = frozenset()
-    """Rows whose controllers do not run. Those who watch all kinds watch them as discovery finds them."""
+    rows_of_packs: frozenset[AnyResource] = frozenset()
+    """The rows of kinds of packs whose controllers run. Those who watch all kinds watch others as discovery finds them."""
 
 
 class Informers:
@@ -263,7 +263,7 @@ class Informers:
         self._settings = settings
         self._informers: dict[AnyResource, Informer[Any]] = {}
         self._known_rows: dict[GroupResource, AnyResource] = {
-            row.group_resource: row for row in rows() if row not in settings.unused
+            row.group_resource: row for row in (*rows(), *settings.rows_of_packs)
         }
         self._rows = dict(self._known_rows)
         """The rows that are watched: known ones, and those that discovery found."""

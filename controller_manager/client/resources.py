@@ -74,3 +74,11 @@ class Resource(Struct, Generic[T_co], frozen=True, kw_only=True, eq=False):
 
     def __str__(self) -> str:
         return str(self.group_resource)
+
+
+def row(api_version: str, plural: str, kind: str, *, namespaced: bool = True) -> Resource[ReadOnlyTree]:
+    """Return the row of a resource whose cached objects are whole trees."""
+    group, _, version = api_version.rpartition("/")
+    return Resource(
+        group=group, version=version, plural=plural, kind=kind, namespaced=namespaced, view=whole_tree
+    )

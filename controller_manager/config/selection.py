@@ -73,16 +73,6 @@ _REMOVED: Final = frozenset({"cloud-node-lifecycle-controller", "node-route-cont
 UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
 """Controllers that upstream runs if `--controllers` names them, and mockube does not implement."""
 
-PACKS: Final = {
-    "kruise": (
-        "advancedstatefulset-controller",
-        "cloneset-controller",
-        "container-launch-priority-controller",
-        "uniteddeployment-controller",
-    )
-}
-"""The controllers of each pack. They do not run without it, because the project's own controllers may run instead."""
-
 ALL_CONTROLLERS: Final = "*"
 
 

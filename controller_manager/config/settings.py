@@ -24,7 +24,6 @@ from mockube.component_base.flags import (
 )
 from mockube.component_base.klog import Logging
 from mockube.controller_manager.config.features import Features
-from mockube.controller_manager.config.kruise_gates import read_kruise_gates
 from mockube.controller_manager.config.signing import CertificateSigningOptions
 from mockube.controller_manager.config.simulation_values import (
     SIMULATED,
@@ -71,7 +70,7 @@ class Controllers(Struct, frozen=True, kw_only=True):
     packs: Annotated[
         tuple[str, ...],
         Flag(
-            "packs whose controllers run when their kinds are served: kruise (none)",
+            "packs whose controllers run when their kinds are served (none)",
             comma_separated,
             repeats=True,
         ),
@@ -89,21 +88,6 @@ class Controllers(Struct, frozen=True, kw_only=True):
     concurrent_ttl_after_finished_syncs: Annotated[
         int, Flag("finished jobs to delete at a time (5)", positive_int)
     ] = 5
-    concurrent_advancedstatefulset_syncs: Annotated[
-        int, Flag("advanced stateful sets at a time (3)", positive_int)
-    ] = 3
-    concurrent_cloneset_syncs: Annotated[int, Flag("clone sets at a time (3)", positive_int)] = 3
-    concurrent_uniteddeployment_syncs: Annotated[
-        int, Flag("united deployments at a time (3)", positive_int)
-    ] = 3
-    kruise_feature_gates: Annotated[
-        tuple[str, ...],
-        Flag(
-            "feature gates of OpenKruise's controllers, as A=true,B=false (none)",
-            read_kruise_gates,
-            metavar="GATES",
-        ),
-    ] = ()
     concurrent_gc_syncs: Annotated[int, Flag("objects to collect at a time (20)", positive_int)] = 20
     concurrent_namespace_syncs: Annotated[int, Flag("namespaces at a time (10)", positive_int)] = 10
     concurrent_resource_quota_syncs: Annotated[int, Flag("quotas at a time (5)", positive_int)] = 5
@@ -387,5 +371,7 @@ class Config(Struct, frozen=True, kw_only=True):
     features: Features = field(default_factory=Features)
     simulation: Simulation = field(default_factory=Simulation)
     logging: Logging = field(default_factory=Logging)
+    packs: Mapping[str, Any] = field(default_factory=dict)
+    """The values of the flags of packs that have some, by the pack's name."""
     ignored: tuple[str, ...] = ()
     """The flags of kube-controller-manager that were set and have no effect."""

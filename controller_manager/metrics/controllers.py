@@ -1,7 +1,7 @@
 """Metrics of work queues, reconciliations and leader election, with the names of client-go and controller-runtime.
 
 Every key is counted, so counting is a few additions to plain numbers; the families are built when they are collected.
-Only controllers that have controller-runtime's metrics upstream have them here: those of OpenKruise's manager.
+Only controllers that have controller-runtime's metrics upstream have them here: those of packs, because kube-controller-manager has none.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence

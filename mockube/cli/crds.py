@@ -4,13 +4,13 @@ import argparse
 
 import yaml
 
-from mockube.apiserver.packs.definitions import PACKS, definitions
-from mockube.apiserver.packs.registry import definition_trees
+from mockube.apiserver.packs.definitions import definition_trees
 from mockube.cli.parsing import CommandParser
+from mockube.component_base.packs import load_pack, pack_names
 
 
 def add_flags(parser: CommandParser) -> None:
-    parser.add_argument("pack", choices=[*PACKS], help="the pack")
+    parser.add_argument("pack", choices=[*pack_names()], help="the pack")
     parser.add_argument(
         "--without-conversion",
         action="store_true",
@@ -20,11 +20,15 @@ def add_flags(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.without_conversion:
-        print(b"---\n".join(definitions(options.pack)).decode(), end="")
+        print("---\n".join(map(_text, load_pack(options.pack).definitions())), end="")
     else:
         trees = definition_trees(options.pack)
         print(yaml.dump_all(trees, Dumper=_Dumper, sort_keys=False, width=120), end="")
     return 0
+
+
+def _text(document: str | bytes) -> str:
+    return document if isinstance(document, str) else document.decode()
 
 
 class _Dumper(yaml.SafeDumper):

@@ -116,6 +116,7 @@ def _dispatch(arguments: list[str]) -> int:
         top_parser.error(f'unknown command "{options.command}"{suggestion(options.command, COMMANDS)}')
     command = COMMANDS[options.command]
     command_parser = CommandParser(prog=f"mockube {command.name}")
+    command_parser.arguments = options.rest
     command.add_flags(command_parser)
     top_level_options = {"name": options.name} if "name" in options else {}
     if top_level_options and "--name" not in command_parser.flags():

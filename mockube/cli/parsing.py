@@ -18,6 +18,9 @@ TRUE_VALUES, FALSE_VALUES = frozenset({"1", "true", "yes"}), frozenset({"0", "fa
 class CommandParser(argparse.ArgumentParser):
     """A parser with errors of one line and without abbreviated flags."""
 
+    arguments: Sequence[str] = ()
+    """The arguments to be read, on which the flags of a command may depend."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 

@@ -9,7 +9,7 @@ from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import CommandParser
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
-from mockube.launch import KRUISE, NAME, NODES
+from mockube.launch import PACKS, NAME, NODES
 
 SIMULATED: Final = "simulated"
 SUCCEED: Final = "succeed"
@@ -41,9 +41,9 @@ def add_cluster_flags(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--packs",
-        default=KRUISE,
+        default=PACKS,
         metavar="NAMES",
-        help=f"packs of kinds to serve besides Kubernetes' own ({KRUISE})",
+        help=f"packs of kinds to serve besides Kubernetes' own ({PACKS or 'none'})",
     )
     add_version(parser)
 

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from mockube.apiserver.config.command_line import ENVIRONMENT, exposure_warnings
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.detach import Reports, detach
 from mockube.cli.output import code_of
-from mockube.cli.parsing import CommandParser
+from mockube.cli.parsing import PREFIX, CommandParser
 from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_cluster_flags, add_name, version_flags
 from mockube.clusters.kubeconfigs import check_no_other_clusters
@@ -41,6 +41,7 @@ from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import Flag, boolean, comma_separated, flags_of, seconds
 from mockube.component_base.klog import Logging
+from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
@@ -288,8 +289,9 @@ def add_process_flags(parser: CommandParser) -> None:
     A flag that only upstream's programs have is accepted and passed, and the process logs a warning.
     """
     known_flags = set(UP_FLAGS)
-    for component, sections in ((SERVER, settings.SECTIONS), (MANAGER, manager.SECTIONS)):
-        for record in sections.values():
+    records_of_manager = [*manager.SECTIONS.values(), *_flags_of_packs(parser)]
+    for component, records in ((SERVER, settings.SECTIONS.values()), (MANAGER, records_of_manager)):
+        for record in records:
             section_owner = BOTH if record is Logging else component
             group = parser.add_argument_group(f"{section_owner}: {record.__doc__}")
             for name, flag in flags_of(record).items():
@@ -302,6 +304,17 @@ def add_process_flags(parser: CommandParser) -> None:
             if dashed.replace("-", "_") not in known_flags:
                 known_flags.add(dashed.replace("-", "_"))
                 parser.add_argument(f"--{dashed}", dest=f"{component}.{dashed}", **_IGNORED_FLAG_OPTIONS)
+
+
+def _flags_of_packs(parser: CommandParser) -> Iterable[type[Any]]:
+    """Return the flags of mockube's own packs, and of those that the arguments select."""
+    packs = dict.fromkeys(
+        (*own_pack_names(), *selected_packs(parser.arguments, os.environ, PREFIX.rstrip("_")))
+    )
+    try:
+        return flags_of_packs(manager.SECTIONS.values(), packs).values()
+    except PackError as error:
+        raise UsageError(f"--packs: {error}") from error
 
 
 def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:

@@ -1,7 +1,7 @@
 """Import a program of mockube at once, and run it later, so that it is imported while another process starts.
 
 Run as a module, with the program's name and arguments. A byte on stdin runs the program; the end of stdin before that
-ends the process.
+ends the process. A program has a function `preload` if its arguments decide what else it imports.
 """
 
 import gc
@@ -16,15 +16,18 @@ START = b"\n"
 NICENESS = 10
 
 
-def _import(name: str) -> ModuleType:
+def _import(name: str, arguments: Sequence[str]) -> ModuleType:
     if sys.platform == "linux":  # which changes the priority of this thread only, not of the program
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    return importlib.import_module(name)
+    program = importlib.import_module(name)
+    if hasattr(program, "preload"):
+        program.preload(arguments)
+    return program
 
 
 def _main(program: str, arguments: Sequence[str]) -> int:
     with ThreadPoolExecutor(max_workers=1) as executor:
-        main = executor.submit(_import, f"{program}.__main__").result().main
+        main = executor.submit(_import, f"{program}.__main__", arguments).result().main
     go_ahead = sys.stdin.buffer.read(len(START))
     return int(main(arguments)) if go_ahead else 0
 

@@ -44,8 +44,21 @@ PLANTED = {
         "import mockube.controller_manager.controllers.job",
     ),
     "controllers of OpenKruise do not import each other": (
-        "controller_manager/controllers/kruise/cloneset/planted.py",
-        "import mockube.controller_manager.controllers.kruise.uniteddeployment",
+        "packs/kruise/controllers/cloneset/planted.py",
+        "import mockube.packs.kruise.controllers.uniteddeployment",
+    ),
+    "no package imports a pack": ("mockube/cluster/planted.py", "import mockube.packs.kruise"),
+    "layers of OpenKruise: the API server loads no controllers, and the controller manager no webhooks": (
+        "packs/kruise/webhooks/planted.py",
+        "import mockube.packs.kruise.catalog",
+    ),
+    "webhooks of OpenKruise do not import the controller manager": (
+        "packs/kruise/definitions/planted.py",
+        "import mockube.controller_manager",
+    ),
+    "controllers of OpenKruise import neither the API server nor the store": (
+        "packs/kruise/catalog/planted.py",
+        "import mockube.etcd",
     ),
     "only the HTTP layer of the API server imports aiohttp": (
         "apiserver/request/planted.py",
@@ -101,13 +114,19 @@ def skeleton(tree: Path) -> None:
             (tree / name.replace(".", "/")).mkdir(parents=True, exist_ok=True)
             (tree / name.replace(".", "/") / "__init__.py").touch()
         for container in contract.get("containers", ()):
+            (tree / container.replace(".", "/")).mkdir(parents=True, exist_ok=True)
+            (tree / container.replace(".", "/") / "__init__.py").touch()
             for name in re.findall(r"\w+", " ".join(contract["layers"])):
                 layer = tree / container.replace(".", "/") / name
                 layer.mkdir(exist_ok=True)
                 (layer / "__init__.py").touch()
-    for controller in ("cronjob", "job", "kruise", "kruise/cloneset", "kruise/uniteddeployment"):
-        (tree / "controller_manager/controllers" / controller).mkdir()
-        (tree / "controller_manager/controllers" / controller / "__init__.py").touch()
+    controllers = ("controller_manager/controllers/cronjob", "controller_manager/controllers/job")
+    for controller in (
+        *controllers,
+        *(f"packs/kruise/controllers/{each}" for each in ("cloneset", "uniteddeployment")),
+    ):
+        (tree / controller).mkdir()
+        (tree / controller / "__init__.py").touch()
     for module in ("etcd/kv.py", "etcd/errors.py"):
         (tree / module).touch()
     (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())

@@ -32,7 +32,7 @@ class Rule:
 
 RULES = (
     Rule(name="no code decides by kind", check=kinds.check, folders=PACKAGES),
-    Rule(name="controllers return plans", check=coroutines.check, folders=("controller_manager",)),
+    Rule(name="controllers return plans", check=coroutines.check, folders=("controller_manager", "packs")),
     Rule(name="time and randomness are injected", check=time_and_randomness.check, folders=PACKAGES),
     Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*PACKAGES, *TOOLS)),
     Rule(name="a silenced check is named", check=suppressions.check, folders=(*PACKAGES, *TESTS, *TOOLS)),

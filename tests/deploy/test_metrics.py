@@ -6,6 +6,7 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from mockube.launch import PACKS
 from tests.support.processes import promql
 from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.process import ApiServerProcess, ManagerProcess, tls
@@ -30,9 +31,9 @@ def has_family(families, name):
 def families(tmp_path_factory):
     """Metric families of both processes, read after the manager has started its controllers."""
     with (
-        ApiServerProcess(tmp_path_factory.mktemp("metrics"), "--packs=kruise") as server,
+        ApiServerProcess(tmp_path_factory.mktemp("metrics"), f"--packs={PACKS}") as server,
         ManagerProcess(
-            server.kubeconfig, "--metrics-port=0", "--simulate-nodes=1", "--packs=kruise"
+            server.kubeconfig, "--metrics-port=0", "--simulate-nodes=1", f"--packs={PACKS}"
         ) as manager,
     ):
         url = re.search(r"Health and metrics: (http://\S+)", "".join(manager.log))[1]
@@ -42,7 +43,7 @@ def families(tmp_path_factory):
         )
         until(
             lambda: has_family(read(url), "controller_runtime_reconcile"),
-            "a controller of OpenKruise's kinds",
+            "the metrics of reconciliations",
         )
         return read(server.url, context=context) + read(url)
 

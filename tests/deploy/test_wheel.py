@@ -10,7 +10,7 @@ import pytest
 
 from tools.packages import ROOT
 
-NAMESAKES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd")
+NAMESAKES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "packs")
 
 START_CLUSTER = """
 from mockube import Cluster
@@ -24,8 +24,8 @@ print(mockube.apiserver.__file__)
 PROGRAM = """
 import sys
 sys.path[:] = [*sys.argv[1:], *(path for path in sys.path if path not in ("", {root!r}))]
-import apiserver, apimachinery, component_base, controller_manager, etcd
-assert {{module.OWNER for module in (apiserver, apimachinery, component_base, controller_manager, etcd)}} == {{"somebody else"}}
+import apiserver, apimachinery, component_base, controller_manager, etcd, packs
+assert {{module.OWNER for module in (apiserver, apimachinery, component_base, controller_manager, etcd, packs)}} == {{"somebody else"}}
 """ + START_CLUSTER.replace("{", "{{").replace("}", "}}")
 
 

@@ -17,7 +17,6 @@ from mockube.apiserver.request import endpoints, health, snapshot_endpoint
 from mockube.apiserver.wire import negotiation
 from mockube.controller_manager.controllers.daemonset import pods as daemon_set_pods
 from mockube.controller_manager.controllers.job import pods as job_pods
-from mockube.controller_manager.controllers.kruise.cloneset import scaling
 from mockube.controller_manager.controllers.replicaset import controller as replica_sets
 from mockube.controller_manager.kubelet.server import execution, listener
 from mockube.controller_manager.kubelet.shell import state
@@ -73,7 +72,6 @@ CREATED_PODS = (
     job_pods.MAX_CONCURRENT_PODS,
     daemon_set_pods.BURST_REPLICAS,
     stateful_sets.MAX_MISSING_PODS,
-    scaling.MAX_CREATED_PODS,
 )
 """The limits of single reconciliations."""
 MEASURED = [

@@ -65,13 +65,10 @@ import pytest
 
 def test_settings(mockube):
     assert len(mockube.list("Node")) == 2
-    with pytest.raises(Exception, match="CloneSet"):
-        mockube.list("CloneSet")
 
-@pytest.mark.mockube(nodes=4, packs="kruise", flags=["--etcd-prefix=/mine"])
+@pytest.mark.mockube(nodes=4, flags=["--etcd-prefix=/mine"])
 def test_marker(mockube):
     assert len(mockube.list("Node")) == 4
-    assert mockube.list("CloneSet") == []
 """
     answer = run(text, "--strict-markers", "-o", "mockube_nodes=2", "-o", "mockube_packs=")
     assert answer.returncode == 0, answer.stdout + answer.stderr

@@ -1,90 +1,16 @@
 """The controller manager with the rights of its roles only: no request of it is forbidden."""
 
-import orjson
 import pytest
 
-from tests.support.processes.process import ApiServerProcess, ManagerProcess, client
+from tests.support.controllers.forbidden_requests import CLAIMS, SPEC, forbidden_requests
 
-LABELS = {"app": "web"}
-TEMPLATE = {
-    "metadata": {"labels": LABELS},
-    "spec": {"containers": [{"name": "c", "image": "x"}]},
-}
-CLAIMS = [
-    {
-        "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    }
-]
-SPEC = {"replicas": 2, "selector": {"matchLabels": LABELS}, "template": TEMPLATE}
-ORDERED = {
-    "metadata": {"labels": LABELS, "annotations": {"apps.kruise.io/container-launch-priority": "Ordered"}},
-    "spec": {"containers": [{"name": "first", "image": "x"}, {"name": "second", "image": "x"}]},
-}
 WORKLOADS = {
     "/apis/apps/v1/namespaces/a/deployments": SPEC,
     "/apis/apps/v1/namespaces/b/statefulsets": SPEC | {"serviceName": "web", "volumeClaimTemplates": CLAIMS},
-    "/apis/apps.kruise.io/v1alpha1/namespaces/c/clonesets": SPEC | {"volumeClaimTemplates": CLAIMS},
-    "/apis/apps.kruise.io/v1beta1/namespaces/d/statefulsets": SPEC | {"serviceName": "web"},
-    "/apis/apps/v1/namespaces/e/deployments": SPEC | {"template": ORDERED},
 }
-
-
-async def until(admin, check):
-    """Check again after each change of a pod."""
-    async with admin.watch("/api/v1/pods?watch=true") as changes:
-        while not await check():
-            await anext(changes)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 async def test_no_request_of_manager_is_forbidden(tmp_path):
-    audit, kubeconfig = tmp_path / "audit", tmp_path / "controller-manager.kubeconfig"
-    flags = ("--packs=kruise", f"--audit-log-path={audit}", f"--write-manager-kubeconfig={kubeconfig}")
-    manager = ("--use-service-account-credentials", "--simulate-nodes=2", "--packs=kruise")
-    with ApiServerProcess(tmp_path, *flags) as server, ManagerProcess(kubeconfig, *manager):
-        async with client(server) as admin:
-            await create_workloads(admin)
-    events = [orjson.loads(line) for line in audit.read_bytes().splitlines()]
-    of_manager = [event for event in events if event["user"].get("username", "").startswith("system:")]
-    assert "system:masters" not in {
-        group
-        for event in of_manager
-        if event["user"]["username"] != "system:apiserver"
-        for group in event["user"]["groups"]
-    }
-    users = {event["user"]["username"].rpartition(":")[2] for event in of_manager}
-    assert users > {"kube-controller-manager", "deployment-controller", "statefulset-controller"}
-    forbidden = [
-        (event["user"]["username"], event["verb"], event["requestURI"])
-        for event in of_manager
-        if event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
-    ]
-    assert forbidden == []
-
-
-async def create_workloads(admin):
-    for path, spec in WORKLOADS.items():
-        namespace = path.split("/")[-2]
-        await admin.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
-        created = await admin.post(path, {"metadata": {"name": "web"}, "spec": spec})
-        assert created.status == 201, created.body
-
-    async def all_run():
-        pods = (await admin.get("/api/v1/pods")).body["items"]
-        ready = [
-            pod
-            for pod in pods
-            for condition in pod["status"].get("conditions", ())
-            if condition["type"] == "Ready" and condition["status"] == "True"
-        ]
-        return len(ready) == 2 * len(WORKLOADS)
-
-    async def all_gone():
-        return not (await admin.get("/api/v1/pods")).body["items"]
-
-    await until(admin, all_run)
-    for path in WORKLOADS:
-        assert (await admin.delete(f"/api/v1/namespaces/{path.split('/')[-2]}")).status == 200
-    await until(admin, all_gone)
+    assert await forbidden_requests(tmp_path, WORKLOADS) == []

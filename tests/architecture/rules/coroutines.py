@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from tests.architecture.source import Finding, Module
 
 CONTROLLERS, WORKLOADS = "controller_manager/controllers/", "controller_manager/workloads/"
+PACKS = "packs/"
+"""Its runnables, if there are some, would be listed below, too."""
 
 RUNNABLES: Mapping[str, str] = {
     "certificates/approving.py": "it requests a SubjectAccessReview before it approves",
@@ -29,9 +31,13 @@ RUNNABLES: Mapping[str, str] = {
 
 
 def check(module: Module, runnables: Mapping[str, str] = RUNNABLES) -> Iterator[Finding]:
-    if module.path.startswith(WORKLOADS) or (
-        module.path.startswith(CONTROLLERS)
-        and not module.path.removeprefix(CONTROLLERS).startswith(tuple(runnables))
+    if (
+        module.path.startswith(WORKLOADS)
+        or (module.path.startswith(PACKS) and "/webhooks/" not in module.path)
+        or (
+            module.path.startswith(CONTROLLERS)
+            and not module.path.removeprefix(CONTROLLERS).startswith(tuple(runnables))
+        )
     ):
         yield from coroutines(module)
 

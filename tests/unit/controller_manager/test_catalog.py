@@ -3,7 +3,6 @@
 import pytest
 
 from mockube.controller_manager import catalog
-from mockube.controller_manager.config.selection import PACKS
 
 ACCOUNTS = frozenset(
     {
@@ -53,19 +52,9 @@ ACCOUNTS = frozenset(
 """Service accounts that kube-apiserver's bootstrap binds a role to, `system:controller:NAME`."""
 
 
-def _is_builtin(resource):
-    return resource.group.endswith(".k8s.io")
-
-
-OF_CUSTOM_KINDS = frozenset(
-    one.name for one in catalog.CONTROLLERS if any(not _is_builtin(kind) for kind in one.needs)
-)
-"""No bootstrap role has permissions for them."""
 AS_THE_PROCESS = frozenset({catalog.SERVICE_ACCOUNT_TOKENS.name})
 """As upstream: `system:kube-controller-manager` may write Secrets."""
-WITHOUT_ROLE = (
-    catalog.WITH_SIMULATED_NODES - {catalog.SERVICE_LOAD_BALANCERS.name} | OF_CUSTOM_KINDS | AS_THE_PROCESS
-)
+WITHOUT_ROLE = catalog.WITH_SIMULATED_NODES - {catalog.SERVICE_LOAD_BALANCERS.name} | AS_THE_PROCESS
 
 
 @pytest.mark.parametrize("one", [*catalog.CONTROLLERS, *catalog.RUNNABLES], ids=lambda one: one.name)
@@ -80,36 +69,20 @@ def test_simulating_controllers_have_no_service_account(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "simulates", "packs", "expected"),
+    ("name", "simulates", "expected"),
     [
-        ("token-cleaner-controller", True, (), False),
-        ("bootstrap-signer-controller", True, (), False),
-        ("kube-scheduler", True, (), True),
-        ("kube-scheduler", False, (), False),
-        ("legacy-serviceaccount-token-cleaner-controller", False, (), True),
-        ("cloneset-controller", True, (), False),
-        ("uniteddeployment-controller", True, (), False),
-        ("advancedstatefulset-controller", True, ("kruise",), True),
+        ("token-cleaner-controller", True, False),
+        ("bootstrap-signer-controller", True, False),
+        ("kube-scheduler", True, True),
+        ("kube-scheduler", False, False),
+        ("legacy-serviceaccount-token-cleaner-controller", False, True),
     ],
 )
-def test_default_controllers(name, simulates, packs, expected):
-    assert catalog.runs_by_default(name, simulates=simulates, packs=packs) is expected
+def test_default_controllers(name, simulates, expected):
+    assert catalog.runs_by_default(name, simulates=simulates) is expected
 
 
-def test_kinds_of_absent_packs_have_no_rows():
-    assert {row.plural for row in catalog.rows_of_absent_packs(())} == {
-        "clonesets",
-        "statefulsets",
-        "uniteddeployments",
-    }
-    assert {row.group for row in catalog.rows_of_absent_packs(())} == {"apps.kruise.io"}
-    assert catalog.rows_of_absent_packs(("kruise",)) == frozenset()
-
-
-def test_controllers_with_needs_of_other_projects_belong_to_packs():
-    of_packs = {name for names in PACKS.values() for name in names}
-    assert of_packs == {
-        one.name
-        for one in catalog.CONTROLLERS
-        if any(need.group.endswith(".kruise.io") for need in one.needs)
-    }
+def test_controllers_need_only_kinds_of_kubernetes():
+    """Controllers of other kinds belong to packs."""
+    needs = [need for controller in catalog.CONTROLLERS for need in controller.needs]
+    assert [need for need in needs if not need.group.endswith(".k8s.io")] == []

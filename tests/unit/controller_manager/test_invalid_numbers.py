@@ -8,12 +8,10 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.deployment import revision, state
-from mockube.controller_manager.controllers.kruise.cloneset.spec import partition_replicas
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
 from mockube.controller_manager.kubelet.containers.program import program_of
 from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
 from mockube.controller_manager.workloads import deletion_order, node_selectors, tolerations
-from mockube.controller_manager.workloads.inplace import record
 from tests.support.controllers import pods
 
 LONG = "9" * 5_000
@@ -66,13 +64,6 @@ def test_numbers_in_annotations_and_labels(text):
         assert not tolerations.tolerates({"tolerations": [toleration]}, taint)
 
 
-@pytest.mark.parametrize(
-    ("partition", "kept"), [(f"{LONG}%", 0), (f"0.{LONG}%", 1), (f"{'0' * 5_000}50%", 2), (LONG, 0)]
-)
-def test_numbers_in_partitions(partition, kept):
-    assert partition_replicas(partition, 3) == kept
-
-
 @pytest.mark.parametrize("code", [LONG, "²", "9" * 20])
 def test_numbers_in_exit_codes(code):
     found = program_of(pods.container("c", "exit", code))
@@ -122,21 +113,3 @@ def test_time_arithmetic_is_clamped(span):
 def test_template_functions_refuse_invalid_numbers(name, arguments):
     with pytest.raises((ValueError, ArithmeticError)):
         FUNCTIONS[name](*arguments)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"revision":"a","graceSeconds":"9"}',
-        '{"revision":"a","graceSeconds":1e300}',
-        '{"revision":"a","graceSeconds":[9]}',
-        '{"revision":"a","graceSeconds":1.5}',
-        '{"revision":"a","metaDataPatch":5}',
-        '{"revision":"a","metaDataPatch":"W10="}',
-        '{"revision":"a","metaDataPatch":"eyJtZXRhZGF0YSI6NX0="}',
-        '{"revision":"a","containerImages":[1]}',
-    ],
-)
-def test_invalid_grace_annotation_is_ignored(text):
-    pod = pods.pod(annotations={record.ANNOTATION_GRACE: text})
-    assert record.delayed_change(PodView.of(pod)) is None

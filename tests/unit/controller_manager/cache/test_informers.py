@@ -12,14 +12,16 @@ from mockube.component_base.supervision import first_cause
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import CLONE_SETS, CONFIG_MAPS
-from mockube.controller_manager.client.resources import Resource, whole_tree
+from mockube.controller_manager.client.kinds import CONFIG_MAPS
+from mockube.controller_manager.client.resources import Resource, row, whole_tree
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport
+
+WEBSITES = row("example.com/v1", "websites", "Website")
 
 
 def tree(name, version):
@@ -57,7 +59,7 @@ def informers(transport, clock, metrics):
         random=SeededRandom(),
         metrics=metrics,
         min_resync_period=100.0,
-        unused=frozenset((CLONE_SETS,)),
+        rows_of_packs=frozenset((WEBSITES,)),
     )
     return Informers(client, settings)
 
@@ -231,10 +233,8 @@ def test_known_row_is_not_stopped(informers):
     assert informers.find(CONFIG_MAPS) is informer
 
 
-def test_unused_row_is_replaced_by_the_discovered_one_and_can_be_stopped(informers):
-    found = replace(CLONE_SETS, version="v1beta1", metadata_only=True)
-    assert informers.row(found) is found
-    informer = informers.of(found)
-    assert informers.find(found) is informer
-    informers.stop(found)
-    assert informers.find(found) is None
+def test_row_of_pack_is_known_and_not_stopped(informers):
+    informer = informers.of(WEBSITES)
+    assert informers.row(replace(WEBSITES, version="v1beta1", metadata_only=True)) is WEBSITES
+    informers.stop(WEBSITES)
+    assert informers.find(WEBSITES) is informer

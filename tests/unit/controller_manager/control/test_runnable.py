@@ -8,12 +8,16 @@ import pytest
 
 from mockube.apimachinery.status import NotFound, ServiceUnavailable
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CLONE_SETS, UNITED_DEPLOYMENTS
+from mockube.controller_manager.client.resources import row
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS, WaitForKinds
 from tests.support.event_loop import yield_to_loop
 
-NEEDS = (UNITED_DEPLOYMENTS, CLONE_SETS, ADVANCED_STATEFUL_SETS)
-ALPHA, BETA = "/apis/apps.kruise.io/v1alpha1", "/apis/apps.kruise.io/v1beta1"
+NEEDS = (
+    row("example.com/v1alpha1", "shops", "Shop"),
+    row("example.com/v1alpha1", "websites", "Website"),
+    row("example.com/v1beta1", "statefulsets", "StatefulSet"),
+)
+ALPHA, BETA = "/apis/example.com/v1alpha1", "/apis/example.com/v1beta1"
 
 
 class Server:
@@ -74,10 +78,10 @@ async def test_runnable_is_not_built_while_kinds_are_missing(scenario):
 @pytest.mark.parametrize(
     "has",
     [
-        pytest.param({ALPHA: ["uniteddeployments", "clonesets"]}, id="a version is missing"),
-        pytest.param({ALPHA: ["uniteddeployments"], BETA: ["statefulsets"]}, id="a resource is missing"),
+        pytest.param({ALPHA: ["shops", "websites"]}, id="a version is missing"),
+        pytest.param({ALPHA: ["shops"], BETA: ["statefulsets"]}, id="a resource is missing"),
         pytest.param(
-            {ALPHA: ["uniteddeployments"], BETA: ["statefulsets", "clonesets"]},
+            {ALPHA: ["shops"], BETA: ["statefulsets", "websites"]},
             id="resource in another version only",
         ),
         pytest.param({ALPHA: ServiceUnavailable("not now")}, id="discovery fails"),
@@ -90,7 +94,7 @@ async def test_runnable_needs_all_kinds(scenario, has):
 
 
 async def test_runnable_starts_when_all_kinds_are_served(scenario):
-    scenario.server.has = {ALPHA: ["uniteddeployments", "clonesets", "others"], BETA: ["statefulsets"]}
+    scenario.server.has = {ALPHA: ["shops", "websites", "others"], BETA: ["statefulsets"]}
     await scenario.pass_(REFRESH_SECONDS - 1)
     assert scenario.builds == 0
     await scenario.pass_(1)

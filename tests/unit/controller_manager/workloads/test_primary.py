@@ -6,10 +6,10 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import CLONE_SETS
+from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.workloads import indexes
 
-AT_ONCE, LATER = indexes.watches_of(CLONE_SETS, delay=timedelta(seconds=1), max_delay=timedelta(seconds=5))
+AT_ONCE, LATER = indexes.watches_of(DEPLOYMENTS, delay=timedelta(seconds=1), max_delay=timedelta(seconds=5))
 TREE = {"metadata": {"name": "web", "generation": 1, "resourceVersion": "1"}, "status": {"replicas": 1}}
 ASKED = meta.with_metadata(TREE, generation=2, resourceVersion="2")
 LABELLED = meta.with_metadata(TREE, labels={"a": "b"}, resourceVersion="2")

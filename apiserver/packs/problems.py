@@ -1,0 +1,47 @@
+"""Why a server cannot have some packs: one is invalid, or defines a kind that exists already."""
+
+from collections.abc import Collection, Iterable
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.tree import Tree
+from mockube.apiserver.packs.definitions import definition_trees
+from mockube.apiserver.packs.registry import webhooks_of
+from mockube.apiserver.packs.webhook import KindWebhook
+from mockube.component_base.packs import PackError
+
+
+def packs_problem(packs: Collection[str]) -> str:
+    """Return why a server cannot have these packs; "" if it can."""
+    try:
+        return _conflict_of(packs) or _webhook_problem(packs)
+    except PackError as error:
+        return str(error)
+
+
+def _conflict_of(packs: Iterable[str]) -> str:
+    kinds: dict[tuple[str, str], str] = {}
+    for pack in packs:
+        for tree in definition_trees(pack):
+            if problem := _conflict(pack, tree["spec"], kinds):
+                return problem
+    return ""
+
+
+def _webhook_problem(packs: Iterable[str]) -> str:
+    for pack in packs:
+        specs = [tree["spec"] for tree in definition_trees(pack)]
+        defined = {GroupResource(spec["group"], spec["names"]["plural"]) for spec in specs}
+        for webhook in webhooks_of(pack):
+            if isinstance(webhook, KindWebhook) and webhook.group_resource not in defined:
+                return f'pack "{pack}": there is no {webhook.group_resource} for its webhook'
+    return ""
+
+
+def _conflict(pack: str, spec: Tree, kinds: dict[tuple[str, str], str]) -> str:
+    """Return the conflict of a definition with that of an earlier pack; record its names."""
+    group, names = spec["group"], spec["names"]
+    for name in (names["plural"], names["kind"]):
+        owner = kinds.setdefault((group, name), pack)
+        if owner != pack:
+            return f'packs "{owner}" and "{pack}" both define {name} of {group}'
+    return ""

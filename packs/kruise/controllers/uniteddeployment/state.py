@@ -1,0 +1,110 @@
+"""The state that one reconciliation of a UnitedDeployment reads from the caches: workloads, pods and revisions."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.conditions import Conditions
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
+from mockube.controller_manager.control.actions import Action
+from mockube.controller_manager.workloads.ownership import (
+    OwnedObjects,
+    adoption_and_release_actions,
+    owned_objects,
+)
+from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
+from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
+from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import SubsetCondition
+from mockube.packs.kruise.controllers.uniteddeployment.revision import History
+from mockube.packs.kruise.controllers.uniteddeployment.spec import UnitedView
+from mockube.packs.kruise.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME, Subset
+from mockube.packs.kruise.kinds import UNITED_DEPLOYMENTS
+
+
+class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
+    view: UnitedView
+    history: History
+    subsets: Mapping[str, Subset]
+    """The subsets that have a workload, by name."""
+    other_workloads: Sequence[tuple[Adapter, Sequence[ReadOnlyTree]]]
+    """The workloads of other kinds than the template's, by adapter."""
+    conditions: Conditions
+    """The UnitedDeployment's conditions, including that of the present revision."""
+    subset_conditions: Mapping[str, SubsetCondition]
+    """The conditions of each subset in the status or in the spec."""
+    now: datetime
+
+
+class OwnedResources(Struct, frozen=True, kw_only=True):
+    workloads: Mapping[str, OwnedObjects[ReadOnlyTree]]
+    """The workloads by the type of their adapter."""
+    revisions: OwnedObjects[ReadOnlyTree]
+
+    def of(self, adapter: Adapter) -> Sequence[ReadOnlyTree]:
+        """Return the workloads of a kind: those that are not being deleted first, then by name."""
+        owned = self.workloads[adapter.type].owned
+        return sorted(owned, key=lambda workload: (meta.is_deleting(workload), meta.name(workload)))
+
+
+def owned_by(caches: Caches, view: UnitedView) -> OwnedResources:
+    owned_revisions = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
+    return OwnedResources(
+        workloads={
+            adapter.type: owned_objects(caches, adapter.resource, view.object, view.selector)
+            for adapter in ADAPTERS
+        },
+        # Revisions are not released: they have the template's labels, which the selector may not match.
+        revisions=replace(
+            owned_revisions, owned=(*owned_revisions.owned, *owned_revisions.to_release), to_release=()
+        ),
+    )
+
+
+def ownership_actions(view: UnitedView, owned: OwnedResources) -> tuple[Action, ...]:
+    """Return the actions that adopt and release workloads and revisions."""
+    owner = view.object
+    by_adapter = (
+        adoption_and_release_actions(
+            owned.workloads[adapter.type], adapter.resource, owner, UNITED_DEPLOYMENTS
+        )
+        for adapter in ADAPTERS
+    )
+    history = adoption_and_release_actions(owned.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS)
+    return (*history, *(action for actions in by_adapter for action in actions))
+
+
+def subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subset:
+    pods = tuple(adapter.pods(caches, workload))
+    return Subset(workload=workload, pods=pods, partition=adapter.partition(workload, pods))
+
+
+def unlabelled_problem(workloads: Sequence[ReadOnlyTree]) -> str:
+    """Return a message about the first workload without the label of a subset; empty if all have it."""
+    for workload in workloads:
+        labels = meta.labels(workload)
+        if not labels.get(LABEL_SUBSET_NAME):
+            problem = (
+                f"label {LABEL_SUBSET_NAME} has an empty value"
+                if LABEL_SUBSET_NAME in labels
+                else f"no label {LABEL_SUBSET_NAME} found"
+            )
+            name = f"{meta.namespace(workload)}/{meta.name(workload)}"
+            return f"fail to get subSet name from label of subset {name}: {problem}"
+    return ""
+
+
+def duplicates(workloads: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
+    """Return the workloads of each subset after the first one, except those that are being deleted."""
+    seen: set[str] = set()
+    surplus = []
+    for workload in workloads:
+        name = meta.labels(workload)[LABEL_SUBSET_NAME]
+        if name in seen and not meta.is_deleting(workload):
+            surplus.append(workload)
+        seen.add(name)
+    return surplus
