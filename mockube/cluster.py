@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.addresses import MAX_NODES
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
-from mockube.launch import PACKS, NODES
+from mockube.launch import NODES, PACKS
 
 __all__ = ["AsyncCluster", "Cluster", "Fault", "NotStarted"]
 

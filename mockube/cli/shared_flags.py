@@ -9,7 +9,7 @@ from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import CommandParser
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
-from mockube.launch import PACKS, NAME, NODES
+from mockube.launch import NAME, NODES, PACKS
 
 SIMULATED: Final = "simulated"
 SUCCEED: Final = "succeed"

@@ -1,0 +1,92 @@
+"""The controller manager refuses packs whose controllers are invalid, with a message about its flag."""
+
+import pytest
+
+from mockube.controller_manager.catalog import NAMES
+from mockube.controller_manager.command_line import parse
+from tests.support import packs
+
+CONTROLLER = """
+from mockube.controller_manager.control.actions import EMPTY_PLAN
+from mockube.controller_manager.control.controller import Controller
+
+def controller(name, service_account=""):
+    return Controller(
+        name=name, queue=name, service_account=service_account, watches=(), reconcile=lambda *_: EMPTY_PLAN, workers=1
+    )
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of `sys.path`. Packs are loaded once in a process, so each test has names of its own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def command_line(*flags):
+    return parse(["--master=http://127.0.0.1:1", *flags], {}, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "controllers", "problem"),
+    [
+        pytest.param("wrong_controller", "(1,)", "1 of its controllers is neither a Controller nor a Runnable", id="a number"),
+        pytest.param("failing_controller", "(1 / 0,)", "controllers failed: ZeroDivisionError: division by zero", id="an error"),
+        pytest.param(
+            "known_controller", '(controller("job-controller"),)',
+            "its controller job-controller has the name of one of Kubernetes", id="a name that exists",
+        ),
+        pytest.param(
+            "twin_controllers", '(controller("a"), controller("a"))',
+            'its controller a has the name of one of pack "twin_controllers"', id="two of one name",
+        ),
+        pytest.param(
+            "account_controller", '(controller("a", "website"),)',
+            'its controller a has the service account website: it must be ""', id="a service account",
+        ),
+    ],
+)  # fmt: skip
+def test_invalid_controllers_are_refused(folder, capsys, name, controllers, problem):
+    packs.install(folder, name, CONTROLLER + packs.pack_of(f"controllers=lambda _: {controllers}"))
+    with pytest.raises(SystemExit) as ended:
+        command_line(f"--packs={name}")
+    assert ended.value.code == 2
+    assert f'error: --packs: pack "{name}": {problem}' in capsys.readouterr().err
+
+
+def test_unknown_pack_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_line("--packs=unicorns")
+    assert ended.value.code == 2
+    assert 'error: --packs: unknown pack "unicorns", must be one of ' in capsys.readouterr().err
+
+
+def test_controllers_of_pack_can_be_selected_by_name(folder):
+    packs.install(
+        folder, "chosen_pack", CONTROLLER + packs.pack_of('controllers=lambda _: [controller("shops")]')
+    )
+    flags = ("--controllers=*,-shops", "--packs=chosen_pack")
+    assert command_line(*flags).controllers.controllers == ("*", "-shops")
+    with pytest.raises(SystemExit):
+        command_line("--controllers=*,-shops")
+
+
+def test_flags_of_pack_are_those_of_the_manager_while_it_is_on(folder):
+    packs.install(
+        folder,
+        "flagged_pack",
+        "from typing import Annotated\nfrom msgspec import Struct\n"
+        "from mockube.component_base.flags import Flag, positive_int\n"
+        "class Flags(Struct):\n"
+        '    """Shops"""\n'
+        '    concurrent_shop_syncs: Annotated[int, Flag("shops (5)", positive_int)] = 5\n'
+        + CONTROLLER
+        + packs.pack_of(
+            "flags=Flags, controllers=lambda flags: [controller(f'shops-{flags.concurrent_shop_syncs}')]"
+        ),
+    )
+    config = command_line("--packs=flagged_pack", "--concurrent-shop-syncs=7", "--controllers=shops-7")
+    assert config.packs["flagged_pack"].concurrent_shop_syncs == 7
+    with pytest.raises(SystemExit):
+        command_line("--concurrent-shop-syncs=7")
