@@ -55,7 +55,7 @@ REQUEST: Final = Picture(
                 Step("authenticate", "certificates, tokens, webhook", "access.py"),
                 Step("audit and count", "the event, the metrics", "audit.py"),
                 Step("impersonate", "another user, if that is allowed", "impersonation.py"),
-                Step("limit", "requests in flight, priority and fairness, deadline", "limits.py"),
+                Step("limit", "requests in flight, deadline", "limits.py"),
                 Step("authorize", "RBAC, Node, ABAC, webhook", "access.py"),
             ),
         ),
