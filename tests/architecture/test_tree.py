@@ -49,15 +49,15 @@ RULES = (
 )
 
 
-def test_tree_keeps_rules():
+@pytest.mark.parametrize("folder", [*PACKAGES, *TESTS, *TOOLS])
+def test_tree_keeps_rules(folder):
     """One test for all rules: each file is read and parsed once."""
     violations = defaultdict(list)
-    for folder in (*PACKAGES, *TESTS, *TOOLS):
-        rules = [rule for rule in RULES if folder in rule.folders]
-        for path in paths(folder):
-            parsed = module(path)
-            for rule in rules:
-                violations[rule.name] += [f"{path}:{one.line}: {one.message}" for one in rule.check(parsed)]
+    rules = [rule for rule in RULES if folder in rule.folders]
+    for path in paths(folder):
+        parsed = module(path)
+        for rule in rules:
+            violations[rule.name] += [f"{path}:{one.line}: {one.message}" for one in rule.check(parsed)]
     broken = {name: lines for name, lines in violations.items() if lines}
     assert not broken, "\n".join(line for name, lines in broken.items() for line in ("", f"{name}:", *lines))
 
