@@ -29,7 +29,7 @@ environment: # Prints nothing and returns quickly if it is up to date
 up: environment ## Start a cluster, and print the next commands
 	@"$(BIN)/mockube" up $(ARGS)
 
-check: ## Check format, style and types, and run the unit tests: a few minutes, before each commit
+check: ## Check format, style and types, and run the unit tests: about two minutes, before each commit
 	@"$(MAKE)" --no-print-directory lint types
 	@"$(MAKE)" --no-print-directory test ARGS="tests/unit -q $(ARGS)"
 

@@ -20,13 +20,14 @@ LONG = KIB + "x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; x=$x$x$x$x; "
 WORDS = LONG.replace("aaaaaaaaaaaaaaaa", "'a a a a a a a a '")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def other_objects_frozen():
-    """Do not let the collector walk the objects of all other tests in a slice that is measured."""
+    """Do not let the collector walk the objects of all other tests in a slice that is measured.
+
+    They stay frozen, as those of the collection of tests do: each later collection would walk all of them.
+    """
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def longest_slice(script, *arguments):
