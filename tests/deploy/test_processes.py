@@ -44,7 +44,7 @@ def test_standby_manager_leads_after_leader_is_killed(project):
     with Load(project.kubeconfig, project.urls) as load:
         leading.kill()
         load.wait_acknowledged()
-        until(lambda: project.request_sender.leader() not in (None, "", before), "another leader")
+    until(lambda: project.request_sender.leader() not in (None, "", before), "another leader")
     load.check(project.request_sender)
     created = project.request_sender.send_request("POST", DEPLOYMENTS, deployment("after", 3))
     assert created.status == 201
