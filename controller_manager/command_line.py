@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import Sections
-from mockube.component_base.packs import PackError, flags_of_packs, selected_packs
+from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
 from mockube.controller_manager.catalog import controllers_of_packs
 from mockube.controller_manager.config.networks import allocates, node_ranges
@@ -99,6 +99,7 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
     if (
         problem := _removed_problem(config.ignored, minor)
         or names_problem
+        or _images_of_packs_problem(config.controllers.packs)
         or _simulation_problem(config.simulation)
         or _files_and_ranges_problem(config)
     ):
@@ -156,6 +157,23 @@ def _image_table_problem(simulation: Simulation) -> str:
         load_table(simulation.simulated_images)
     except ImageTableError as error:
         return f"--simulated-images: {error}"
+    return ""
+
+
+def _images_of_packs_problem(packs: Sequence[str]) -> str:
+    images = {name: pack.images for name, pack in load_packs(packs).items() if pack.images}
+    if not images:
+        return ""
+    from mockube.controller_manager.kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
+        ImageTableError,
+        table_of,
+    )
+
+    for name, tree in images.items():
+        try:
+            table_of(tree)
+        except ImageTableError as error:
+            return f'--packs: pack "{name}": images: {error}'
     return ""
 
 

@@ -105,8 +105,17 @@ _DOCKER_HUB: Final = ("docker.io", "index.docker.io")
 def read_table(data: bytes) -> Table:
     """Read a table from YAML; raise `ImageTableError` if it is invalid."""
     try:
-        entries = msgspec.convert(load(data).tree or {}, dict[str, ImageBehavior], strict=False)
-    except (YamlError, msgspec.ValidationError) as error:
+        tree = load(data).tree
+    except YamlError as error:
+        raise ImageTableError(str(error)) from error
+    return table_of(tree or {})
+
+
+def table_of(tree: Any) -> Table:
+    """Return the table of a file's content, or of a pack's images; raise `ImageTableError` if it is invalid."""
+    try:
+        entries = msgspec.convert(tree, dict[str, ImageBehavior], strict=False)
+    except msgspec.ValidationError as error:
         raise ImageTableError(str(error)) from error
     for key, entry in entries.items():
         ports = [port for port in entry.ports if not 0 < port <= MAX_PORT]

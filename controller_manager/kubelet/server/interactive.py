@@ -22,6 +22,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.packs import load_packs
 from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.resources import Key
@@ -30,7 +31,7 @@ from mockube.controller_manager.config.simulation_values import FAIL
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import References, environment_of
-from mockube.controller_manager.kubelet.containers.images import IMAGES, load_table
+from mockube.controller_manager.kubelet.containers.images import IMAGES, load_table, table_of
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.program import (
     DEFAULT_MESSAGE_PATH,
@@ -398,6 +399,9 @@ def interactive_containers(context: Context) -> InteractiveContainers:
     """Return the manager's interactive containers; the first call creates them."""
     containers: InteractiveContainers | None = context.shared.get(InteractiveContainers)
     if containers is None:
+        for pack in load_packs(context.options.controllers.packs).values():
+            if pack.images:
+                IMAGES.add(table_of(pack.images))
         table = context.options.simulation.simulated_images
         if table is not None:
             IMAGES.add(load_table(table))

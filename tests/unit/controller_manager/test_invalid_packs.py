@@ -55,6 +55,15 @@ def test_invalid_controllers_are_refused(folder, capsys, name, controllers, prob
     assert f'error: --packs: pack "{name}": {problem}' in capsys.readouterr().err
 
 
+def test_invalid_images_are_refused(folder, capsys):
+    packs.install(folder, "images_pack", packs.pack_of("images={'web': {'names': ['web'], 'port': 80}}"))
+    with pytest.raises(SystemExit) as ended:
+        command_line("--packs=images_pack")
+    assert ended.value.code == 2
+    problem = 'error: --packs: pack "images_pack": images: Object contains unknown field `port`'
+    assert problem in capsys.readouterr().err
+
+
 def test_unknown_pack_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
         command_line("--packs=unicorns")
