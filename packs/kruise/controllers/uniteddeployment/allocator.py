@@ -16,8 +16,8 @@ from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import (
     SubsetCondition,
     reserve_new_pods,
 )
+from mockube.packs.kruise.controllers.uniteddeployment.snapshot import Snapshot
 from mockube.packs.kruise.controllers.uniteddeployment.spec import SubsetSpec
-from mockube.packs.kruise.controllers.uniteddeployment.state import UnitedDeploymentState
 from mockube.packs.kruise.controllers.uniteddeployment.workload import DesiredSubset
 from mockube.packs.kruise.replicas import SubsetReplicasError, parse_subset_replicas
 
@@ -215,28 +215,28 @@ def partitions(requested: Mapping[str, int], replicas: Mapping[str, int]) -> Map
     return {name: min(requested.get(name, 0), count) for name, count in replicas.items()}
 
 
-def calculate_desired_subsets(state: UnitedDeploymentState) -> Mapping[str, DesiredSubset]:
+def calculate_desired_subsets(snapshot: Snapshot) -> Mapping[str, DesiredSubset]:
     """Return the desired subsets in the topology's order; raise `AllocationError` if replicas cannot be allocated."""
-    view, schedule = state.view, state.view.schedule
-    subset_infos = [_subset_info(state, subset) for subset in view.subsets]
+    view, schedule = snapshot.view, snapshot.view.schedule
+    subset_infos = [_subset_info(snapshot, subset) for subset in view.subsets]
     replicas = allocate(view.replicas, subset_infos, adapts=schedule.is_adaptive, reserves=schedule.reserves)
     partition_by_name = partitions(view.partitions, replicas)
     return {
         subset.name: DesiredSubset(
             subset=subset,
-            revision=state.history.expected,
+            revision=snapshot.history.expected,
             replicas=replicas[subset.name],
             partition=partition_by_name[subset.name],
-            max_unavailable=_max_unavailable(state, subset.name),
+            max_unavailable=_max_unavailable(snapshot, subset.name),
         )
         for subset in view.subsets
     }
 
 
-def _subset_info(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
+def _subset_info(snapshot: Snapshot, spec: SubsetSpec) -> SubsetInfo:
     subset, subset_condition = (
-        state.subsets.get(spec.name),
-        state.subset_conditions.get(spec.name, SCHEDULABLE),
+        snapshot.subsets.get(spec.name),
+        snapshot.subset_conditions.get(spec.name, SCHEDULABLE),
     )
     return SubsetInfo(
         name=spec.name,
@@ -252,36 +252,34 @@ def _subset_info(state: UnitedDeploymentState, spec: SubsetSpec) -> SubsetInfo:
     )
 
 
-def _max_unavailable(state: UnitedDeploymentState, name: str) -> int | None:
+def _max_unavailable(snapshot: Snapshot, name: str) -> int | None:
     """Return the number of pods that are missing now: pods that cannot run do not block the update of the others."""
-    subset, subset_condition = state.subsets.get(name), state.subset_conditions.get(name, SCHEDULABLE)
-    if subset is None or not (state.view.schedule.reserves and subset_condition.unschedulable):
+    subset, subset_condition = snapshot.subsets.get(name), snapshot.subset_conditions.get(name, SCHEDULABLE)
+    if subset is None or not (snapshot.view.schedule.reserves and subset_condition.unschedulable):
         return None
     missing = subset.spec_replicas - subset.ready_replicas + subset_condition.overdue
     return missing if missing > 0 else None
 
 
 def resolved_conditions(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
+    snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset]
 ) -> Mapping[str, SubsetCondition]:
     """Return the conditions of subsets after the allocation: new pods of a recovered subset begin as reserved."""
-    if not state.view.schedule.reserves:
-        return state.subset_conditions
+    if not snapshot.view.schedule.reserves:
+        return snapshot.subset_conditions
     return {
-        name: reserve_new_pods(subset_condition, state.now)
-        if _recovers_and_grows(state, desired_subsets, name)
+        name: reserve_new_pods(subset_condition, snapshot.now)
+        if _recovers_and_grows(snapshot, desired_subsets, name)
         else subset_condition
-        for name, subset_condition in state.subset_conditions.items()
+        for name, subset_condition in snapshot.subset_conditions.items()
     }
 
 
-def _recovers_and_grows(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset], name: str
-) -> bool:
+def _recovers_and_grows(snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset], name: str) -> bool:
     subset, desired, subset_condition = (
-        state.subsets.get(name),
+        snapshot.subsets.get(name),
         desired_subsets.get(name),
-        state.subset_conditions[name],
+        snapshot.subset_conditions[name],
     )
     if (
         subset is None

@@ -25,28 +25,25 @@ from mockube.controller_manager.workloads.ownership import (
     owner_of_pod,
     selector_of,
 )
-from mockube.packs.kruise.controllers.uniteddeployment import (
-    revision,
-    state,
-    status,
-)
+from mockube.packs.kruise.controllers.uniteddeployment import status
 from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
 from mockube.packs.kruise.controllers.uniteddeployment.allocator import (
     AllocationError,
     calculate_desired_subsets,
     resolved_conditions,
 )
-from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import (
-    soonest,
-    subset_conditions,
+from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import soonest
+from mockube.packs.kruise.controllers.uniteddeployment.snapshot import (
+    Snapshot,
+    duplicates,
+    observe,
+    owned_by,
+    ownership_actions,
+    unlabelled_problem,
 )
 from mockube.packs.kruise.controllers.uniteddeployment.spec import (
     UnitedView,
     UnknownTemplate,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.state import (
-    OwnedResources,
-    UnitedDeploymentState,
 )
 from mockube.packs.kruise.controllers.uniteddeployment.subset import (
     REASON_FAILED_ALLOCATION,
@@ -68,18 +65,18 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     view = _view(caches, key)
     if view is None:
         return EMPTY_PLAN
-    owned = state.owned_by(caches, view)
+    owned = owned_by(caches, view)
     # Adoption and release are a reconciliation of their own: workloads are counted after the caches show them.
-    if first := state.ownership_actions(view, owned):
+    if first := ownership_actions(view, owned):
         return Plan(actions=first)
     workloads = owned.of(view.adapter)
-    if problem := state.unlabelled_problem(workloads):
+    if problem := unlabelled_problem(workloads):
         return Plan(
             actions=_subsets_not_found_events(view, REASON_FAILED_FIND, problem, "get all Subsets for")
         )
-    if surplus := state.duplicates(workloads):
+    if surplus := duplicates(workloads):
         return _delete_duplicates_plan(view, surplus)
-    return _plan(_state_of(caches, view, owned, now))
+    return decide(observe(caches, view, owned, now))
 
 
 def _view(caches: Caches, key: Key) -> UnitedView | None:
@@ -128,28 +125,8 @@ def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:
 # --- the plan
 
 
-def _state_of(
-    caches: Caches, view: UnitedView, owned: OwnedResources, now: datetime
-) -> UnitedDeploymentState:
-    history = revision.sync_revisions(caches, view, owned.revisions.owned)
-    subsets = [state.subset_of(caches, view.adapter, workload) for workload in owned.of(view.adapter)]
-    # The first workload of a name counts; the others are being deleted already.
-    by_name = {subset.name: subset for subset in reversed(subsets)}
-    present = status.set_updated_condition(
-        view.status.get("conditions") or (), history.current, history.expected, now
-    )
-    return UnitedDeploymentState(
-        view=view,
-        history=history,
-        subsets=by_name,
-        other_workloads=[(other, owned.of(other)) for other in ADAPTERS if other is not view.adapter],
-        conditions=present,
-        subset_conditions=subset_conditions(view, by_name, present, history.expected, now),
-        now=now,
-    )
-
-
-def _plan(snapshot: UnitedDeploymentState) -> Plan:
+def decide(snapshot: Snapshot) -> Plan:
+    """Return the plan that makes the workloads those that the spec demands, and then writes the status."""
     first = (*snapshot.history.actions, *mark_reserved_pods(snapshot))
     requeue_after = soonest(
         subset_condition.check_after for subset_condition in snapshot.subset_conditions.values()
@@ -170,7 +147,7 @@ def _plan(snapshot: UnitedDeploymentState) -> Plan:
 
 
 def _final_actions(
-    snapshot: UnitedDeploymentState,
+    snapshot: Snapshot,
     desired_subsets: Mapping[str, DesiredSubset],
     workload_actions: WorkloadActions,
     error: ApiError | None,

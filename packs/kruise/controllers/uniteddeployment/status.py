@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from mockube.apimachinery import conditions as conditions_of
 from mockube.apimachinery import meta
@@ -11,12 +11,11 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.control.actions import Update
 from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import SubsetCondition
-from mockube.packs.kruise.controllers.uniteddeployment.state import UnitedDeploymentState
+from mockube.packs.kruise.controllers.uniteddeployment.snapshot import Snapshot
 from mockube.packs.kruise.controllers.uniteddeployment.subset import (
     CONDITION_FAILURE,
     CONDITION_PROVISIONED,
     CONDITION_SUBSETS_UPDATED,
-    CONDITION_UPDATED,
     LABEL_RESERVED_POD,
 )
 from mockube.packs.kruise.controllers.uniteddeployment.workload import DesiredSubset
@@ -27,48 +26,48 @@ _REQUIRED_FIELDS = ("replicas", "updatedReplicas", "currentRevision")
 
 
 def status_update(
-    state: UnitedDeploymentState,
+    snapshot: Snapshot,
     desired_subsets: Mapping[str, DesiredSubset],
     subset_conditions: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
 ) -> tuple[Update, ...]:
     """Return the update of the status; none if the status is the same."""
-    status = _status(state, desired_subsets, subset_conditions, provisioned=provisioned)
-    if status == state.view.status:
+    status = _status(snapshot, desired_subsets, subset_conditions, provisioned=provisioned)
+    if status == snapshot.view.status:
         return ()
-    body = {**state.view.object, "status": status}
+    body = {**snapshot.view.object, "status": status}
     return (Update(resource=UNITED_DEPLOYMENTS, body=body, subresource="status"),)
 
 
 def _status(
-    state: UnitedDeploymentState,
+    snapshot: Snapshot,
     desired_subsets: Mapping[str, DesiredSubset],
     subset_conditions: Mapping[str, SubsetCondition],
     *,
     provisioned: bool,
 ) -> dict[str, Any]:
-    view, counts = state.view, _counts(state)
+    view, counts = snapshot.view, _counts(snapshot)
     status = {
         **view.status,
         "observedGeneration": meta.generation(view.object),
         **counts,
-        "currentRevision": _current_revision(state, counts),
+        "currentRevision": _current_revision(snapshot, counts),
         "subsetReplicas": {name: desired.replicas for name, desired in desired_subsets.items()},
-        "updateStatus": _update_status(state, desired_subsets),
-        "subsetStatuses": _subset_statuses(state, desired_subsets, subset_conditions),
-        "conditions": [*_conditions(state, provisioned=provisioned)],
-        "labelSelector": _selector(state),
+        "updateStatus": _update_status(snapshot, desired_subsets),
+        "subsetStatuses": _subset_statuses(snapshot, desired_subsets, subset_conditions),
+        "conditions": [*_conditions(snapshot, provisioned=provisioned)],
+        "labelSelector": _selector(snapshot),
     }
     return {field: value for field, value in status.items() if value or field in _REQUIRED_FIELDS}
 
 
-def _counts(state: UnitedDeploymentState) -> dict[str, int]:
-    subsets = state.subsets.values()
-    updated = [pod for subset in subsets for pod in subset.pods_of_revision(state.history.expected)]
+def _counts(snapshot: Snapshot) -> dict[str, int]:
+    subsets = snapshot.subsets.values()
+    updated = [pod for subset in subsets for pod in subset.pods_of_revision(snapshot.history.expected)]
     reserved = sum(
-        state.subset_conditions[name].reserved
-        for name in state.subsets.keys() & state.subset_conditions.keys()
+        snapshot.subset_conditions[name].reserved
+        for name in snapshot.subsets.keys() & snapshot.subset_conditions.keys()
     )
     return {
         "replicas": sum(subset.replicas for subset in subsets) - reserved,
@@ -79,42 +78,43 @@ def _counts(state: UnitedDeploymentState) -> dict[str, int]:
     }
 
 
-def _current_revision(state: UnitedDeploymentState, counts: Mapping[str, int]) -> str:
+def _current_revision(snapshot: Snapshot, counts: Mapping[str, int]) -> str:
     """Return the last revision of all pods: the expected one as soon as enough of its pods are ready."""
     if counts["updatedReadyReplicas"] >= counts["replicas"]:
-        return state.history.expected
-    return state.view.status.get("currentRevision") or state.history.current
+        return snapshot.history.expected
+    return snapshot.view.status.get("currentRevision") or snapshot.history.current
 
 
-def _update_status(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
-) -> ReadOnlyTree:
+def _update_status(snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset]) -> ReadOnlyTree:
     current = {name: desired.partition for name, desired in desired_subsets.items()}
-    return {"updatedRevision": state.history.expected, **({"currentPartitions": current} if current else {})}
+    return {
+        "updatedRevision": snapshot.history.expected,
+        **({"currentPartitions": current} if current else {}),
+    }
 
 
 def _subset_statuses(
-    state: UnitedDeploymentState,
+    snapshot: Snapshot,
     desired_subsets: Mapping[str, DesiredSubset],
     subset_conditions: Mapping[str, SubsetCondition],
 ) -> Sequence[ReadOnlyTree]:
-    previous = {entry["name"]: entry for entry in state.view.status.get("subsetStatuses") or ()}
+    previous = {entry["name"]: entry for entry in snapshot.view.status.get("subsetStatuses") or ()}
     return [
         _subset_status(
-            state, previous.get(name) or {"name": name}, desired_subsets.get(name), subset_condition
+            snapshot, previous.get(name) or {"name": name}, desired_subsets.get(name), subset_condition
         )
         for name, subset_condition in subset_conditions.items()
     ]
 
 
 def _subset_status(
-    state: UnitedDeploymentState,
+    snapshot: Snapshot,
     previous: ReadOnlyTree,
     desired: DesiredSubset | None,
     subset_condition: SubsetCondition,
 ) -> ReadOnlyTree:
     """Return the status of a subset. Without a workload it keeps its last status."""
-    subset = state.subsets.get(previous["name"])
+    subset = snapshot.subsets.get(previous["name"])
     counts = (
         {
             "replicas": subset.replicas,
@@ -129,17 +129,13 @@ def _subset_status(
     return {field: value for field, value in entry.items() if value}
 
 
-def _selector(state: UnitedDeploymentState) -> str:
+def _selector(snapshot: Snapshot) -> str:
     """Return the selector for autoscalers, which excludes reserved pods."""
-    selector = str(state.view.selector)
-    return f"{selector},{LABEL_RESERVED_POD}=false" if state.view.schedule.reserves else selector
+    selector = str(snapshot.view.selector)
+    return f"{selector},{LABEL_RESERVED_POD}=false" if snapshot.view.schedule.reserves else selector
 
 
 # --- conditions of a UnitedDeployment
-
-
-_REVISION_UPDATED: Final = ("UnitedDeploymentRevisionUpdated", "updated to revision {}")
-_REVISION_UPDATING: Final = ("UnitedDeploymentRevisionUpdating", "updating to revision {}")
 
 
 def _set_true(conditions: Conditions, condition_type: str, now: datetime) -> Conditions:
@@ -152,34 +148,13 @@ def _set_true(conditions: Conditions, condition_type: str, now: datetime) -> Con
     return [*conditions_of.without(conditions, condition_type), condition]
 
 
-def set_updated_condition(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
-    """Set the condition that shows whether all pods have the expected revision.
-
-    Its message changes only with its status.
-    """
-    status, (reason, message) = (
-        ("True", _REVISION_UPDATED) if current == expected else ("False", _REVISION_UPDATING)
-    )
-    old = conditions_of.find(conditions, CONDITION_UPDATED)
-    if old is not None and old["status"] == status:
-        return conditions
-    condition = {
-        "type": CONDITION_UPDATED,
-        "status": status,
-        "lastTransitionTime": format_time(now),
-        "reason": reason,
-        "message": message.format(expected),
-    }
-    return [*conditions_of.without(conditions, CONDITION_UPDATED), condition]
-
-
-def _conditions(state: UnitedDeploymentState, *, provisioned: bool) -> Conditions:
+def _conditions(snapshot: Snapshot, *, provisioned: bool) -> Conditions:
     """Return the conditions of a successful reconciliation: after a failure the status is not written.
 
     SubsetProvisioned is set if subsets exist, too: the reconciliation that created them may have failed.
     """
-    new_conditions = state.conditions
-    if provisioned or state.subsets:
-        new_conditions = _set_true(new_conditions, CONDITION_PROVISIONED, state.now)
-    new_conditions = _set_true(new_conditions, CONDITION_SUBSETS_UPDATED, state.now)
+    new_conditions = snapshot.conditions
+    if provisioned or snapshot.subsets:
+        new_conditions = _set_true(new_conditions, CONDITION_PROVISIONED, snapshot.now)
+    new_conditions = _set_true(new_conditions, CONDITION_SUBSETS_UPDATED, snapshot.now)
     return conditions_of.without(new_conditions, CONDITION_FAILURE)

@@ -21,7 +21,7 @@ from mockube.controller_manager.control.actions import (
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.packs.kruise.controllers.uniteddeployment import workload
 from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
-from mockube.packs.kruise.controllers.uniteddeployment.state import UnitedDeploymentState
+from mockube.packs.kruise.controllers.uniteddeployment.snapshot import Snapshot
 from mockube.packs.kruise.controllers.uniteddeployment.subset import (
     LABEL_RESERVED_POD,
     REASON_FAILED_SUBSETS,
@@ -37,21 +37,19 @@ class WorkloadActions(Struct, frozen=True, kw_only=True):
     """Whether a workload is created or deleted."""
 
 
-def manage_subsets(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
-) -> WorkloadActions:
+def manage_subsets(snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset]) -> WorkloadActions:
     """Return the actions on workloads; raise `PatchError` if a subset's patch cannot be applied."""
     # Deletions come first: a server that rejects a creation would reject it each time, and block them.
     provision = (
-        *_delete_workloads(state, desired_subsets),
-        *_delete_workloads_of_other_kinds(state),
-        *_create_workloads(state, desired_subsets),
+        *_delete_workloads(snapshot, desired_subsets),
+        *_delete_workloads_of_other_kinds(snapshot),
+        *_create_workloads(snapshot, desired_subsets),
     )
     return WorkloadActions(
         actions=(
             *provision,
-            *_update_workloads(state, desired_subsets),
-            *_delete_stuck_pods(state, desired_subsets),
+            *_update_workloads(snapshot, desired_subsets),
+            *_delete_stuck_pods(snapshot, desired_subsets),
         ),
         provisioned=bool(provision),
     )
@@ -60,95 +58,89 @@ def manage_subsets(
 # --- creating and deleting workloads
 
 
-def _create_workloads(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
-) -> Iterable[Action]:
-    names = sorted(desired_subsets.keys() - state.subsets.keys())
+def _create_workloads(snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset]) -> Iterable[Action]:
+    names = sorted(desired_subsets.keys() - snapshot.subsets.keys())
     if not names:
         return
-    yield SlowStart(effects=tuple(_creation(state, desired_subsets[name]) for name in names))
-    yield _success_event(state, f"Create {len(names)} Subset ({state.view.adapter.type})")
+    yield SlowStart(effects=tuple(_creation(snapshot, desired_subsets[name]) for name in names))
+    yield _success_event(snapshot, f"Create {len(names)} Subset ({snapshot.view.adapter.type})")
 
 
-def _creation(state: UnitedDeploymentState, desired: DesiredSubset) -> Create:
-    adapter = state.view.adapter
+def _creation(snapshot: Snapshot, desired: DesiredSubset) -> Create:
+    adapter = snapshot.view.adapter
     failed = f"fail to create Subset ({adapter.type}) {desired.subset.name}: {{error}}"
     return Create(
         resource=adapter.resource,
-        bodies=(workload.new_workload(state.view, desired),),
-        event=_event_template(state, f"fail to manage Subset provision: {failed}"),
+        bodies=(workload.new_workload(snapshot.view, desired),),
+        event=_event_template(snapshot, f"fail to manage Subset provision: {failed}"),
     )
 
 
-def _delete_workloads(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
-) -> Iterable[Action]:
-    adapter = state.view.adapter
-    names = sorted(state.subsets.keys() - desired_subsets.keys())
-    workloads = [(name, state.subsets[name].workload) for name in names]
+def _delete_workloads(snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset]) -> Iterable[Action]:
+    adapter = snapshot.view.adapter
+    names = sorted(snapshot.subsets.keys() - desired_subsets.keys())
+    workloads = [(name, snapshot.subsets[name].workload) for name in names]
     to_delete = [(name, tree) for name, tree in workloads if not meta.is_deleting(tree)]
     for name, tree in to_delete:
         failed = (
             f"fail to delete Subset ({adapter.type}) {meta.namespace(tree)}/{{name}} for {name}: {{error}}"
         )
-        yield _deletion(state, adapter, [tree], failed)
+        yield _deletion(snapshot, adapter, [tree], failed)
     if to_delete:
-        yield _success_event(state, f"Delete {len(to_delete)} Subset ({adapter.type})")
+        yield _success_event(snapshot, f"Delete {len(to_delete)} Subset ({adapter.type})")
 
 
-def _delete_workloads_of_other_kinds(state: UnitedDeploymentState) -> Iterable[Action]:
+def _delete_workloads_of_other_kinds(snapshot: Snapshot) -> Iterable[Action]:
     """Delete the workloads of other kinds, which an earlier template had."""
-    owner = str(state.view.key)
-    for adapter, workloads in state.other_workloads:
+    owner = str(snapshot.view.key)
+    for adapter, workloads in snapshot.other_workloads:
         to_delete = [tree for tree in workloads if not meta.is_deleting(tree)]
         failed = f"fail to delete Subset {{name}} of other type {adapter.type} for UnitedDeployment {owner}: {{error}}"
         if to_delete:
-            yield _deletion(state, adapter, to_delete, failed)
+            yield _deletion(snapshot, adapter, to_delete, failed)
 
 
-def _deletion(
-    state: UnitedDeploymentState, adapter: Adapter, workloads: Sequence[ReadOnlyTree], failed: str
-) -> Delete:
+def _deletion(snapshot: Snapshot, adapter: Adapter, workloads: Sequence[ReadOnlyTree], failed: str) -> Delete:
     return Delete(
         resource=adapter.resource,
         objects=tuple(object_ref(adapter.resource, tree) for tree in workloads),
         propagation="Background",
-        event=_event_template(state, f"fail to manage Subset provision: {failed}"),
+        event=_event_template(snapshot, f"fail to manage Subset provision: {failed}"),
     )
 
 
-def _event_template(state: UnitedDeploymentState, failed: str) -> EventTemplate:
-    return EventTemplate(about=state.view.object, on_failure=(REASON_FAILED_SUBSETS, failed))
+def _event_template(snapshot: Snapshot, failed: str) -> EventTemplate:
+    return EventTemplate(about=snapshot.view.object, on_failure=(REASON_FAILED_SUBSETS, failed))
 
 
-def _success_event(state: UnitedDeploymentState, message: str) -> RecordEvent:
-    return RecordEvent(about=state.view.object, type="Normal", reason=REASON_UPDATED_SUBSETS, message=message)
+def _success_event(snapshot: Snapshot, message: str) -> RecordEvent:
+    return RecordEvent(
+        about=snapshot.view.object, type="Normal", reason=REASON_UPDATED_SUBSETS, message=message
+    )
 
 
 # --- updating workloads
 
 
-def _update_workloads(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
-) -> Iterable[Action]:
+def _update_workloads(snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset]) -> Iterable[Action]:
     """Update all outdated workloads at once: the partitions and the workloads' strategies limit the rollout."""
-    names = sorted(desired_subsets.keys() & state.subsets.keys())
+    names = sorted(desired_subsets.keys() & snapshot.subsets.keys())
     effects = tuple(
-        _update(state, state.subsets[name], desired_subsets[name])
+        _update(snapshot, snapshot.subsets[name], desired_subsets[name])
         for name in names
-        if _is_outdated(state.view.adapter, state.subsets[name], desired_subsets[name])
+        if _is_outdated(snapshot.view.adapter, snapshot.subsets[name], desired_subsets[name])
     )
     if effects:
         yield SlowStart(effects=effects)
 
 
-def _update(state: UnitedDeploymentState, subset: Subset, desired: DesiredSubset) -> Update:
-    adapter = state.view.adapter
+def _update(snapshot: Snapshot, subset: Subset, desired: DesiredSubset) -> Update:
+    adapter = snapshot.view.adapter
     failed = f"Error updating PodSet ({adapter.type}) {{name}} when updating: {{error}}"
     return Update(
         resource=adapter.resource,
-        body=workload.updated_workload(state.view, desired, subset.workload),
-        event=_event_template(state, failed),
+        body=workload.updated_workload(snapshot.view, desired, subset.workload),
+        event=_event_template(snapshot, failed),
     )
 
 
@@ -178,13 +170,11 @@ def _blocks_update(adapter: Adapter, subset: Subset, desired: DesiredSubset) -> 
     return bool(meta.with_value(spec, path, desired.max_unavailable) != spec)
 
 
-def _delete_stuck_pods(
-    state: UnitedDeploymentState, desired_subsets: Mapping[str, DesiredSubset]
-) -> Iterable[Action]:
+def _delete_stuck_pods(snapshot: Snapshot, desired_subsets: Mapping[str, DesiredSubset]) -> Iterable[Action]:
     """Delete pods that block their own replacement, in workloads that are up to date."""
-    adapter = state.view.adapter
-    for name in sorted(desired_subsets.keys() & state.subsets.keys()):
-        subset, desired = state.subsets[name], desired_subsets[name]
+    adapter = snapshot.view.adapter
+    for name in sorted(desired_subsets.keys() & snapshot.subsets.keys()):
+        subset, desired = snapshot.subsets[name], desired_subsets[name]
         if _is_outdated(adapter, subset, desired):
             continue
         if stuck_pods := [*adapter.stuck_pods(subset, desired.revision, desired.partition)]:
@@ -195,10 +185,10 @@ def _delete_stuck_pods(
 # --- the reserved label of pods
 
 
-def mark_reserved_pods(state: UnitedDeploymentState) -> Iterable[Action]:
+def mark_reserved_pods(snapshot: Snapshot) -> Iterable[Action]:
     changes = [
         change
-        for subset_condition in state.subset_conditions.values()
+        for subset_condition in snapshot.subset_conditions.values()
         for change in subset_condition.label_changes
     ]
     if changes:

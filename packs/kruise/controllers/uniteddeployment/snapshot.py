@@ -1,13 +1,16 @@
-"""The state that one reconciliation of a UnitedDeployment reads from the caches: workloads, pods and revisions."""
+"""What one reconciliation of a UnitedDeployment reads from the caches: workloads, pods and revisions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.apimachinery import conditions as conditions_of
 from mockube.apimachinery import meta
 from mockube.apimachinery.conditions import Conditions
+from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
@@ -17,16 +20,21 @@ from mockube.controller_manager.workloads.ownership import (
     adoption_and_release_actions,
     owned_objects,
 )
+from mockube.packs.kruise.controllers.uniteddeployment import revision
 from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
 from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
-from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import SubsetCondition
+from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import SubsetCondition, subset_conditions
 from mockube.packs.kruise.controllers.uniteddeployment.revision import History
 from mockube.packs.kruise.controllers.uniteddeployment.spec import UnitedView
-from mockube.packs.kruise.controllers.uniteddeployment.subset import LABEL_SUBSET_NAME, Subset
+from mockube.packs.kruise.controllers.uniteddeployment.subset import (
+    CONDITION_UPDATED,
+    LABEL_SUBSET_NAME,
+    Subset,
+)
 from mockube.packs.kruise.kinds import UNITED_DEPLOYMENTS
 
 
-class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
+class Snapshot(Struct, frozen=True, kw_only=True):
     view: UnitedView
     history: History
     subsets: Mapping[str, Subset]
@@ -78,7 +86,7 @@ def ownership_actions(view: UnitedView, owned: OwnedResources) -> tuple[Action, 
     return (*history, *(action for actions in by_adapter for action in actions))
 
 
-def subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subset:
+def _subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subset:
     pods = tuple(adapter.pods(caches, workload))
     return Subset(workload=workload, pods=pods, partition=adapter.partition(workload, pods))
 
@@ -108,3 +116,48 @@ def duplicates(workloads: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
             surplus.append(workload)
         seen.add(name)
     return surplus
+
+
+def observe(caches: Caches, view: UnitedView, owned: OwnedResources, now: datetime) -> Snapshot:
+    """Read what the plan depends on. No workload is without the label of its subset."""
+    history = revision.sync_revisions(caches, view, owned.revisions.owned)
+    subsets = [_subset_of(caches, view.adapter, workload) for workload in owned.of(view.adapter)]
+    # The first workload of a name counts; the others are being deleted already.
+    by_name = {subset.name: subset for subset in reversed(subsets)}
+    present = _set_updated_condition(
+        view.status.get("conditions") or (), history.current, history.expected, now
+    )
+    return Snapshot(
+        view=view,
+        history=history,
+        subsets=by_name,
+        other_workloads=[(other, owned.of(other)) for other in ADAPTERS if other is not view.adapter],
+        conditions=present,
+        subset_conditions=subset_conditions(view, by_name, present, history.expected, now),
+        now=now,
+    )
+
+
+_REVISION_UPDATED: Final = ("UnitedDeploymentRevisionUpdated", "updated to revision {}")
+_REVISION_UPDATING: Final = ("UnitedDeploymentRevisionUpdating", "updating to revision {}")
+
+
+def _set_updated_condition(conditions: Conditions, current: str, expected: str, now: datetime) -> Conditions:
+    """Set the condition that shows whether all pods have the expected revision.
+
+    Its message changes only with its status.
+    """
+    status, (reason, message) = (
+        ("True", _REVISION_UPDATED) if current == expected else ("False", _REVISION_UPDATING)
+    )
+    old = conditions_of.find(conditions, CONDITION_UPDATED)
+    if old is not None and old["status"] == status:
+        return conditions
+    condition = {
+        "type": CONDITION_UPDATED,
+        "status": status,
+        "lastTransitionTime": format_time(now),
+        "reason": reason,
+        "message": message.format(expected),
+    }
+    return [*conditions_of.without(conditions, CONDITION_UPDATED), condition]
