@@ -196,7 +196,6 @@ class Manager:
             metrics=self._informer_metrics,
             min_resync_period=self._config.controllers.min_resync_period,
             gates=self._config.features.gates,
-            rows_of_packs=self._packs.rows,
         )
         return Dependencies(
             client=client,

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from mockube.component_base.packs import PackError, load_pack, parts_of
-from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
@@ -179,11 +178,6 @@ class PackControllers(NamedTuple):
     @property
     def names(self) -> frozenset[str]:
         return frozenset({*(each.name for each in self.controllers), *(each.name for each in self.runnables)})
-
-    @property
-    def rows(self) -> frozenset[AnyResource]:
-        """The rows of the kinds that they need, besides those of Kubernetes."""
-        return frozenset(row for controller in self.controllers for row in controller.needs)
 
 
 def controllers_of_packs(names: Iterable[str], options: Mapping[str, Any]) -> PackControllers:

@@ -48,7 +48,11 @@ class ManagerRun:
         self._names = frozenset(
             [*(controller.name for controller in controllers), *(runnable.name for runnable in runnables)]
         )
-        self.informers = Informers(dependencies.client, dependencies.informer_settings)
+        self.informers = Informers(
+            dependencies.client,
+            dependencies.informer_settings,
+            {need for controller in controllers for need in controller.needs},
+        )
         self.events = EventWriter(dependencies.clock, dependencies.random)
         self.services = {"informers": self.informers.run, "events": self.events.run}
         """What controllers and runnables depend on: it is stopped after them."""

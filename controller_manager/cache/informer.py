@@ -8,7 +8,7 @@ An object for which a view, an index or a handler fails affects no other object:
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, Generic, NamedTuple
 
@@ -251,19 +251,20 @@ class InformerSettings(Struct, frozen=True, kw_only=True):
     """Seconds between resyncs, randomized up to twice that for each informer."""
     detector: MutationDetector | None = None
     gates: FeatureGates = field(default_factory=FeatureGates)
-    rows_of_packs: frozenset[AnyResource] = frozenset()
-    """The rows of kinds of packs whose controllers run. Those who watch all kinds watch others as discovery finds them."""
 
 
 class Informers:
     """The shared informers of a process, one for each resource; client-go's SharedInformerFactory."""
 
-    def __init__(self, client: Client, settings: InformerSettings) -> None:
+    def __init__(
+        self, client: Client, settings: InformerSettings, rows_of_packs: Iterable[AnyResource] = ()
+    ) -> None:
+        """`rows_of_packs` are those that controllers need. Who watches all kinds watches others as discovery finds them."""
         self._client = client
         self._settings = settings
         self._informers: dict[AnyResource, Informer[Any]] = {}
         self._known_rows: dict[GroupResource, AnyResource] = {
-            row.group_resource: row for row in (*rows(), *settings.rows_of_packs)
+            row.group_resource: row for row in (*rows(), *rows_of_packs)
         }
         self._rows = dict(self._known_rows)
         """The rows that are watched: known ones, and those that discovery found."""

@@ -5,6 +5,7 @@ import contextlib
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.packs import selected_packs
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.client.resources import Key
@@ -40,11 +41,12 @@ CONFIG = Config(simulation=Simulation(simulate_nodes=NODES))
 
 
 class DisturbedCluster:
-    def __init__(self, server, clock, disturbance):
+    def __init__(self, server, clock, disturbance, packs):
         self.server = server
         self.clock = clock
         self.disturbance = disturbance
         self.census = Census(server.server)
+        self._packs = catalog.controllers_of_packs(packs, {})
         self.starts = 0
 
     async def until(self, condition):
@@ -112,7 +114,8 @@ class DisturbedCluster:
     async def _run_manager(self, elector):
         transport = FencedTransport(self.transport, elector.may_write)
         used = dependencies_of(transport, self.clock, config=CONFIG, detector=self._detector)
-        self.work = ManagerRun(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
+        controllers = (*catalog.CONTROLLERS, *self._packs.controllers)
+        self.work = ManagerRun(used, controllers=controllers, runnables=catalog.RUNNABLES)
         await self.work.run()
 
     async def stop(self):
@@ -127,7 +130,9 @@ async def cluster_of(disturbance_of, *, flags=()):
     async with running(*flags, clock=clock) as server:
         for name in ("kube-system", "kube-node-lease"):
             await server.post("/api/v1/namespaces", {"metadata": {"name": name}})
-        cluster = DisturbedCluster(server, clock, disturbance_of(clock, server))
+        cluster = DisturbedCluster(
+            server, clock, disturbance_of(clock, server), selected_packs(flags, {}, "")
+        )
         await cluster.start()
         try:
             await cluster.until(is_up)

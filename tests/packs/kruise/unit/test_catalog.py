@@ -4,6 +4,7 @@ import pytest
 
 from mockube.controller_manager.catalog import controllers_of_packs
 from mockube.packs.kruise.flags import KruiseFlags
+from mockube.packs.kruise.kinds import ADVANCED_STATEFUL_SETS, CLONE_SETS, UNITED_DEPLOYMENTS
 
 CONTROLLERS = controllers_of_packs(["kruise"], {}).controllers
 
@@ -22,11 +23,12 @@ def test_controllers_have_metrics_of_openkruise():
     }
 
 
-def test_rows_of_pack_are_those_of_its_kinds():
-    assert {row.plural for row in controllers_of_packs(["kruise"], {}).rows} == {
-        "clonesets",
-        "statefulsets",
-        "uniteddeployments",
+def test_controllers_need_the_kinds_of_the_pack():
+    """What watches all kinds shares the rows."""
+    assert {need for controller in CONTROLLERS for need in controller.needs} == {
+        CLONE_SETS,
+        ADVANCED_STATEFUL_SETS,
+        UNITED_DEPLOYMENTS,
     }
 
 

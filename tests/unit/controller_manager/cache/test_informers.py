@@ -59,9 +59,8 @@ def informers(transport, clock, metrics):
         random=SeededRandom(),
         metrics=metrics,
         min_resync_period=100.0,
-        rows_of_packs=frozenset((WEBSITES,)),
     )
-    return Informers(client, settings)
+    return Informers(client, settings, [WEBSITES])
 
 
 @contextlib.asynccontextmanager
