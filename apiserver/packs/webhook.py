@@ -1,12 +1,14 @@
 """The webhooks of packs: admission plugins that call functions of a pack in this process, with the errors of webhooks."""
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import errors
+from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
@@ -17,6 +19,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.schema.decode import DecodeError
+
+LOG: Final = logging.getLogger(__name__)
 
 BAD_REQUEST: Final = 400
 UNPROCESSABLE: Final = 422
@@ -65,6 +69,19 @@ def _is_decodable(error: FieldError) -> bool:
     return is_of_scale or error.type in (ErrorType.REQUIRED, ErrorType.NOT_SUPPORTED)
 
 
+@contextmanager
+def _reported_as_call_of(webhook: str) -> Iterator[None]:
+    """Report an unexpected error of a function as that of a webhook that cannot be called, and log where it happened."""
+    try:
+        yield
+    except ApiError:
+        raise
+    except Exception as error:
+        LOG.exception("Failed calling webhook %s", webhook)
+        problem = f'failed calling webhook "{webhook}": {type(error).__name__}: {error}'
+        raise status.internal_error(problem) from error
+
+
 class KindWebhookPlugin(Plugin):
     """The admission plugin that calls a `KindWebhook`."""
 
@@ -84,7 +101,8 @@ class KindWebhookPlugin(Plugin):
             return  # the validation by schema returns a better message
         decoded, old = self._decode("m", registry, new_object, attributes.old)
         encoded = orjson.dumps(decoded)
-        self._webhook.set_defaults(decoded, old)
+        with _reported_as_call_of(f"m{self._name}.kb.io"):
+            self._webhook.set_defaults(decoded, old)
         if orjson.dumps(decoded) != encoded:
             # A version may not have all fields that get defaults.
             new_object["spec"] = custom.prune({**new_object, "spec": decoded["spec"]}, [])["spec"]
@@ -93,7 +111,8 @@ class KindWebhookPlugin(Plugin):
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         assert attributes.object is not None
         new, old = self._decode("v", registry, attributes.object, attributes.old)
-        field_errors = [*self._webhook.validate(registry, new, old)]
+        with _reported_as_call_of(f"v{self._name}.kb.io"):
+            field_errors = [*self._webhook.validate(registry, new, old)]
         if field_errors:
             raise denial_error(f"v{self._name}.kb.io", errors.aggregate(field_errors), UNPROCESSABLE)
 

@@ -6,7 +6,8 @@ import yaml
 
 from mockube.apiserver.packs.definitions import definition_trees
 from mockube.cli.parsing import CommandParser
-from mockube.component_base.packs import load_pack, pack_names
+from mockube.component_base.packs import PackError, load_pack, pack_names, parts_of
+from mockube.failure import UsageError
 
 
 def add_flags(parser: CommandParser) -> None:
@@ -19,12 +20,18 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.without_conversion:
-        print("---\n".join(map(_text, load_pack(options.pack).definitions())), end="")
-    else:
-        trees = definition_trees(options.pack)
-        print(yaml.dump_all(trees, Dumper=_Dumper, sort_keys=False, width=120), end="")
+    try:
+        print(_definitions(options.pack, with_conversion=not options.without_conversion), end="")
+    except PackError as error:
+        raise UsageError(str(error)) from error
     return 0
+
+
+def _definitions(name: str, *, with_conversion: bool) -> str:
+    if with_conversion:
+        text: str = yaml.dump_all(definition_trees(name), Dumper=_Dumper, sort_keys=False, width=120)
+        return text
+    return "---\n".join(map(_text, parts_of(name, "definitions", load_pack(name).definitions)))
 
 
 def _text(document: str | bytes) -> str:

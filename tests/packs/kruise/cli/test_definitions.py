@@ -1,6 +1,5 @@
 """`mockube crds` prints the CustomResourceDefinitions of a pack."""
 
-import pytest
 import yaml
 
 from mockube.cli.main import main
@@ -29,10 +28,3 @@ def test_crds_without_conversion_prints_one_version_of_each_kind(capsys):
     trees = [*yaml.safe_load_all(capsys.readouterr().out)]
     assert [len(tree["spec"]["versions"]) for tree in trees] == [1, 1, 1]
     assert not [tree for tree in trees if "conversion" in tree["spec"]]
-
-
-def test_crds_refuses_unknown_pack(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["crds", "nothing"])
-    assert ended.value.code == 2
-    assert "invalid choice: 'nothing'" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""`mockube crds` prints the definitions of an installed pack, and reports what is wrong with one."""
+
+import pytest
+import yaml
+
+from mockube.cli.main import main
+from tests.support import packs
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of `sys.path`. Packs are loaded once in a process, so each test has names of its own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_definitions_of_installed_pack_are_printed(folder, capsys):
+    packs.install(folder, "printed_pack", packs.pack_of("", packs.definition()))
+    assert main(["crds", "printed_pack"]) == 0
+    tree = yaml.safe_load(capsys.readouterr().out)
+    assert (tree["metadata"]["name"], tree["spec"]["names"]["singular"]) == (
+        "websites.example.com",
+        "website",
+    )
+    assert main(["crds", "printed_pack", "--without-conversion"]) == 0
+    assert capsys.readouterr().out == packs.definition()
+
+
+def test_pack_that_fails_is_reported(folder, capsys):
+    packs.install(folder, "unprinted_pack", packs.pack_of("", "a: ["))
+    assert main(["crds", "unprinted_pack"]) == 2
+    assert capsys.readouterr().err.startswith(
+        'mockube: pack "unprinted_pack": definitions failed: YamlError: '
+    )
+
+
+def test_unknown_pack_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["crds", "nothing"])
+    assert ended.value.code == 2
+    assert "invalid choice: 'nothing'" in capsys.readouterr().err
+
+
+def test_up_reports_unknown_pack(capsys):
+    assert main(["up", "--packs=nothing"]) == 2
+    assert 'mockube: --packs: unknown pack "nothing", must be one of ' in capsys.readouterr().err
