@@ -272,13 +272,14 @@ class Scheduler:
         self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
     ) -> "DeviceBinder | None":
         """Allocate the devices of a pod, which are in use from now on. Returns what writes that; None if it needs none."""
-        if self._devices is None or devices_for(pod, snapshot) is None:
+        devices = devices_for(pod, snapshot)
+        if self._devices is None or devices is None:
             return None
         from mockube.controller_manager.scheduler.device_binder import (  # noqa: PLC0415 - few need it
             DeviceBinder,
         )
 
-        reservation = self._devices.allocate(pod, node, format_time(self._clock.now()))
+        reservation = self._devices.allocate(pod, node, devices, format_time(self._clock.now()))
         return DeviceBinder(self._client, self._devices, pod.view, reservation)
 
     def _select_node(self, best: Sequence[NodeInfo]) -> NodeInfo:

@@ -54,7 +54,7 @@ class RequestAlternative(Struct, frozen=True, kw_only=True, eq=False):
         return bool(self.spec.get("adminAccess"))
 
 
-class _ChosenDevice(Struct):
+class ChosenDevice(Struct):
     alternative: RequestAlternative
     device: Device
 
@@ -68,7 +68,7 @@ class DeviceAllocator(Struct, eq=False):
     """The alternatives of each request of each claim."""
     in_use: Container[DeviceId]
     gates: FeatureGates = field(default_factory=FeatureGates)
-    results: list[list[_ChosenDevice]] = field(default_factory=list)
+    results: list[list[ChosenDevice]] = field(default_factory=list)
     _allocated: set[DeviceId] = field(default_factory=set)
     _available_counters: dict[PoolKey, Counters] = field(default_factory=dict)
     _consumed_counters: dict[PoolKey, Counters] = field(default_factory=dict)
@@ -192,7 +192,7 @@ class DeviceAllocator(Struct, eq=False):
     def _try_device(self, claim: int, alternative: RequestAlternative, device: Device) -> bool:
         if self._is_unavailable(claim, alternative, device) or not _tolerates(alternative, device):
             return False
-        chosen = _ChosenDevice(alternative, device)
+        chosen = ChosenDevice(alternative, device)
         constraints = self.claims[claim]["spec"]["devices"].get("constraints") or ()
         if not all(
             _satisfies_constraint(constraint, chosen, self.results[claim]) for constraint in constraints
@@ -260,7 +260,7 @@ def _tolerates(alternative: RequestAlternative, device: Device) -> bool:
 
 
 def _satisfies_constraint(
-    constraint: ReadOnlyTree, chosen: _ChosenDevice, others: Sequence[_ChosenDevice]
+    constraint: ReadOnlyTree, chosen: ChosenDevice, others: Sequence[ChosenDevice]
 ) -> bool:
     """Return whether the constrained devices have the same value of an attribute, or distinct values."""
     if not _applies_to(constraint, chosen.alternative):
@@ -297,10 +297,9 @@ def _attribute(device: Device, name: str) -> Mapping[str, Any] | None:
 # --- the allocation in a claim's status
 
 
-def allocation_of(allocator: DeviceAllocator, claim: int, node: str, now: str) -> dict[str, Any]:
-    chosen = allocator.results[claim]
+def allocation_of(claim: ReadOnlyTree, chosen: Sequence[ChosenDevice], node: str, now: str) -> dict[str, Any]:
     devices: dict[str, Any] = {"results": [_result(chosen_device) for chosen_device in chosen]}
-    if config := [*_config(allocator.claims[claim], chosen)]:
+    if config := [*_config(claim, chosen)]:
         devices["config"] = config
     selector = _node_selector(chosen, node)
     return {
@@ -310,7 +309,7 @@ def allocation_of(allocator: DeviceAllocator, claim: int, node: str, now: str) -
     }
 
 
-def _result(chosen: _ChosenDevice) -> dict[str, Any]:
+def _result(chosen: ChosenDevice) -> dict[str, Any]:
     spec, device_id = chosen.alternative.spec, chosen.device.id
     result = {
         "request": chosen.alternative.name,
@@ -322,7 +321,7 @@ def _result(chosen: _ChosenDevice) -> dict[str, Any]:
     return {**result, **{name: value for name, value in more.items() if value}}
 
 
-def _config(claim: ReadOnlyTree, chosen: Sequence[_ChosenDevice]) -> Iterator[dict[str, Any]]:
+def _config(claim: ReadOnlyTree, chosen: Sequence[ChosenDevice]) -> Iterator[dict[str, Any]]:
     """Yield the configuration of device classes, each once for all its requests, then that of the claim."""
     used = {id(chosen_device.alternative): chosen_device.alternative for chosen_device in chosen}.values()
     classes = {meta.name(alternative.device_class): alternative.device_class for alternative in used}
@@ -336,7 +335,7 @@ def _config(claim: ReadOnlyTree, chosen: Sequence[_ChosenDevice]) -> Iterator[di
             yield {"source": "FromClaim", **config}
 
 
-def _node_selector(chosen: Sequence[_ChosenDevice], node: str) -> dict[str, Any] | None:
+def _node_selector(chosen: Sequence[ChosenDevice], node: str) -> dict[str, Any] | None:
     term: dict[str, list[Any]] = {}
     for chosen_device in chosen:
         node_selection = chosen_device.device.node_selection

@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.devices.allocation import (
+    ChosenDevice,
     DeviceAllocationError,
     DeviceAllocator,
     RequestAlternative,
@@ -62,6 +63,8 @@ class DeviceSnapshot(Struct, frozen=True, kw_only=True):
     """The device classes that provide extended resources, by the name of the resource."""
     extended_resource_claim: Callable[[str], ReadOnlyTree | None] = no_claim
     """Returns the claim for extended resources of a pod, by its uid."""
+    claims_of_pods: dict[str, "DeviceClaims"] = field(default_factory=dict)
+    """The claims of pods, by their uid: filters, scores and the reservation of a decision read the same."""
 
 
 def device_ids(allocated: ReadOnlyTree) -> Iterator[DeviceId]:
@@ -95,9 +98,18 @@ class DeviceClaims(Struct, frozen=True, kw_only=True):
     """The claim for extended resources that an earlier attempt has created."""
     _by_resources: dict[tuple[str, ...], "NodeClaims"] = field(default_factory=dict)
     """The claims on nodes without these extended resources: many nodes lack the same ones."""
+    _searches: dict[str, "DeviceSearch"] = field(default_factory=dict)
+    """The results of searches, by the name of the node."""
 
     @classmethod
     def of(cls, pod: PodInfo, devices: DeviceSnapshot) -> "DeviceClaims":
+        claims = devices.claims_of_pods.get(pod.view.uid)
+        if claims is None:
+            claims = devices.claims_of_pods[pod.view.uid] = cls._collect(pod, devices)
+        return claims
+
+    @classmethod
+    def _collect(cls, pod: PodInfo, devices: DeviceSnapshot) -> "DeviceClaims":
         resources = provided_resources(pod.requested, devices.extended_classes)
         of_user = claims_of(pod.view, devices.claims)
         unallocated = unallocated_claims(of_user)
@@ -121,6 +133,16 @@ class DeviceClaims(Struct, frozen=True, kw_only=True):
         if claims is None:
             claims = self._by_resources[resources] = self._without(resources, devices)
         return claims
+
+    def search(self, node: NodeInfo, devices: DeviceSnapshot) -> "DeviceSearch":
+        """Search for devices on a node, once in a decision: it may take exponentially many steps.
+
+        Raises `DeviceAllocationError`.
+        """
+        search = self._searches.get(node.name)
+        if search is None:
+            search = self._searches[node.name] = _search(self.on(node, devices), node.node, devices)
+        return search
 
     def _without(self, resources: Sequence[str], devices: DeviceSnapshot) -> "NodeClaims":
         """Return the claims to allocate on nodes that do not provide these extended resources."""
@@ -146,6 +168,15 @@ class NodeClaims(NamedTuple):
     """The last claim, if it is for extended resources."""
     mappings: Sequence[Mapping[str, str]] = ()
     """The requests of the last claim that each container uses."""
+
+
+class DeviceSearch(NamedTuple):
+    """The result of the search for devices on a node."""
+
+    claims: NodeClaims
+    chosen: Sequence[Sequence[ChosenDevice]] | None
+    """The devices of each claim; None if the node lacks devices."""
+    has_invalid_pools: bool
 
 
 class DeviceReservation(NamedTuple):
@@ -175,32 +206,33 @@ def claims_of(pod: PodView, claims: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTr
 def allocate(pod: PodInfo, node: NodeInfo, devices: DeviceSnapshot, now: str) -> DeviceReservation:
     """Allocate the claims of a pod on a feasible node."""
     claims = DeviceClaims.of(pod, devices)
-    on_node = claims.on(node, devices)
-    allocator = allocator_of(on_node, node.node, devices)
-    if not allocator.run():
+    on_node, chosen, _ = claims.search(node, devices)
+    if chosen is None:
         raise DeviceAllocationError("the devices no longer exist")
     allocations: dict[str, ReadOnlyTree] = {
-        meta.uid(claim): allocation_of(allocator, number, node.name, now)
-        for number, claim in enumerate(on_node.claims)
+        meta.uid(claim): allocation_of(claim, chosen_devices, node.name, now)
+        for claim, chosen_devices in zip(on_node.claims, chosen, strict=True)
     }
     return DeviceReservation(claims.of_user, allocations, on_node.extended, on_node.mappings)
 
 
-def allocator_of(claims: NodeClaims, node: ReadOnlyTree, devices: DeviceSnapshot) -> DeviceAllocator:
-    """Return the search for devices for claims whose classes exist."""
+def _search(claims: NodeClaims, node: ReadOnlyTree, devices: DeviceSnapshot) -> DeviceSearch:
+    """Search for devices for claims whose classes exist."""
     pools = gather_pools(
         devices.slices(meta.name(node)),
         node,
         devices.slices_of_pool,
         has_counters=has_shared_counters(devices.gates),
     )
-    return DeviceAllocator(
+    allocator = DeviceAllocator(
         pools=pools,
         claims=claims.claims,
         requests=claims.requests,
         in_use=devices.in_use,
         gates=devices.gates,
     )
+    chosen = allocator.results if allocator.run() else None
+    return DeviceSearch(claims, chosen, not all(pool.is_valid for pool in pools))
 
 
 def requests_of(claim: ReadOnlyTree, classes: Lister[ReadOnlyTree]) -> ClaimRequests | str:

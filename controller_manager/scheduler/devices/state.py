@@ -105,9 +105,9 @@ class DeviceState:
     def waits_for_claims(self, pod: PodView) -> bool:
         return waits_for_claims(pod, self._claims.lister)
 
-    def allocate(self, pod: PodInfo, node: NodeInfo, now: str) -> DeviceReservation:
-        """Allocate devices for a pod; from now on they are in use."""
-        reservation = allocate(pod, node, self.snapshot(), now)
+    def allocate(self, pod: PodInfo, node: NodeInfo, devices: DeviceSnapshot, now: str) -> DeviceReservation:
+        """Allocate the devices that a decision has found for a pod; from now on they are in use."""
+        reservation = allocate(pod, node, devices, now)
         self.assume(reservation.allocations)
         return reservation
 

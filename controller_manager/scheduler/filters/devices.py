@@ -7,12 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.allocation import DeviceAllocationError
-from mockube.controller_manager.scheduler.devices.claims import (
-    DeviceClaims,
-    DeviceSnapshot,
-    NodeClaims,
-    allocator_of,
-)
+from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot
 from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -53,23 +48,21 @@ def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Rejection | N
 def _check_node(claims: DeviceClaims, devices: DeviceSnapshot, node: NodeInfo) -> Rejection | None:
     if claims.stale is not None:
         return _STALE
-    on_node = claims.on(node, devices)
-    rejection = _check_allocation(on_node, devices, node) if on_node.claims else None
+    rejection = _check_allocation(claims, devices, node) if claims.on(node, devices).claims else None
     if rejection is not None:
         return rejection
     return NOT_ON_NODE if unavailable_claims(claims, node) else None
 
 
-def _check_allocation(claims: NodeClaims, devices: DeviceSnapshot, node: NodeInfo) -> Rejection | None:
+def _check_allocation(claims: DeviceClaims, devices: DeviceSnapshot, node: NodeInfo) -> Rejection | None:
     """Return the rejection of a node without devices for claims; None if it has them."""
-    allocator = allocator_of(claims, node.node, devices)
     try:
-        is_allocatable = allocator.run()
+        search = claims.search(node, devices)
     except DeviceAllocationError as error:
         return Rejection((f'running "DynamicResources" filter plugin: {error}',), is_error=True)
-    if is_allocatable:
+    if search.chosen is not None:
         return None
-    return _NOT_ALLOCATABLE if all(pool.is_valid for pool in allocator.pools) else _INVALID_POOLS
+    return _INVALID_POOLS if search.has_invalid_pools else _NOT_ALLOCATABLE
 
 
 def _is_available(claim: ReadOnlyTree, node: NodeInfo) -> bool:

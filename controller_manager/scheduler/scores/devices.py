@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot, allocator_of
+from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.scores.score import normalize_scores
@@ -26,14 +26,15 @@ def alternatives_score(pod: PodInfo, devices: DeviceSnapshot, nodes: Sequence[No
 
 def _score(claims: DeviceClaims, node: NodeInfo, devices: DeviceSnapshot) -> int:
     """Return the sum of the ranks of the chosen alternatives; 0 if all claims were allocated before."""
-    on_node = claims.on(node, devices)
-    if not on_node.claims:
+    if not claims.on(node, devices).claims:
         return 0
-    allocator = allocator_of(on_node, node.node, devices)
-    if not allocator.run():
+    on_node, chosen, _ = claims.search(node, devices)
+    if chosen is None:
         return 0
-    chosen = [{device.alternative.name for device in results} for results in allocator.results]
-    by_claim = {id(claim): names for claim, names in zip(on_node.claims, chosen, strict=True)}
+    names = [{device.alternative.name for device in devices_of_claim} for devices_of_claim in chosen]
+    by_claim = {
+        id(claim): names_of_claim for claim, names_of_claim in zip(on_node.claims, names, strict=True)
+    }
     return sum(_rank(claim, by_claim.get(id(claim)) or _chosen_before(claim)) for claim in claims.of_user)
 
 

@@ -14,7 +14,7 @@ from mockube.controller_manager.client.kinds import (
     DEVICE_CLASSES,
     RESOURCE_CLAIMS,
 )
-from mockube.controller_manager.scheduler.choice import diagnosis, find_feasible
+from mockube.controller_manager.scheduler.choice import best_nodes, diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.allocation import (
     MAX_STEPS,
@@ -129,6 +129,22 @@ def test_claims_of_pod_share_no_device():
     devices = snapshot(slices(2), claim(spec(request())), claim(spec(request()), "other"))
     allocated = allocate(pod("c", "other"), nodes()[0], devices, NOW).allocations
     assert [one.device for found in allocated.values() for one in device_ids(found)] == ["g0", "g1"]
+
+
+def test_decision_searches_each_node_once():
+    searched = []
+    first = {"name": "r", "firstAvailable": [{"name": "s", **request()["exactly"]}]}
+    devices = snapshot(slices(1), claim(spec(first)))
+
+    def slices_of(node):
+        searched.append(node)
+        return slices(1)
+
+    seen = cluster_snapshot(structs.replace(devices, slices=slices_of))
+    wanted = pod("c")
+    node, *_ = best_nodes(wanted, seen, find_feasible(wanted, seen).feasible)
+    allocate(wanted, node, seen.devices, NOW)
+    assert sorted(searched) == ["na", "nb"]
 
 
 def test_allocated_claim_restricts_nodes():
