@@ -40,7 +40,10 @@ def _calls(cluster: Cluster) -> Iterable[str]:
 
 def _events(cluster: Cluster) -> Iterable[str]:
     cluster.stop_faults()
-    return map(_event, _by_time(cluster.list("Event", namespace="")))
+    return map(
+        _event,
+        sorted(cluster.list("Event", namespace=""), key=lambda event: int(meta.resource_version(event))),
+    )
 
 
 def _log_lines(cluster: Cluster) -> Iterable[str]:
@@ -52,10 +55,6 @@ _SECTIONS: Final[Sequence[tuple[str, LinesOf]]] = (
     ("events", _events),
     ("warnings and errors", _log_lines),
 )
-
-
-def _by_time(events: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    return sorted(events, key=lambda event: int(meta.resource_version(event)))
 
 
 def _event(event: dict[str, Any]) -> str:

@@ -10,7 +10,6 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import Expired, Gone, NotFound
 from mockube.apimachinery.timestamps import format_time
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
@@ -96,11 +95,7 @@ async def _watch_readiness(client: Client) -> AsyncGenerator[dict[str, bool], No
 
 def _ready_by_name(nodes: list[Parsed]) -> dict[str, bool]:
     return {
-        meta.name(node): _is_ready(node)
+        meta.name(node): conditions.is_true(node, "Ready")
         for node in nodes
         if node_number(meta.name(node)) is not None and is_simulated(node)
     }
-
-
-def _is_ready(node: ReadOnlyTree) -> bool:
-    return conditions.is_true(node, "Ready")

@@ -22,7 +22,7 @@ class BadLiteral(Exception):
 def unquote(text: str) -> str:
     """Return the text between the quotes, with escapes resolved."""
     body, raw = _body(text)
-    return body if raw or "\\" not in body else "".join(_unescape(body))
+    return body if raw or "\\" not in body else "".join(char for _, char in _escapes(body, is_bytes=False))
 
 
 def unquote_bytes(text: str) -> bytes:
@@ -41,10 +41,6 @@ def _body(text: str) -> tuple[str, bool]:
     text = text[1:] if raw else text
     quotes = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
     return text[quotes:-quotes], raw
-
-
-def _unescape(body: str) -> list[str]:
-    return [char for _, char in _escapes(body, is_bytes=False)]
 
 
 def _escapes(body: str, *, is_bytes: bool) -> list[tuple[str, str]]:

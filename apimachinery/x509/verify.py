@@ -60,7 +60,7 @@ def _valid_chains(chains: Sequence[Chain], usage: str) -> list[Chain]:
             without_policy += 1
         elif not _has_usage(chain, usage):
             without_usage += 1
-        elif problem := _names_problem(chain):
+        elif problem := constraints.chain_problem([_link(certificate) for certificate in chain]):
             name_problem = name_problem or problem
         else:
             valid.append(chain)
@@ -86,10 +86,6 @@ def _has_policy(chain: Chain) -> bool:
     return policies_are_valid(
         [ChainPolicies(link.extensions.policies, link.issuer == link.subject) for link in chain]
     )
-
-
-def _names_problem(chain: Chain) -> str:
-    return constraints.chain_problem([_link(certificate) for certificate in chain])
 
 
 def _link(certificate: Certificate) -> ChainLink:

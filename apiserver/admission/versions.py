@@ -25,7 +25,9 @@ def to_version(
         return None
     if _is_scale(attributes):
         return scale.scale_view(attributes.resource).from_object(tree)
-    if (row is attributes.resource and _is_own(attributes, tree)) or _has_other_kind(attributes):
+    if (
+        row is attributes.resource and tree["apiVersion"] == attributes.resource.api_version
+    ) or _has_other_kind(attributes):
         return tree
     if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
         return tree
@@ -55,10 +57,6 @@ def without_system_fields(attributes: AdmissionAttributes, tree: Tree | None) ->
         return tree
     metadata = {name: value for name, value in tree["metadata"].items() if name not in _SYSTEM_FIELDS}
     return tree | {"metadata": metadata}
-
-
-def _is_own(attributes: AdmissionAttributes, tree: Tree) -> bool:
-    return bool(tree["apiVersion"] == attributes.resource.api_version)
 
 
 def _is_scale(attributes: AdmissionAttributes) -> bool:

@@ -6,7 +6,6 @@ The first rule that matches decides. Without a policy, all requests are logged a
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, ValidationError, convert, field
 
@@ -94,16 +93,16 @@ DEFAULT_POLICY = AuditPolicy(
 _POLICY = ("audit.k8s.io/v1", "Policy")
 
 
-def _type_of(tree: ReadOnlyTree) -> tuple[Any, Any]:
-    return tree.get("apiVersion"), tree.get("kind")
-
-
 def read(path: Path) -> AuditPolicy:
     try:
         tree = load(path.read_bytes()).tree
     except YamlError as error:
         raise BadPolicy(f"{path}: {error}") from error
-    if not isinstance(tree, dict) or _type_of(tree) != _POLICY or not isinstance(tree.get("rules"), list):
+    if (
+        not isinstance(tree, dict)
+        or (tree.get("apiVersion"), tree.get("kind")) != _POLICY
+        or not isinstance(tree.get("rules"), list)
+    ):
         raise BadPolicy(f"{path}: an audit.k8s.io/v1 Policy with rules is expected")
     try:
         convert(tree, _PolicyFields)

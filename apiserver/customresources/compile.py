@@ -106,7 +106,7 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
         storage_version=(group, stored),
         deprecated=_deprecation_warning(spec, version),
         selectable=tuple(
-            selectable(_path_text(field["jsonPath"])) for field in version.get("selectableFields") or ()
+            selectable(field["jsonPath"].removeprefix(".")) for field in version.get("selectableFields") or ()
         ),
         relabelled=_other_versions(spec, version["name"]),
         replicas=replace(_replicas(subresources.get("scale") or {}), spec_paths=_spec_paths(spec)),
@@ -162,10 +162,6 @@ def _deprecation_warning(spec: Mapping[str, Any], version: Mapping[str, Any]) ->
         if newer
         else default_warning
     )
-
-
-def _path_text(json_path: str) -> str:
-    return json_path.removeprefix(".")
 
 
 def _path(json_path: str) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ class RuleNode(Struct, frozen=True):
     def _report(
         self, run: _Run, location: _Location, rule: ValidationRule, variables: Mapping[str, Any]
     ) -> None:
-        path = location.path if rule.path is None else _join_paths(location.path, rule.path)
+        path = location.path if rule.path is None else location.path.child(str(rule.path))
         static_message = (rule.source.get("message") or "").strip()
         detail = static_message or f"failed rule: {_name(rule)}"
         ends = False
@@ -150,7 +150,10 @@ class RuleNode(Struct, frozen=True):
             message, ends = _message(rule, variables, run)
             detail = message or detail
         error = _error(
-            path, self.kind if ends else self._value(location), detail, "" if ends else _reason(rule)
+            path,
+            self.kind if ends else (OMITTED if self.kind in ("object", "array") else location.value),
+            detail,
+            "" if ends else (rule.source.get("reason") or ""),
         )
         if not rule.uses_old and location.is_unchanged():
             run.warnings.append(str(error))
@@ -158,9 +161,6 @@ class RuleNode(Struct, frozen=True):
             run.errors.append(error)
         if ends:
             raise _OutOfBudget
-
-    def _value(self, location: _Location) -> Any:
-        return OMITTED if self.kind in ("object", "array") else location.value
 
 
 class _Variables:
@@ -181,16 +181,8 @@ class _Variables:
         return {"self": self._self, "oldSelf": NONE if self._old is None else Optional(self._old)}
 
 
-def _join_paths(path: Path, below: Path) -> Path:
-    return path.child(str(below))
-
-
 def _name(rule: ValidationRule) -> str:
     return str(rule.source.get("message") or rule.source.get("rule") or "").strip()
-
-
-def _reason(rule: ValidationRule) -> str:
-    return rule.source.get("reason") or ""
 
 
 def _failure(error: CelError, rule: ValidationRule) -> str:

@@ -31,7 +31,11 @@ def resource_list(group_: Group, version: str) -> Document:
     """Return the resources of one version. As upstream, the list of the core group has no apiVersion."""
     head = {"kind": "APIResourceList", "apiVersion": "v1"} if group_.name else {"kind": "APIResourceList"}
     rows = [row for row in group_.resources if row.version == version]
-    resources = [entry for row in rows for entry in (_resource(row), *_subresources(row))]
+    resources = [
+        entry
+        for row in rows
+        for entry in (_resource(row), *(_subresource(row, subresource) for subresource in row.subresources))
+    ]
     return head | {"groupVersion": f"{group_.name}/{version}".lstrip("/"), "resources": resources}
 
 
@@ -47,10 +51,6 @@ def _resource(row: Resource) -> Document:
     if "watch" in row.verbs:
         entry["storageVersionHash"] = _storage_version_hash(row)
     return entry
-
-
-def _subresources(row: Resource) -> Sequence[Document]:
-    return [_subresource(row, subresource) for subresource in row.subresources]
 
 
 def _subresource(row: Resource, subresource: Subresource) -> Document:

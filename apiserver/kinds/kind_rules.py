@@ -134,7 +134,9 @@ class Defaulter:
         inner = {name: visit for name, field in struct.fields.items() if (visit := self._value(field.type))}
         steps = (*own, *_declared_defaults(struct))
         if steps:
-            fills = _make_fills(struct, steps)
+            fills = tuple(
+                _write(struct, step) if isinstance(step, Mapping) else step for step in steps if step
+            )
             if self._lacks_fields:
                 fills = (*fills, _drop_unknown(struct))
             return _visit_struct(fills, inner, list(struct.fields))
@@ -159,10 +161,6 @@ def _declared_defaults(struct: SchemaType) -> Steps:
         if field.default is not None and (field.default or field.pointer)
     }
     return (literals,) if literals else ()
-
-
-def _make_fills(struct: SchemaType, steps: Steps) -> tuple[Fill, ...]:
-    return tuple(_write(struct, step) if isinstance(step, Mapping) else step for step in steps if step)
 
 
 def _write(struct: SchemaType, literals: Literals) -> Fill:

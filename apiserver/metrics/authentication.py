@@ -118,7 +118,9 @@ class AuthenticationMetrics(Collector):
         name = digest(issuer)
         if body is not None:
             self._key_sets[name] = digest(body)
-        self._fetched.labels(_result(success=body is not None), name, self._server).set(self._now())
+        self._fetched.labels(_result(success=body is not None), name, self._server).set(
+            self._clock.now().timestamp()
+        )
 
     def collect(self) -> Iterable[Metric]:
         for metric in (self._latency, self._fetched, self._file):
@@ -131,9 +133,6 @@ class AuthenticationMetrics(Collector):
         for issuer, key_set_digest in self._key_sets.items():
             keys.add_metric([issuer, self._server, key_set_digest], 1)
         yield keys
-
-    def _now(self) -> float:
-        return self._clock.now().timestamp()
 
 
 def _result(*, success: bool) -> str:

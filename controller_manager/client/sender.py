@@ -120,7 +120,7 @@ class Sender(Struct, frozen=True, kw_only=True):
             seconds = retry_delay(request, outcome, attempts)
             if seconds is None:
                 return _response_or_raise(outcome)
-            self._count_retry(request, outcome)
+            self.metrics.record_retry(code=_code(outcome), host=self.transport.host, method=request.method)
             await self.clock.sleep(seconds)
 
     async def _attempt(self, request: Request, token: str) -> Response | NoResponse:
@@ -163,9 +163,6 @@ class Sender(Struct, frozen=True, kw_only=True):
         self.metrics.record_result(
             code=code, host=self.transport.host, method=request.method, seconds=seconds
         )
-
-    def _count_retry(self, request: Request, outcome: Response | NoResponse) -> None:
-        self.metrics.record_retry(code=_code(outcome), host=self.transport.host, method=request.method)
 
 
 def _code(outcome: Response | NoResponse) -> int | None:

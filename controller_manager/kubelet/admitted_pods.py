@@ -5,7 +5,7 @@ A node's sums are computed at the first admission on the node, and then updated 
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -97,10 +97,12 @@ class _NodePods(Struct):
             self.host_ports_by_uid.pop(uid, None)
 
     def usage(self) -> NodeAllocation:
-        return NodeAllocation(self.allocatable, self.requested, len(self.pods), self._host_ports())
-
-    def _host_ports(self) -> Iterator[HostPort]:
-        return (port for ports in self.host_ports_by_uid.values() for port in ports)
+        return NodeAllocation(
+            self.allocatable,
+            self.requested,
+            len(self.pods),
+            (port for ports in self.host_ports_by_uid.values() for port in ports),
+        )
 
 
 class AdmittedPods:

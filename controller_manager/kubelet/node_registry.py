@@ -90,7 +90,7 @@ class NodeRegistry:
             ip=self.ip_of(pod.node),
             pod_ips=() if in_host_network or has_address else self.pod_ips(pod.uid, pod.node),
             resources=NodeResources(
-                allocatable=lambda: _allocatable(node),
+                allocatable=lambda: amounts((node.get("status") or {}).get("allocatable")),
                 used=lambda: self._requests_of_others(pod),
                 limits_resizes=kubelet_minor(node) < _SERVER_LIMITS_RESIZES_SINCE,
             ),
@@ -121,7 +121,3 @@ def _allocated_requests(pod: PodView) -> Amounts:
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         LOG.debug("the requests of pod %s cannot be read: %s", pod.key, error)
         return Amounts()
-
-
-def _allocatable(node: ReadOnlyTree) -> Amounts:
-    return amounts((node.get("status") or {}).get("allocatable"))

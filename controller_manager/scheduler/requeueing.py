@@ -240,7 +240,11 @@ def _changes_affinity(pod: PodInfo, event: ClusterEvent) -> bool:
     old, new = event.old, event.new
 
     def is_wanted(view: PodView | None) -> bool:
-        return view is not None and bool(pod.terms.affinity) and _all_match(pod.terms.affinity, view)
+        return (
+            view is not None
+            and bool(pod.terms.affinity)
+            and all(_matches(term, view) for term in pod.terms.affinity)
+        )
 
     def is_avoided(view: PodView | None) -> bool:
         return view is not None and any(_matches(term, view) for term in pod.terms.anti_affinity)
@@ -248,10 +252,6 @@ def _changes_affinity(pod: PodInfo, event: ClusterEvent) -> bool:
     if (is_wanted(new) and not is_wanted(old)) or (is_avoided(old) and not is_avoided(new)):
         return True
     return new is None and any(_matches(term, pod.view) for term in terms_of(old).anti_affinity)
-
-
-def _all_match(terms: Collection[AffinityTerm], view: PodView) -> bool:
-    return all(_matches(term, view) for term in terms)
 
 
 def _matches(term: AffinityTerm, view: PodView) -> bool:

@@ -194,15 +194,11 @@ def _canonical(value: Any, kind: GoType) -> Any:
 def _canonical_struct(value: Any, kind: GoType) -> Any:
     tree = value or {}
     fields = {
-        field.name: _canonical_field(tree, field, kind)
+        field.name: _canonical(tree[field.json] if field.json else tree, kind.type_of(field.type))
         for field in kind.fields
         if field.json in tree or not field.json
     }
     return {name: field_value for name, field_value in fields.items() if field_value} or None
-
-
-def _canonical_field(tree: Mapping[str, Any], field: GoField, kind: GoType) -> Any:
-    return _canonical(tree[field.json] if field.json else tree, kind.type_of(field.type))
 
 
 def _canonical_pointer(value: Any, kind: GoType) -> Any:

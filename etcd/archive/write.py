@@ -8,7 +8,7 @@ from typing import Final
 
 from mockube.etcd.archive.lines import check_restore_complete, entry_line, header_line, trailer_line
 from mockube.etcd.errors import LeaseNotFound
-from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, RangeResult, prefix_end
+from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, prefix_end
 
 PAGE: Final = 2_000
 """The number of keys read at a time."""
@@ -31,12 +31,10 @@ async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes
         yield await asyncio.to_thread(compressor.add, page.kvs, granted)
         if not page.more:
             break
-        page = await _page_after(kv, page.kvs[-1].key, root, revision)
+        page = await kv.range(
+            Range(key=page.kvs[-1].key + b"\x00", range_end=prefix_end(root), limit=PAGE, revision=revision)
+        )
     yield compressor.finish()
-
-
-async def _page_after(kv: KV, key: bytes, root: bytes, revision: int) -> RangeResult:
-    return await kv.range(Range(key=key + b"\x00", range_end=prefix_end(root), limit=PAGE, revision=revision))
 
 
 class _Ttls:

@@ -45,7 +45,7 @@ class Matcher(Struct, frozen=True, kw_only=True):
 
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (
-            self._matches_user(user)
+            (matches_wildcards(user, self.user) if self.user else user != CONTROLLERS)
             and (not self.agent or matches_wildcards(agent, self.agent + "*"))
             and (not self.verbs or (info.is_resource and info.verb in self.verbs))
             and (not self.resource or _matches_resource(info, self.resource))
@@ -56,9 +56,6 @@ class Matcher(Struct, frozen=True, kw_only=True):
             and (not self.name or matches_wildcards(info.name, self.name))
             and (not self.path or matches_wildcards(info.path, self.path))
         )
-
-    def _matches_user(self, user: str) -> bool:
-        return matches_wildcards(user, self.user) if self.user else user != CONTROLLERS
 
 
 def matcher(criteria: Criteria) -> Matcher:

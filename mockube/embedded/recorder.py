@@ -95,7 +95,13 @@ class CallRecorder:
 
     def calls(self, matcher: Matcher, code: int | None = None) -> Calls:
         entries = sorted((*self._user_entries, *self._controller_entries), key=lambda entry: entry.number)
-        return Calls(_to_calls(entry for entry in entries if _matches(entry, matcher, code)))
+        return Calls(
+            _to_calls(
+                entry
+                for entry in entries
+                if code in (None, entry.code) and matcher.matches(entry.user, entry.agent, entry.info)
+            )
+        )
 
     def warn_of_dropped_calls(self) -> None:
         """Warn if calls were dropped: a dropped call looks like a call that was not made."""
@@ -110,10 +116,6 @@ class CallRecorder:
         self._user_entries.clear()
         self._controller_entries.clear()
         self.dropped_count = 0
-
-
-def _matches(entry: _Entry, matcher: Matcher, code: int | None) -> bool:
-    return code in (None, entry.code) and matcher.matches(entry.user, entry.agent, entry.info)
 
 
 def _to_calls(entries: Iterable[_Entry]) -> Iterable[RecordedCall]:

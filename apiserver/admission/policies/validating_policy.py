@@ -117,11 +117,9 @@ class ValidatingPolicy(PolicyDefinition):
                 if not self.fails_open:
                     decision.denials.append(Denial(outcome.error, is_always=True))
             elif isinstance(outcome.value, str) and outcome.value.strip():
-                decision.annotations.append((audit["key"], _truncate(outcome.value.strip())))
-
-
-def _truncate(text: str) -> str:
-    return gotext.decode_utf8(text.encode()[:_MAX_ANNOTATION])
+                decision.annotations.append(
+                    (audit["key"], gotext.decode_utf8(outcome.value.strip().encode()[:_MAX_ANNOTATION]))
+                )
 
 
 def _failure_message(validation: ReadOnlyTree, message: EvaluationResult) -> str:

@@ -57,7 +57,7 @@ def decode(data: bytes, *, api_version: str = "", kind: str = "") -> dict[str, J
 
 
 def encode(tree: dict[str, Json]) -> bytes:
-    return _envelope(tree, _message(tree))
+    return _start(tree) + bytes_field(_RAW, _message(tree)) + _END
 
 
 def encode_item(tree: dict[str, Json]) -> bytes:
@@ -84,10 +84,6 @@ def _message(tree: dict[str, Json]) -> bytes:
     with _converted_errors():
         # Lists of API versions, for example, may omit their own version, because they are older than versions.
         return encoder(message_of(tree.get("apiVersion", "v1"), tree.get("kind", "")))(tree, MAX_DEPTH)
-
-
-def _envelope(tree: dict[str, Json], message: bytes) -> bytes:
-    return _start(tree) + bytes_field(_RAW, message) + _END
 
 
 def _start(tree: dict[str, Json]) -> bytes:

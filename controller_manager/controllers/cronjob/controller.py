@@ -157,7 +157,9 @@ def _due_time(record: CronJobStatus, now: datetime) -> tuple[CronJobStatus, date
     if meta.is_deleting(cron_job):
         return record, None
     if zone is not None and (problem := cron.zone_problem(zone)):
-        return record.with_event("Warning", "UnknownTimeZone", _invalid_zone_message(zone, problem)), None
+        return record.with_event(
+            "Warning", "UnknownTimeZone", f"invalid timeZone: {gotext.quote(zone)}: {problem}"
+        ), None
     if spec.get("suspend"):
         return record, None
     if start_times.has_zone_in_schedule(cron_job):
@@ -174,10 +176,6 @@ def _due_time(record: CronJobStatus, now: datetime) -> tuple[CronJobStatus, date
     except ScheduleError as wrong:
         message = f"invalid schedule: {spec['schedule']} : {wrong}"
         return record.with_event("Warning", "InvalidSchedule", message), None
-
-
-def _invalid_zone_message(zone: str, problem: str) -> str:
-    return f"invalid timeZone: {gotext.quote(zone)}: {problem}"
 
 
 def _missed_start(

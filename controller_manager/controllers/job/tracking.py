@@ -83,7 +83,7 @@ def track(progress: JobProgress, now: datetime) -> Plan:
             status = {**status, "conditions": [*(status.get("conditions") or ()), interim]}
     end_condition = progress.end_condition if interim is None else final_condition(interim, now)
     progress = replace(progress, status=status, end_condition=end_condition, is_full=is_full)
-    is_changed = _has_changed(progress.state.status, status)
+    is_changed = _without_empty_fields(progress.state.status) != _without_empty_fields(status)
     writes: tuple[Action, ...] = ()
     if is_changed:
         update = Update(resource=JOBS, body=progress.body, subresource="status")
@@ -262,10 +262,6 @@ def _end_events(progress: JobProgress, status: Status) -> tuple[RecordEvent, ...
 
 _OMITTED_IF_EMPTY: Final = ("active", "succeeded", "failed", "completedIndexes")
 """The fields that are absent if they are 0 or empty."""
-
-
-def _has_changed(old: Status, new: Status) -> bool:
-    return _without_empty_fields(old) != _without_empty_fields(new)
 
 
 def _without_empty_fields(status: Status) -> Status:

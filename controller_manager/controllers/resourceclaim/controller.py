@@ -159,16 +159,12 @@ class ResourceClaimMetrics(OutcomeMetrics):
             f"{subsystem}_resource_claims", text, labels=("allocated", "admin_access", "source")
         )
         counts = Counter(
-            (_allocated_label(claim), _admin_access_label(claim), _source_label(claim))
+            (str(allocation(claim) is not None).lower(), _admin_access_label(claim), _source_label(claim))
             for claim in self._list()
         )
         for values, number in counts.items():
             present.add_metric(values, number)
         yield present
-
-
-def _allocated_label(claim: ReadOnlyTree) -> str:
-    return str(allocation(claim) is not None).lower()
 
 
 def _admin_access_label(claim: ReadOnlyTree) -> str:

@@ -67,7 +67,11 @@ class PolicyStatusController:
 
     async def _warnings(self, policy: ReadOnlyTree) -> list[dict[str, str]]:
         """Return the warnings about a policy. Kinds are checked one after another, because a check takes a while."""
-        kinds = kinds_to_check(policy, await kinds_of(self._client)) if _has_rules(policy) else []
+        kinds = (
+            kinds_to_check(policy, await kinds_of(self._client))
+            if (policy["spec"].get("matchConstraints") or {}).get("resourceRules")
+            else []
+        )
         if not kinds:
             return []
         schemas = SchemaResolver(self._client)
@@ -85,10 +89,6 @@ class PolicyStatusController:
 
 def _is_unobserved(policy: ReadOnlyTree) -> bool:
     return bool(meta.generation(policy) > (policy.get("status") or {}).get("observedGeneration", 0))
-
-
-def _has_rules(policy: ReadOnlyTree) -> bool:
-    return bool((policy["spec"].get("matchConstraints") or {}).get("resourceRules"))
 
 
 VALIDATING_ADMISSION_POLICY_STATUS: Final = Runnable(

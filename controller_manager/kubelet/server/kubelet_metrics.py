@@ -21,7 +21,7 @@ def resource_metrics(measurement: Measurement) -> Iterator[Family]:
     """Yield the metrics of `/metrics/resource`."""
     subjects_by_dimension: Mapping[str, Sequence[tuple[Labels, ReadOnlyTree, str]]] = {
         "container": [
-            (_container_labels(pod, container), pod, container["name"])
+            ([("container", container["name"]), *_pod_labels(pod)], pod, container["name"])
             for pod, container in measurement.running_containers()
         ],
         "node": [([], measurement.node, "")],
@@ -174,10 +174,6 @@ KUBELET_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Family]]]] 
 
 def _pod_labels(pod: ReadOnlyTree) -> list[tuple[str, Any]]:
     return [("namespace", meta.namespace(pod)), ("pod", meta.name(pod))]
-
-
-def _container_labels(pod: ReadOnlyTree, container: ReadOnlyTree) -> list[tuple[str, Any]]:
-    return [("container", container["name"]), *_pod_labels(pod)]
 
 
 def _group_labels(id_: str, pod: ReadOnlyTree | None = None, container: ReadOnlyTree | None = None) -> Labels:

@@ -102,7 +102,7 @@ def matching_files(process: Process, field: Pieces) -> Generator[Effect, bytes |
     for index, component in enumerate(_components(field)):
         separator = "/" if index else ""
         if not has_pattern(component):
-            name = _literal_name(component)
+            name = parse_pattern(component).literal if component else ""
             paths = [f"{path}{separator}{name}" for path in paths]
             continue
         pattern = parse_pattern(component)
@@ -120,10 +120,6 @@ def matching_files(process: Process, field: Pieces) -> Generator[Effect, bytes |
         paths = matching
     files = process.host.files
     return [path for path in paths if files.has(process.path(path))]
-
-
-def _literal_name(component: Pieces) -> str:
-    return parse_pattern(component).literal if component else ""
 
 
 def _children(process: Process, folder: str) -> list[str]:

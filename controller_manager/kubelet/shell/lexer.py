@@ -303,7 +303,7 @@ class Lexer(Scanner):
     def _operands(self, operation: str, *, quoted: bool) -> tuple[Word, Word | None]:
         is_default = operation[-1] in "-=+?" and operation[0] != "/"
         if is_default and quoted:
-            return self._quoted_word(), None
+            return tuple(self.quoted_parts("}")), None
         if operation[0] == "/":
             first = self.word("/}")
             second: Word | None = None
@@ -318,9 +318,6 @@ class Lexer(Scanner):
                 return first, self.word("}")
             return first, None
         return self.word("}"), None
-
-    def _quoted_word(self) -> Word:
-        return tuple(self.quoted_parts("}"))
 
     def here_document(self, *, strips_tabs: bool) -> HereDocument:
         """Parse the delimiter of a here-document."""

@@ -239,7 +239,11 @@ def requests_of(claim: ReadOnlyTree, classes: Lister[ReadOnlyTree]) -> ClaimRequ
     """Return the requests of a claim, or the reason why they cannot be satisfied."""
     requests = []
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():
-        specs = [("", request["exactly"])] if "exactly" in request else _subrequests(request)
+        specs = (
+            [("", request["exactly"])]
+            if "exactly" in request
+            else [(subrequest["name"], subrequest) for subrequest in request.get("firstAvailable") or ()]
+        )
         alternatives = []
         for subrequest, spec in specs:
             device_class = classes.get("", spec["deviceClassName"])
@@ -253,7 +257,3 @@ def requests_of(claim: ReadOnlyTree, classes: Lister[ReadOnlyTree]) -> ClaimRequ
             )
         requests.append(alternatives)
     return requests
-
-
-def _subrequests(request: ReadOnlyTree) -> list[tuple[str, ReadOnlyTree]]:
-    return [(subrequest["name"], subrequest) for subrequest in request.get("firstAvailable") or ()]

@@ -26,7 +26,9 @@ def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
         return None
     affinity_counts = _affinity_counts(pod.terms.affinity, snapshot)
     anti_affinity_counts = _anti_affinity_counts(pod.terms.anti_affinity, snapshot)
-    is_first_of_group = not affinity_counts and _matches_itself(pod, snapshot)
+    is_first_of_group = not affinity_counts and all(
+        term.matches(pod.view, snapshot.labels_of_namespace) for term in pod.terms.affinity
+    )
 
     def check(node: NodeInfo) -> Rejection | None:
         if not _satisfies_affinity(
@@ -52,10 +54,6 @@ def _satisfies_affinity(
         term.topology_key in node.labels and (is_first_of_group or _topology_pair(term, node) in counts)
         for term in terms
     )
-
-
-def _matches_itself(pod: PodInfo, snapshot: ClusterSnapshot) -> bool:
-    return all(term.matches(pod.view, snapshot.labels_of_namespace) for term in pod.terms.affinity)
 
 
 def _affinity_counts(terms: tuple[AffinityTerm, ...], snapshot: ClusterSnapshot) -> TopologyCounts:

@@ -63,7 +63,7 @@ def to_v1(autoscaler: Tree) -> Tree:
     for name, value in (
         (
             METRICS,
-            [_spec_to_v1(metric) for metric in metric_specs if not _is_cpu_utilization(metric)],
+            [_metric_to_v1(metric, _SPECS) for metric in metric_specs if not _is_cpu_utilization(metric)],
         ),
         (CURRENT, [*map(_status_to_v1, metric_statuses)]),
         (CONDITIONS, status.get("conditions")),
@@ -83,7 +83,7 @@ def without_annotations(autoscaler: Tree) -> Tree:
 def _current_metrics(status: Tree, annotated: list[Tree] | None) -> list[Tree] | None:
     """Return the current metrics of the annotation, which has all of them, or of the field."""
     if annotated is not None:
-        return [_status_to_v2(_without_zero(metric)) for metric in annotated] or None
+        return [_metric_to_v2(_without_zero(metric), _STATUSES) for metric in annotated] or None
     percentage = status.get("currentCPUUtilizationPercentage")
     return None if percentage is None else [_current_cpu(percentage)]
 
@@ -184,14 +184,6 @@ def _spec_to_v2(metric: Tree) -> Tree:
         kind = next((name for field, name in _TARGET_TYPES if field in target), "")
         v2_metric[source]["target"] = {"type": kind} | target
     return v2_metric
-
-
-def _spec_to_v1(metric: Tree) -> Tree:
-    return _metric_to_v1(metric, _SPECS)
-
-
-def _status_to_v2(metric: Tree) -> Tree:
-    return _metric_to_v2(metric, _STATUSES)
 
 
 def _status_to_v1(metric: Tree) -> Tree:
