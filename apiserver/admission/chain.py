@@ -161,8 +161,6 @@ ADDED_IN: Final[Mapping[type[Plugin], str]] = {
 
 
 class AdmissionChainMetrics:
-    """The metrics of admission."""
-
     def __init__(self) -> None:
         self.admission = AdmissionMetrics()
         self.validating = PolicyMetrics("validating", ("enforcement_action",))

@@ -286,7 +286,6 @@ def _element_node(rules: Schema, schema: Schema, declared: DeclaredType) -> Rule
 
 
 def may_contain_rules(schema: Schema) -> bool:
-    """Return whether a schema may contain rules."""
     return bool(schema) and (
         bool(rules_of(schema)) or any(isinstance(v, (dict, list)) for v in schema.values())
     )

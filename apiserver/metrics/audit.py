@@ -9,8 +9,6 @@ from prometheus_client.registry import Collector
 
 
 class AuditLogCounts(Protocol):
-    """The counts of the audit log."""
-
     events: int
     errors: int
     levels: Counter[str]

@@ -110,7 +110,6 @@ class DocumentCache:
         """By the hash of the text, the last documents in protobuf."""
 
     def protobuf(self, text: EncodedDocument) -> bytes:
-        """Return a document in protobuf."""
         encoded = self._protobufs.pop(text.digest, None) or gnostic_v3.encode(orjson.loads(text.body))
         self._protobufs[text.digest] = encoded
         if len(self._protobufs) > MAX_TEXTS:

@@ -100,8 +100,6 @@ class Storage(Struct, frozen=True, kw_only=True):
 
 
 class PodVolumeClaims(Struct):
-    """The claims of a pod."""
-
     bound: list[ReadOnlyTree] = field(default_factory=list)
     """The claims that are bound."""
     unbound: list[ReadOnlyTree] = field(default_factory=list)

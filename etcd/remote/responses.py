@@ -44,8 +44,6 @@ class WatchResponse(Struct, frozen=True, kw_only=True):
 
 
 class MemberStatus(Struct, frozen=True, kw_only=True):
-    """The status of a member."""
-
     revision: Revision
     version: str
     size: int

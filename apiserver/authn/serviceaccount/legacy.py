@@ -156,7 +156,6 @@ def _required_claims(claims: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _stored_token(secret: Tree) -> bytes:
-    """Return the token in a Secret."""
     try:
         return base64.b64decode((secret.get("data") or {}).get("token") or "")
     except ValueError:

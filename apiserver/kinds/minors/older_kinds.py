@@ -151,7 +151,6 @@ _ORDERS: Final[Mapping[GroupKind, _Order]] = {
 
 
 def _printer(kind: Kind, minor: str) -> Printer | None:
-    """Return the printer of a kind in a minor."""
     own, order = kind.printer, _ORDERS.get(kind.resource.group_kind)
     if own is None or order is None or minors.is_before(order.until, minor):
         return own

@@ -36,7 +36,6 @@ def is_leaf(fields: FieldSet) -> bool:
 
 
 def of_paths(paths: Iterable[Path]) -> FieldSet:
-    """Return the set of the paths."""
     root = FieldSet()
     for path in paths:
         node = root
@@ -73,7 +72,6 @@ def has_path(fields: FieldSet, path: Path) -> bool:
 
 
 def union(fields: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the union."""
     if fields is other or not other:
         return fields
     if not fields:
@@ -98,7 +96,6 @@ def union_of(sets: Iterable[FieldSet]) -> FieldSet:
 
 
 def intersection(fields: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the intersection."""
     if fields is other:
         return fields
     smaller, larger = (fields, other) if len(fields) < len(other) else (other, fields)

@@ -40,7 +40,6 @@ def is_indexed(job: ReadOnlyTree) -> bool:
 
 
 def has_index_backoff_limit(job: ReadOnlyTree) -> bool:
-    """Return whether the Job has a backoff limit for each index."""
     return job["spec"].get("backoffLimitPerIndex") is not None
 
 

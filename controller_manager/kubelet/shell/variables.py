@@ -16,8 +16,6 @@ Elements = Mapping[int | str, str]
 
 
 class ReadOnlyVariable(Exception):
-    """A variable is read-only."""
-
     def __init__(self, name: str) -> None:
         super().__init__(f"{name}: is read only")
 
