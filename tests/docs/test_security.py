@@ -19,8 +19,7 @@ from mockube.controller_manager.controllers.daemonset import pods as daemon_set_
 from mockube.controller_manager.controllers.job import pods as job_pods
 from mockube.controller_manager.controllers.replicaset import controller as replica_sets
 from mockube.controller_manager.kubelet.server import execution, listener
-from mockube.controller_manager.kubelet.shell import state
-from mockube.controller_manager.kubelet.shell.programs import searching
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.workloads.stateful import state as stateful_sets
 
 PAGE = " ".join(Path("docs/security.md").read_text().split())
@@ -49,8 +48,8 @@ FIGURES = [
     ("headers and 1 MiB; it logs", listener.HEAD_BYTES, connection.HEAD_BYTES),
     ("may have 5,000 wildcards", wildcards.MAX_WILDCARDS, 5_000),
     ("after 50 commands", execution.SLICE, 50),
-    ("of a command, may have 1 MiB", state.MAX_VALUE, MIB),
-    ("more than 200,000,000 steps", searching.MAX_SEARCH_STEPS, 2 * 10**8),
+    ("of a command, may have 1 MiB", limits.MAX_VALUE, MIB),
+    ("more than 200,000,000 steps", limits.MAX_SEARCH_STEPS, 2 * 10**8),
     ("more than 4,000 lines", internal._MAX_COMPARED, 4_000),
     ("at most 1,000 lines of each part", internal._MAX_SHOWN, 1_000),
     ("at most 65,536 characters of a value", errors.MAX_VALUE_TEXT, 65_536),

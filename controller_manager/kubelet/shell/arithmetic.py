@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.state import DiscardError
 
-MAX_EXPRESSION: Final = 1000
-_MAX_DEPTH: Final = 20
 _LIMIT: Final = 1 << 63
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[0-9]+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]*|[0-9][0-9a-zA-Z]*)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
@@ -34,9 +33,9 @@ class _NoVariables:
 
 def evaluate(text: str, variables: ArithmeticVariables, depth: int = 0) -> int:
     """Return the value of an expression; raise `DiscardError` if it is invalid."""
-    if len(text) > MAX_EXPRESSION:
+    if len(text) > limits.MAX_ARITHMETIC:
         raise DiscardError("the arithmetic expression is too long")
-    if depth > _MAX_DEPTH:
+    if depth > limits.MAX_NESTED_ARITHMETIC:
         raise DiscardError("expression recursion level exceeded")
     return _Evaluation(text, variables, depth).result()
 
@@ -160,7 +159,7 @@ class _Evaluation:
             if operator in _ASSIGNMENTS:
                 self._position += 1
                 self._nesting += 1
-                if self._nesting > _MAX_DEPTH:
+                if self._nesting > limits.MAX_NESTED_ARITHMETIC:
                     raise self._error("too many nested operands")
                 value = self._assignment()
                 self._nesting -= 1
@@ -172,7 +171,7 @@ class _Evaluation:
 
     def _conditional(self) -> int:
         self._nesting += 1
-        if self._nesting > _MAX_DEPTH:
+        if self._nesting > limits.MAX_NESTED_ARITHMETIC:
             raise self._error("too many nested operands")
         condition = self._binary(1)
         if self._peek() == "?":

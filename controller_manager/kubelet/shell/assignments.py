@@ -2,10 +2,11 @@
 
 from collections.abc import Generator, Sequence
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
 from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, element, element_key
 from mockube.controller_manager.kubelet.shell.process import Effect, Steps
-from mockube.controller_manager.kubelet.shell.state import MAX_VALUE, ExpansionError, Shell
+from mockube.controller_manager.kubelet.shell.state import ExpansionError, Shell
 from mockube.controller_manager.kubelet.shell.syntax import Assignment
 from mockube.controller_manager.kubelet.shell.variables import ShellVariable
 from mockube.controller_manager.kubelet.shell.words import expand_text, expand_words
@@ -40,7 +41,7 @@ def assign_text(shell: Shell, name: str, value: str, *, appends: bool = False) -
         value = str(number)
     elif appends:
         value = (shell.parameter(name) or "") + value
-        if len(value) > MAX_VALUE:
+        if len(value) > limits.MAX_VALUE:
             raise ExpansionError("the value is too long")
     shell.assign(name, value)
 

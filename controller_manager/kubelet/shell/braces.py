@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.state import ExpansionError
 from mockube.controller_manager.kubelet.shell.syntax import Part, Text, Word
 
-MAX_WORDS: Final = 10_000
 _RANGE: Final = re.compile(r"(-?[0-9]{1,9}|[A-Za-z])\.\.(-?[0-9]{1,9}|[A-Za-z])(?:\.\.(-?[0-9]{1,9}))?")
-_MAX_DEPTH: Final = 10
 Atom = str | Part
 """An unquoted character, or another part."""
 
@@ -41,7 +40,7 @@ def _parts(atoms: Sequence[Atom]) -> Iterator[Part]:
 
 
 def _expand(atoms: Sequence[Atom], depth: int) -> list[list[Atom]]:
-    if depth > _MAX_DEPTH:
+    if depth > limits.MAX_NESTED_BRACES:
         raise ExpansionError("braces are nested too deeply")
     choices: list[list[list[Atom]]] = []
     count = 1
@@ -53,7 +52,7 @@ def _expand(atoms: Sequence[Atom], depth: int) -> list[list[Atom]]:
             position += 1
             continue
         count *= len(alternatives)
-        if count > MAX_WORDS:
+        if count > limits.MAX_BRACE_WORDS:
             raise ExpansionError("braces stand for too many words")
         choices.append(alternatives)
         position = end
@@ -86,7 +85,7 @@ def _range(content: Sequence[Atom]) -> list[list[Atom]] | None:
     is_text = match[1].isalpha()
     first, last = (ord(end) if is_text else int(end) for end in (match[1], match[2]))
     step = abs(int(match[3] or 1)) or 1
-    if abs(last - first) // step >= MAX_WORDS:
+    if abs(last - first) // step >= limits.MAX_BRACE_WORDS:
         raise ExpansionError("braces stand for too many words")
     numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     width = max(map(len, (match[1], match[2]))) if _has_zeros(match[1]) or _has_zeros(match[2]) else 0

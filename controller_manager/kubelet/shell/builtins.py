@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from posixpath import join
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.command_lookup import BUILTINS as LOOKUP_BUILTINS
@@ -25,7 +26,6 @@ from mockube.controller_manager.kubelet.shell.state import (
 )
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
-_MAX_SOURCES: Final = 20
 _FEATURES: Final = frozenset(
     [
         "autocd",
@@ -140,7 +140,7 @@ def _source(shell: Shell, argv: Sequence[str]) -> Run:
             raise BuiltinError("filename argument required", 2)
         return 0
     text = _read_source(shell, arguments[0])
-    if shell.sources >= _MAX_SOURCES:
+    if shell.sources >= limits.MAX_SOURCES:
         raise BuiltinError("files are nested too deeply")
     before = shell.arguments
     if len(arguments) > 1 and shell.is_bash:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.devices import is_special
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError
 from mockube.controller_manager.kubelet.shell.process import Process, Run
@@ -27,7 +28,6 @@ _TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
 _FILE_PAIRS: Final = frozenset({"-nt", "-ot", "-ef"})
 _UNARY: Final = frozenset("-" + letter for letter in "bcdefghkLnOGprsStuwxzN")
 _SPACE: Final = re.compile(r"\s*(\S*)\s*")
-_MAX_DEPTH: Final = 40
 
 
 class BadCondition(Exception):
@@ -98,7 +98,7 @@ class _Parser:
 
     def disjunction(self) -> bool:
         self._depth += 1
-        if self._depth > _MAX_DEPTH:
+        if self._depth > limits.MAX_NESTED_CONDITIONS:
             raise BadCondition("too many parentheses")
         value = self._conjunction()
         while self._peek() == "-o":

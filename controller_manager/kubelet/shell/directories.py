@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from posixpath import join
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.process import Run
 from mockube.controller_manager.kubelet.shell.state import Shell
-
-_MAX_DIRECTORIES: Final = 1000
 
 
 def _change_directory(shell: Shell, argv: Sequence[str]) -> Run:
@@ -52,7 +51,7 @@ def _push_directory(shell: Shell, argv: Sequence[str]) -> Run:
     """Change to a directory and remember the present one; without an argument, exchange the two latest."""
     if len(argv) < 2 and not shell.directories:
         raise BuiltinError("no other directory", 1)
-    if len(argv) > 1 and (argv[1][:1] in ("-", "+") or len(shell.directories) >= _MAX_DIRECTORIES):
+    if len(argv) > 1 and (argv[1][:1] in ("-", "+") or len(shell.directories) >= limits.MAX_DIRECTORY_STACK):
         raise BuiltinError(f"{argv[1]} is not simulated", 1)
     before = shell.process.directory
     target = argv[1] if len(argv) > 1 else shell.directories[-1]

@@ -7,9 +7,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-MAX_BYTES: Final = 16 << 20
-"""The maximum bytes of all files in one file system together."""
-MAX_ENTRIES: Final = 10_000
+from mockube.controller_manager.kubelet.shell import limits
+
 MAX_LINKS: Final = 40
 """The maximum number of symbolic links in the resolution of a path."""
 _DIRECTORY_SIZE: Final = 4096
@@ -358,7 +357,9 @@ class FileSystem:
     def _set(self, path: str, entry: FileEntry) -> None:
         old = self._entries.get(path)
         size_change = len(entry.data or b"") - len(old.data or b"" if old else b"")
-        if self._bytes + size_change > MAX_BYTES or (old is None and len(self._entries) >= MAX_ENTRIES):
+        if self._bytes + size_change > limits.MAX_FILE_BYTES or (
+            old is None and len(self._entries) >= limits.MAX_FILES
+        ):
             raise FileError("No space left on device")
         self._bytes += size_change
         self._links += bool(entry.target) - bool(old is not None and old.target)

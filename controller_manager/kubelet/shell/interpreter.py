@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from mockube.controller_manager.kubelet.shell import parser, simple_commands
+from mockube.controller_manager.kubelet.shell import limits, parser, simple_commands
 from mockube.controller_manager.kubelet.shell.command_traits import (
     is_checked,
     part_name,
@@ -27,7 +27,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.kubelet.shell.scheduling import TooManyProcesses
 from mockube.controller_manager.kubelet.shell.signals import exit_trap, run_pending_traps
 from mockube.controller_manager.kubelet.shell.state import (
-    MAX_VALUE,
     DiscardError,
     ExpansionError,
     FunctionReturn,
@@ -63,8 +62,6 @@ from mockube.controller_manager.kubelet.shell.words import (
     evaluate_word,
 )
 
-MAX_CALLS: Final = 40
-"""The maximum depth of function calls and subshells."""
 _DRAIN_SECONDS: Final = 1.0
 _SCRIPT_PER_COMMAND: Final = 512
 """The length of a script that is parsed in the time of a command."""
@@ -105,7 +102,7 @@ class Interpreter(CompoundCommands):
 
     def capture(self, script: Command, *, keeps_end: bool = False) -> Generator[Effect, bytes | None, str]:
         script = reader_of_file(script) if self.is_bash else script
-        output = CaptureStream(MAX_VALUE, ExpansionError("the value is too long"))
+        output = CaptureStream(limits.MAX_VALUE, ExpansionError("the value is too long"))
         subshell = self.subshell({**self.descriptors, 1: output})
         if self.is_bash and "inherit_errexit" not in self.features:
             subshell.options.discard("errexit")
@@ -163,7 +160,7 @@ class Interpreter(CompoundCommands):
         shell.descriptors = dict(self.descriptors) if descriptors is None else descriptors
         shell.owns_process = False
         shell.depth = self.depth + 1
-        if shell.depth > MAX_CALLS:
+        if shell.depth > limits.MAX_SUBSHELLS:
             raise ExpansionError("commands are nested too deeply")
         return shell
 

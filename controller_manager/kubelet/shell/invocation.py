@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.controller_manager.kubelet.shell import parser
+from mockube.controller_manager.kubelet.shell import limits, parser
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.builtins import set_option
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
@@ -182,10 +182,10 @@ def _run_input(shell: Interpreter) -> Run:
             if host.has_terminal:
                 yield from shell.write(1, f"{shell.process.directory} # " if not text else "> ")
             stream = shell.descriptors.get(0)
-            line = b"" if stream is None else (yield from read_line(stream, parser.MAX_SCRIPT))
+            line = b"" if stream is None else (yield from read_line(stream, limits.MAX_SCRIPT))
             text += line.decode("utf-8", "surrogateescape")
             yield from count_work(len(text), _SCRIPT_PER_COMMAND)
-            if line and len(text) < parser.MAX_SCRIPT and not parser.is_complete(text):
+            if line and len(text) < limits.MAX_SCRIPT and not parser.is_complete(text):
                 continue
             try:
                 yield from shell.run_interactively(text)

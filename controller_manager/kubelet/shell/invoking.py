@@ -8,6 +8,7 @@ from mockube.controller_manager.kubelet.shell.process import Process, Program, U
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
 MAX_SHEBANG: Final = 256
+"""Linux reads no more of a file to find its interpreter."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.conditional_parser import parse_conditional
 from mockube.controller_manager.kubelet.shell.lexer import Lexer
 from mockube.controller_manager.kubelet.shell.simple_parser import parse_redirects, parse_simple
@@ -29,7 +30,6 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     Word,
 )
 
-MAX_SCRIPT: Final = 256 * 1024
 _FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[\s;&|()<>]|$)")
@@ -45,7 +45,7 @@ def parse(text: str) -> Command:
 
 def parse_commands(text: str, *, is_bash: bool = False, line: int = 1) -> Iterator[Command]:
     """Yield each command of a script, up to the end of a line, before the rest is parsed, as a shell does."""
-    if len(text) > MAX_SCRIPT:
+    if len(text) > limits.MAX_SCRIPT:
         raise ShellSyntaxError("the script is too long")
     lexer = Lexer(text, 0, _list, is_bash=is_bash, line=line)
     try:

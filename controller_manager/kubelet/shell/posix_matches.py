@@ -11,13 +11,8 @@ from mockube.apimachinery.regexp.engine import CapturingProgram, compile_capturi
 from mockube.apimachinery.regexp.errors import Problem, RegexpError
 from mockube.apimachinery.regexp.matcher import check
 from mockube.apimachinery.regexp.parser import parse
+from mockube.controller_manager.kubelet.shell import limits
 
-MAX_STEPS: Final = 200_000_000
-"""The maximum product of instructions and characters in a search: 0.2 s."""
-MAX_MATCHES: Final = 100_000
-"""The maximum number of matches in a text: 0.2 s."""
-MAX_SCANNED: Final = 300_000_000
-"""The maximum number of characters in all searches for matches of any length: each of them may reach the end of the text."""
 SCANNED_PER_COMMAND: Final = 6_000_000
 """The square of the length of a text whose matches are searched in the time of a command of the shell."""
 _UNBOUNDED: Final = re.compile(r"[*+]|\{[0-9]+,\}")
@@ -37,18 +32,18 @@ def _program(pattern: str) -> CapturingProgram:
 
 def find_matches(pattern: str, text: str, maximum: int = -1, start: int = 0) -> Iterator[Spans]:
     """Yield the matches without overlap from a position on; raise `RegexpError` if the search would take too long."""
-    if len(text) * check(pattern) > MAX_STEPS:
+    if len(text) * check(pattern) > limits.MAX_MATCH_STEPS:
         raise RegexpError(Problem.TOO_LARGE, pattern)
     program = _program(pattern)
     positions = _Positions(text)
     position = positions.byte_of(start)
     last_end = -1
-    scan_limit = MAX_SCANNED if _UNBOUNDED.search(pattern) else sys.maxsize
+    scan_limit = limits.MAX_SCANNED if _UNBOUNDED.search(pattern) else sys.maxsize
     for count in itertools.count():
         if not maximum or position > len(positions.data):
             return
         scan_limit -= len(positions.data) - position
-        if count > MAX_MATCHES or scan_limit < 0:
+        if count > limits.MAX_MATCHES or scan_limit < 0:
             raise RegexpError(Problem.TOO_LARGE, pattern)
         match = program.search(positions.data, position)
         if match is None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.assignments import assign_word
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.builtins import number_argument
@@ -17,7 +18,7 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.printf import Formatter, unescape
 from mockube.controller_manager.kubelet.shell.separators import BLANK, OTHER, mark_separators
-from mockube.controller_manager.kubelet.shell.state import MAX_VALUE, ExpansionError, Shell
+from mockube.controller_manager.kubelet.shell.state import ExpansionError, Shell
 from mockube.controller_manager.kubelet.shell.streams import read_line
 from mockube.controller_manager.kubelet.shell.variables import ShellVariable
 
@@ -28,7 +29,6 @@ _DELIMITER: Final = re.compile(f"{BLANK}*(?:{OTHER}{BLANK}*)?")
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _CONTINUED: Final = re.compile(rb"(?:[^\\]|\\.)*\\\n", re.DOTALL)
 _BYTES_PER_COMMAND: Final = 4096
-_MAX_LINES: Final = 100_000
 
 Line = Generator[Effect, bytes | None, bytes]
 
@@ -49,7 +49,7 @@ def _read(shell: Shell, argv: Sequence[str]) -> Run:
     separators = shell.variables.get("IFS")
     separators = " \t\n" if separators is None else separators
     if "a" in options:
-        values = split_line(text, separators, MAX_VALUE, raw="r" in options)
+        values = split_line(text, separators, limits.MAX_VALUE, raw="r" in options)
         shell.variables.put(options["a"], ShellVariable(elements=dict(enumerate(values))))
     elif not names and shell.is_bash:
         shell.assign("REPLY", text if "r" in options else _ESCAPED.sub(r"\1", text))
@@ -87,14 +87,14 @@ def _read_input(
     count = options.get("n") or options.get("N")
     delimiter = (options["d"].encode()[:1] or b"\0") if "d" in options else b"\n"
     if count:
-        limit = min(number_argument(count), MAX_VALUE)
+        limit = min(number_argument(count), limits.MAX_VALUE)
         data = yield from _read_count(stream, limit, b"" if "N" in options else delimiter)
         return data.removesuffix(delimiter), len(data) == limit or data.endswith(delimiter)
-    line = yield from read_line(stream, MAX_VALUE, delimiter)
+    line = yield from read_line(stream, limits.MAX_VALUE, delimiter)
     while "r" not in options and _CONTINUED.fullmatch(line):
-        following = yield from read_line(stream, MAX_VALUE, delimiter)
+        following = yield from read_line(stream, limits.MAX_VALUE, delimiter)
         line = line[:-2] + following
-        if not following or len(line) > MAX_VALUE:
+        if not following or len(line) > limits.MAX_VALUE:
             break
     return line.removesuffix(delimiter), line.endswith(delimiter)
 
@@ -122,7 +122,7 @@ def split_line(line: str, separators: str, count: int, *, raw: bool) -> list[str
         values.append(line[position : match.end()])
         end = _DELIMITER.match(marked_line, match.end())
         position = end.end() if end else match.end()
-        if len(values) > _MAX_LINES:
+        if len(values) > limits.MAX_READ_LINES:
             raise ExpansionError("the line has too many fields")
     if position < len(line):
         rest = line[position:]
@@ -149,7 +149,7 @@ def _map_file(shell: Shell, argv: Sequence[str]) -> Run:
     stream = shell.descriptors.get(number)
     lines: dict[int | str, str] = {}
     while stream is not None and (not limit or len(lines) < limit):
-        line = yield from read_line(stream, MAX_VALUE, delimiter.encode("utf-8", "surrogateescape"))
+        line = yield from read_line(stream, limits.MAX_VALUE, delimiter.encode("utf-8", "surrogateescape"))
         if not line:
             break
         if skipped > 0:
@@ -158,7 +158,7 @@ def _map_file(shell: Shell, argv: Sequence[str]) -> Run:
         yield from count_work(len(lines) % 100 == 99, 1)
         text = line.decode("utf-8", "surrogateescape")
         lines[len(lines)] = text.removesuffix(delimiter) if "t" in options else text.replace("\0", "")
-        if len(lines) > _MAX_LINES:
+        if len(lines) > limits.MAX_READ_LINES:
             raise ExpansionError("the input has too many lines")
     shell.variables.put(name, ShellVariable(elements=lines))
     return 0

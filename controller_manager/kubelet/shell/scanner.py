@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.syntax import (
     HereDocument,
     IncompleteScript,
@@ -11,8 +12,6 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     Word,
 )
 
-MAX_DEPTH: Final = 40
-"""The maximum depth of nested commands and expansions."""
 _BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
 BREAKS: Final = frozenset(" \t\n;&|()<>")
@@ -38,7 +37,7 @@ class Scanner:
 
     def enter(self) -> None:
         self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.depth > limits.MAX_NESTED_COMMANDS:
             raise ShellSyntaxError("commands are nested too deeply")
 
     def leave(self) -> None:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from math import inf
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.process import (
     BrokenPipe,
     DescriptorStream,
@@ -15,7 +16,6 @@ from mockube.controller_manager.kubelet.shell.process import (
     WaitUntil,
 )
 
-MAX_PROCESSES: Final = 500
 _FIRST_PID: Final = 6
 _SIGNAL_CODE: Final = 128
 KILL: Final = 9
@@ -97,7 +97,7 @@ class ProcessScheduler:
         self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]
     ) -> SimulatedProcess:
         alive = [process for process in self._processes if process.code is None]
-        if len(alive) >= MAX_PROCESSES:
+        if len(alive) >= limits.MAX_PROCESSES:
             raise TooManyProcesses
         process = SimulatedProcess(self._next_pid, name, execution, descriptors, self.time)
         if self.current is not None:  # A child inherits what its parent ignores.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import builtins, declarations, jobs, reading
+from mockube.controller_manager.kubelet.shell import builtins, declarations, jobs, limits, reading
 from mockube.controller_manager.kubelet.shell.assignments import assign, declare_word, expand_assignment
 from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
@@ -39,8 +39,6 @@ from mockube.controller_manager.kubelet.shell.syntax import (
 from mockube.controller_manager.kubelet.shell.variables import ReadOnlyVariable
 from mockube.controller_manager.kubelet.shell.words import expand_text, expand_words
 
-MAX_CALLS: Final = 40
-"""The maximum depth of function calls."""
 SPECIAL_BUILTINS: Final = frozenset(
     [
         "break",
@@ -300,7 +298,7 @@ def _with_values(shell: Shell, values: Mapping[str, str]) -> Iterator[None]:
 
 def call(shell: Shell, name: str, argv: Sequence[str]) -> Run:
     """Call a function."""
-    if len(shell.calls) >= MAX_CALLS:
+    if len(shell.calls) >= limits.MAX_CALLS:
         raise ExpansionError(f"{name}: functions are nested too deeply")
     before, loops = shell.arguments, shell.loops
     shell.arguments, shell.loops = list(argv[1:]), 0

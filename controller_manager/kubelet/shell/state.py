@@ -16,8 +16,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.kubelet.shell.syntax import Command, ShellSyntaxError
 from mockube.controller_manager.kubelet.shell.variables import VariableTable
 
-MAX_VALUE: Final = 1 << 20
-"""The maximum number of characters of an expanded word."""
 _LAST_DESCRIPTOR: Final = 63
 OPTION_LETTERS: Final[Mapping[str, str]] = {
     "a": "allexport",

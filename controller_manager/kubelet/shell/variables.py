@@ -6,10 +6,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
 
-MAX_SIZE: Final = 16 << 20
-"""The maximum number of characters of all variables together."""
 _DEFAULT_IFS: Final = " \t\n"
 
 Elements = Mapping[int | str, str]
@@ -84,7 +83,7 @@ class VariableTable:
         if old is not None and old.is_read_only:
             raise ReadOnlyVariable(name)
         size = self._size + variable.size - (old.size if old else 0)
-        if size > MAX_SIZE:
+        if size > limits.MAX_VARIABLES:
             raise ShellSyntaxError("the variables are too long")
         self._size = size
         self._variables[name] = variable

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
 from mockube.controller_manager.kubelet.shell.braces import expand_braces
 from mockube.controller_manager.kubelet.shell.fields import (
@@ -15,7 +16,7 @@ from mockube.controller_manager.kubelet.shell.fields import (
 from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, expand_parameter
 from mockube.controller_manager.kubelet.shell.patterns import Pattern, Pieces, parse_pattern
 from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, count_work
-from mockube.controller_manager.kubelet.shell.state import MAX_VALUE, ExpansionError, Shell
+from mockube.controller_manager.kubelet.shell.state import ExpansionError, Shell
 from mockube.controller_manager.kubelet.shell.streams import TextStream
 from mockube.controller_manager.kubelet.shell.syntax import (
     Arithmetic,
@@ -44,9 +45,9 @@ def expand_words(shell: Shell, words: Sequence[Word]) -> Generator[Effect, bytes
     size = 0
     for word in words:
         for expanded_word in expand_braces(word) if "braceexpand" in shell.options else (word,):
-            added = yield from _fields(shell, expanded_word, MAX_VALUE - size)
+            added = yield from _fields(shell, expanded_word, limits.MAX_VALUE - size)
             size += sum(map(len, added)) + len(added)
-            if size > MAX_VALUE:
+            if size > limits.MAX_VALUE:
                 raise ExpansionError(_TOO_LONG)
             fields += added
     return fields
@@ -92,7 +93,7 @@ def pattern_pieces(shell: Shell, word: Word) -> Generator[Effect, bytes | None, 
     return [(" ", False) if piece.breaks else (piece.text, piece.quoted) for piece in pieces]
 
 
-def expand_pieces(shell: Shell, word: Word, *, maximum: int = MAX_VALUE) -> ExpandedPieces:
+def expand_pieces(shell: Shell, word: Word, *, maximum: int = limits.MAX_VALUE) -> ExpandedPieces:
     """Expand everything but field splitting and file name patterns."""
     pieces: list[Piece] = []
     size = 0
@@ -103,7 +104,7 @@ def expand_pieces(shell: Shell, word: Word, *, maximum: int = MAX_VALUE) -> Expa
             added = yield from _part(shell, part)
         size += sum(len(piece.text) + 1 for piece in added)
         if size > maximum + len(word):
-            raise ExpansionError(_TOO_LONG if maximum != MAX_VALUE else "the value is too long")
+            raise ExpansionError(_TOO_LONG if maximum != limits.MAX_VALUE else "the value is too long")
         pieces += added
     return pieces
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.network_programs.network import (
     REASONS,
@@ -18,7 +19,6 @@ from mockube.controller_manager.kubelet.shell.process import Effect, Process, St
 from mockube.controller_manager.network.calls import Connect
 
 _PATH: Final = re.compile(r"/dev/(tcp|udp)/([^/]+)/([0-9]{1,5})")
-_MAX_DATA: Final = 1 << 20
 _HTTP: Final = re.compile(rb"[A-Z]{3,7} \S+ HTTP/1")
 
 
@@ -45,7 +45,7 @@ class ConnectionStream:
         self._received = data + self._received
 
     def write(self, data: bytes) -> Steps:
-        self._sent += data[: _MAX_DATA - len(self._sent)]
+        self._sent += data[: limits.MAX_BASH_SENT - len(self._sent)]
         return
         yield
 

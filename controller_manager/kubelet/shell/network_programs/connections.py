@@ -4,6 +4,7 @@ from collections.abc import Generator
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.network_programs.network import (
     REASONS,
     call,
@@ -44,7 +45,6 @@ _PING: Final = {
     "-s": "size=",
 }
 _NO_LIMIT: Final = 1e9
-_MAX_INPUT: Final = 1 << 20
 _UDP_SECONDS: Final = 3.0
 
 
@@ -107,7 +107,7 @@ def _connect(
 
 def _input() -> Generator[Effect, bytes | None, bytes]:
     content = bytearray()
-    while len(content) < _MAX_INPUT and (data := (yield from read_input(65536))):
+    while len(content) < limits.MAX_SENT and (data := (yield from read_input(65536))):
         content += data
     return bytes(content)
 

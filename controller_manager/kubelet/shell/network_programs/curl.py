@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from mockube.apimachinery.gotext import int_or_none
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.network_programs.curl_reports import (
     OPTIONS,
@@ -39,11 +40,11 @@ from mockube.controller_manager.network.calls import HttpRequest, Reply
 _AGENT: Final = "curl/8.5.0"
 _CONNECT_LIMIT: Final = 300.0
 _MAX_REDIRECTS: Final = 50
+"""The default of --max-redirs."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
 _TIMED_OUT: Final = 28
 _REFUSED: Final = 7
-_MAX_INPUT: Final = 4 << 20
 
 
 class _Failed(Exception):
@@ -272,7 +273,7 @@ def _read(process: Process, name: str) -> Generator[Effect, bytes | None, bytes]
     """Read a file, or the standard input for -; a file that cannot be read is empty, as for curl."""
     if name in ("-", "."):
         content = bytearray()
-        while len(content) < _MAX_INPUT and (data := (yield from read_input(65536))):
+        while len(content) < limits.MAX_UPLOAD and (data := (yield from read_input(65536))):
             content += data
         return bytes(content)
     try:

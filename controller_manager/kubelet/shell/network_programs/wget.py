@@ -62,6 +62,7 @@ _OPTIONS: Final = {
     "--ca-certificate": "authority=",
 }
 _MAX_REDIRECTS: Final = 20
+"""The default of --max-redirect."""
 _DEFAULT_TIMEOUT: Final = 900.0
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, FileEntry, FileError
+from mockube.controller_manager.kubelet.shell import limits
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError
 from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.patterns import parse_pattern
 from mockube.controller_manager.kubelet.shell.process import (
@@ -25,9 +26,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.files import modification_time
 from mockube.controller_manager.kubelet.shell.programs.inputs import BLOCK, Data, read_files
-
-MAX_ARCHIVE: Final = 2 * MAX_BYTES
-_MAX_MEMBERS: Final = 20_000
 
 
 class _TarOptions(Struct, kw_only=True):
@@ -125,7 +123,7 @@ def _archive_data(process: Process, archive: str) -> Data:
     data = bytearray()
     while block := (yield from read_input(BLOCK)):
         data += block
-        if len(data) > MAX_ARCHIVE:
+        if len(data) > limits.MAX_ARCHIVE:
             raise ProgramUsageError("the archive is too large")
     return bytes(data)
 
@@ -203,7 +201,7 @@ def decompress(data: bytes, maximum: int) -> bytes:
 def _extract(target_process: Process, data: bytes, options: _TarOptions) -> Run:
     selected_names = [normpath(name) for name in options.names]
     if data.startswith(b"\x1f\x8b"):
-        data = decompress(data, MAX_ARCHIVE)
+        data = decompress(data, limits.MAX_ARCHIVE)
     found_names = set()
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
@@ -213,7 +211,7 @@ def _extract(target_process: Process, data: bytes, options: _TarOptions) -> Run:
                 if name.startswith("..") or (selected_names and not selected) or _is_excluded(name, options):
                     continue
                 found_names.update(selected)
-                if index > _MAX_MEMBERS:
+                if index > limits.MAX_ARCHIVE_MEMBERS:
                     raise ProgramUsageError("the archive has too many members")
                 line = f"{member.name}{'/' if member.isdir() and not member.name.endswith('/') else ''}\n"
                 if options.mode == "t" or options.is_verbose:
@@ -248,7 +246,7 @@ def _extract_member(
         if files.has(path):
             files.remove(path)
         files.link(path, member.linkname, modified=float(member.mtime))
-    elif member.isfile() and member.size <= MAX_BYTES:
+    elif member.isfile() and member.size <= limits.MAX_FILE_BYTES:
         content = archive.extractfile(member)
         assert content is not None
         if options.to_output:
@@ -279,7 +277,7 @@ def compress(process: Process) -> Run:
     to_output = "c" in options or "t" in options or process.name == "zcat" or not options.arguments
     inputs = yield from read_files(process, options.arguments)
     for name, data in inputs:
-        converted = decompress(data, MAX_BYTES) if expands else gzip.compress(data, 1, mtime=0)
+        converted = decompress(data, limits.MAX_FILE_BYTES) if expands else gzip.compress(data, 1, mtime=0)
         if "t" in options:
             continue
         if to_output:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, AwkToken
 
-MAX_DEPTH: Final = 60
-"""The maximum depth of nested statements and operands."""
 _ASSIGNMENTS: Final = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "^="])
 _COMPARISONS: Final = frozenset(["<", "<=", "==", "!=", ">", ">="])
 _LEFT_VALUES: Final = frozenset(["name", "field", "element"])
@@ -64,7 +63,7 @@ class AwkExpressionParser:
 
     def _expression(self) -> AwkNode:
         self._depth += 1
-        if self._depth > MAX_DEPTH:
+        if self._depth > limits.MAX_NESTED_AWK:
             raise AwkError("operands are nested too deeply")
         node = self._conditional()
         if self._peek().kind == "operator" and self._peek().text in _ASSIGNMENTS:
@@ -162,7 +161,7 @@ class AwkExpressionParser:
 
     def _unary(self) -> AwkNode:
         self._depth += 1
-        if self._depth > MAX_DEPTH:
+        if self._depth > limits.MAX_NESTED_AWK:
             raise AwkError("operands are nested too deeply")
         node: AwkNode | None = None
         for operator in ("!", "-", "+"):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
 from mockube.controller_manager.kubelet.shell.programs.awk_state import AwkState
@@ -18,7 +19,6 @@ from mockube.controller_manager.kubelet.shell.programs.awk_values import (
 from mockube.controller_manager.kubelet.shell.programs.dates import format_time
 
 _MASK: Final = (1 << 53) - 1
-_MAX_REPLACED: Final = 1 << 20
 
 
 def call_function(machine: AwkState, node: AwkNode) -> AwkValue:
@@ -70,7 +70,7 @@ def _substitute(machine: AwkState, nodes: Sequence[AwkNode], *, is_global: bool)
         replaced = _replacement(replacement, text[start:end])
         parts += [text[position:start], replaced]
         size += len(replaced)
-        if size > _MAX_REPLACED:
+        if size > limits.MAX_AWK_REPLACED:
             raise AwkError("the value is too long")
         position = end
         count += 1

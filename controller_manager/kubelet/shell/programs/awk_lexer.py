@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-MAX_PROGRAM: Final = 64 * 1024
+from mockube.controller_manager.kubelet.shell import limits
+
 _SPACE: Final = re.compile(r"(?:[ \t\r]|\\\r?\n|#[^\n]*)*")
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -96,7 +97,7 @@ class AwkNode(Struct, frozen=True):
 
 
 def tokenize(text: str) -> list[AwkToken]:
-    if len(text) > MAX_PROGRAM:
+    if len(text) > limits.MAX_AWK_PROGRAM:
         raise AwkError("the program is too long")
     tokens: list[AwkToken] = []
     position = 0

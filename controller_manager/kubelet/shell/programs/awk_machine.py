@@ -5,9 +5,10 @@ from contextlib import suppress
 from typing import ClassVar, Final
 
 from mockube.apimachinery.regexp.matcher import contains_match
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.programs.awk_functions import call_function
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
-from mockube.controller_manager.kubelet.shell.programs.awk_state import MAX_TEXT, AwkState, Local
+from mockube.controller_manager.kubelet.shell.programs.awk_state import AwkState, Local
 from mockube.controller_manager.kubelet.shell.programs.awk_values import (
     AwkValue,
     InputText,
@@ -18,7 +19,6 @@ from mockube.controller_manager.kubelet.shell.programs.awk_values import (
     to_text,
 )
 
-_MAX_CALLS: Final = 40
 _COMPARISONS: Final[Mapping[str, Callable[[int], bool]]] = {
     "<": lambda order: order < 0,
     "<=": lambda order: order <= 0,
@@ -218,7 +218,7 @@ class AwkMachine(AwkState):
 
     def _concatenate(self, node: AwkNode) -> AwkValue:
         text = self.text_of(node.nodes[0]) + self.text_of(node.nodes[1])
-        if len(text) > MAX_TEXT:
+        if len(text) > limits.MAX_AWK_VALUE:
             raise AwkError("the value is too long")
         return text
 
@@ -229,7 +229,7 @@ class AwkMachine(AwkState):
         function = self.program.functions.get(node.text)
         if function is None:
             raise AwkError(f"function {node.text} is not defined")
-        if len(self.frames) >= _MAX_CALLS:
+        if len(self.frames) >= limits.MAX_AWK_CALLS:
             raise AwkError("functions are nested too deeply")
         frame: dict[str, Local] = dict.fromkeys(function.parameters)
         arrays: list[tuple[str, str]] = []

@@ -5,10 +5,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.controller_manager.kubelet.shell.programs.awk_expressions import (
-    MAX_DEPTH,
-    AwkExpressionParser,
-)
+from mockube.controller_manager.kubelet.shell import limits
+from mockube.controller_manager.kubelet.shell.programs.awk_expressions import AwkExpressionParser
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, AwkToken, tokenize
 
 _ENDS: Final = frozenset([";", "\n", "}"])
@@ -93,7 +91,7 @@ class _Parser(AwkExpressionParser):
 
     def _statement(self) -> AwkNode:
         self._depth += 1
-        if self._depth > MAX_DEPTH:
+        if self._depth > limits.MAX_NESTED_AWK:
             raise AwkError("statements are nested too deeply")
         node = self._any_statement()
         self._depth -= 1

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import Process
@@ -16,7 +17,6 @@ from mockube.controller_manager.kubelet.shell.programs.awk_values import (
 )
 from mockube.controller_manager.kubelet.shell.regular_expressions import extended_expression
 
-MAX_FIELDS: Final = 20_000
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 
 
@@ -130,7 +130,7 @@ class AwkRecords:
     def _split(self) -> list[str]:
         if self._fields is None:
             self._fields = self.split(self._record, to_text(self._variables["FS"]))
-            if len(self._fields) > MAX_FIELDS:
+            if len(self._fields) > limits.MAX_AWK_FIELDS:
                 raise AwkError("the record has too many fields")
         return self._fields
 
@@ -181,7 +181,7 @@ class AwkRecords:
         self._is_joined = False
 
     def _resize(self, size: int) -> None:
-        if not 0 <= size <= MAX_FIELDS:
+        if not 0 <= size <= limits.MAX_AWK_FIELDS:
             raise AwkError("the record has too many fields")
         fields = self._split()
         del fields[size:]

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import Process
 from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
@@ -16,12 +16,6 @@ from mockube.controller_manager.kubelet.shell.programs.awk_values import (
     to_text,
 )
 
-MAX_STEPS: Final = 300_000
-"""The maximum number of statements and operands for a record: that takes 0.3 s, in which nothing else runs."""
-MAX_TEXT: Final = 1 << 20
-"""The maximum number of characters of a value."""
-MAX_OUTPUT: Final = 16 << 20
-MAX_ELEMENTS: Final = 200_000
 AwkArray = dict[str, AwkValue]
 Local = AwkValue | AwkArray
 
@@ -67,7 +61,7 @@ class AwkState(AwkRecords, ABC):
 
     def write(self, target: AwkNode, text: str) -> None:
         self._output_size += len(text)
-        if self._output_size > MAX_OUTPUT:
+        if self._output_size > limits.MAX_AWK_OUTPUT:
             raise AwkError("the output is too long")
         if target.kind == "none":
             self._output.append(text)
@@ -107,7 +101,7 @@ class AwkState(AwkRecords, ABC):
         return self.variable(name)
 
     def put(self, name: str, value: AwkValue) -> None:
-        if isinstance(value, str) and len(value) > MAX_TEXT:
+        if isinstance(value, str) and len(value) > limits.MAX_AWK_VALUE:
             raise AwkError("the value is too long")
         if self.frames and name in self.frames[-1]:
             self.frames[-1][name] = value
@@ -135,7 +129,7 @@ class AwkState(AwkRecords, ABC):
         else:
             array = self.array(target.text)
             array[self.key(target.nodes)] = value
-            if len(array) > MAX_ELEMENTS:
+            if len(array) > limits.MAX_AWK_ELEMENTS:
                 raise AwkError("the array has too many elements")
 
     def text_of(self, node: AwkNode) -> str:
@@ -158,5 +152,5 @@ class AwkState(AwkRecords, ABC):
 
     def count_step(self) -> None:
         self._steps += 1
-        if self._steps > MAX_STEPS:
+        if self._steps > limits.MAX_AWK_STEPS:
             raise AwkError("the program needs too many steps for a record")

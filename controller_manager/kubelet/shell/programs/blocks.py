@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
@@ -17,7 +18,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.files import modification_time
 from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    MAX_TEXT,
     Data,
     number_of,
     open_descriptor,
@@ -59,7 +59,7 @@ def dd(process: Process) -> Run:
         raise ProgramUsageError(f"can't open '{copy.source}': {error}") from error
     if "conv=sync" in copy.flags and len(data) % copy.block:
         size = -(-len(data) // copy.block) * copy.block
-        if size > MAX_TEXT:
+        if size > limits.MAX_INPUT:
             raise ProgramUsageError(_TOO_MUCH)
         data = data.ljust(size, b"\0")
     try:
@@ -103,8 +103,8 @@ def _parse(process: Process) -> _Copy:
 
 
 def _read(process: Process, copy: _Copy) -> Data:
-    end = MAX_TEXT if copy.limit is None else copy.skip + copy.limit
-    if end > MAX_TEXT:
+    end = limits.MAX_INPUT if copy.limit is None else copy.skip + copy.limit
+    if end > limits.MAX_INPUT:
         raise ProgramUsageError(_TOO_MUCH)
     stream = open_descriptor(process, copy.source) if copy.source else None
     if copy.source and stream is None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
@@ -20,8 +21,6 @@ from mockube.controller_manager.kubelet.shell.programs.inputs import (
     split_lines,
 )
 
-MAX_COMPARED: Final = 600
-"""The maximum number of lines of each file that diff compares, unless the files are the same."""
 _CONTEXT: Final = 3
 
 
@@ -107,7 +106,7 @@ def _diff_files(process: Process, options: ProgramOptions, left: str, right: str
     if "q" in options:
         yield write_text(f"Files {left} and {right} differ\n")
         return 1
-    if max(map(len, lines)) > MAX_COMPARED:
+    if max(map(len, lines)) > limits.MAX_COMPARED:
         raise ProgramUsageError("the files have too many lines", 2)
     labels = options.all("L")
     names = [*labels[:2], *(left, right)[len(labels[:2]) :]]

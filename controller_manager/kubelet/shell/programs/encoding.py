@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
@@ -17,14 +18,12 @@ from mockube.controller_manager.kubelet.shell.process import (
     write_text,
 )
 from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    MAX_LINES,
     number_of,
     read_all,
     read_files,
     split_lines,
 )
 
-_MAX_DUMP: Final = 1 << 20
 _ROW_WIDTH: Final = 39
 _REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 """All bytes with their bits in the reverse order."""
@@ -49,7 +48,7 @@ def base64_text(process: Process) -> Run:
     if not width:
         yield Output(1, encoded_data)
         return 0
-    if len(encoded_data) > width * MAX_LINES:
+    if len(encoded_data) > width * limits.MAX_LINES:
         raise ProgramUsageError("the output has too many lines", 2)
     lines = (encoded_data[start : start + width] for start in range(0, len(encoded_data), width))
     yield Output(1, b"".join(line + b"\n" for line in lines))
@@ -108,10 +107,10 @@ def posix_checksum(data: bytes) -> int:
 
 def octal_dump(process: Process) -> Run:
     options = parse_options(process.arguments, "bcdoxvA:N:j:t:")
-    data = (yield from read_all(process, options.arguments))[: _MAX_DUMP + 1]
+    data = (yield from read_all(process, options.arguments))[: limits.MAX_DUMP + 1]
     data = data[number_of(options.get("j", "0")) :]
     data = data[: number_of(options.get("N"))] if "N" in options else data
-    if len(data) > _MAX_DUMP:
+    if len(data) > limits.MAX_DUMP:
         raise ProgramUsageError("the input is too long")
     kind = options.get("t") or next((name for name in "cbdox" if name in options), "o2")
     base = options.get("A", "o")
@@ -154,10 +153,10 @@ def hex_dump(process: Process) -> Run:
     options = parse_options(process.arguments, "Cvn:s:e:", numbers="n")
     if "e" in options:
         raise ProgramUsageError("-e is not simulated")
-    data = (yield from read_all(process, options.arguments))[: _MAX_DUMP + 1]
+    data = (yield from read_all(process, options.arguments))[: limits.MAX_DUMP + 1]
     data = data[number_of(options.get("s", "0")) :]
     data = data[: number_of(options.get("n"))] if "n" in options else data
-    if len(data) > _MAX_DUMP:
+    if len(data) > limits.MAX_DUMP:
         raise ProgramUsageError("the input is too long")
     output = []
     for start in range(0, len(data), 16):
@@ -183,7 +182,7 @@ def xxd(process: Process) -> Run:
     data = yield from read_all(process, options.arguments[:1])
     data = data[number_of(options.get("s", "0")) :]
     data = data[: number_of(options.get("l"))] if "l" in options else data
-    if len(data) > _MAX_DUMP:
+    if len(data) > limits.MAX_DUMP:
         raise ProgramUsageError("the input is too long")
     if "r" in options:
         try:

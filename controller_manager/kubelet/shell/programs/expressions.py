@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import Process, Run, write_text
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
@@ -56,8 +57,6 @@ _LEVELS: Final[Sequence[Mapping[str, Callable[[str, str], str]]]] = (
     {":": _match},
 )
 """The operators of `expr`, in order of increasing precedence."""
-_MAX_WORDS: Final = 60
-"""The maximum number of words of an expression: each may be a parenthesis, which nests calls."""
 _MAX_DIGITS: Final = 19
 
 
@@ -72,7 +71,7 @@ def expr(process: Process) -> Run:
 
 
 def _evaluate(words: list[str]) -> str:
-    if len(words) <= _MAX_WORDS:
+    if len(words) <= limits.MAX_EXPR_WORDS:
         value = _expression(words, 0)
         if not words:
             return value

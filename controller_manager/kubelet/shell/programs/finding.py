@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
 from mockube.apimachinery.regexp.errors import RegexpError
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
@@ -26,7 +27,6 @@ from mockube.controller_manager.kubelet.shell.programs.find_conditions import (
 )
 from mockube.controller_manager.kubelet.shell.programs.launchers import run_other
 
-_MAX_DEPTH: Final = 40
 _PATHS_PER_COMMAND: Final = 20
 
 
@@ -70,7 +70,7 @@ class _Finder:
 
     def _or(self) -> _Test:
         self._depth += 1
-        if self._depth > _MAX_DEPTH:
+        if self._depth > limits.MAX_FIND_DEPTH:
             raise ProgramUsageError("too many parentheses")
         test = self._and()
         while self._peek() in ("-o", "-or"):

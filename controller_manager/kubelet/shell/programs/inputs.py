@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from typing import Final, NamedTuple
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.devices import NULL, descriptor_number, read_device
 from mockube.controller_manager.kubelet.shell.filesystem import FileError, NoSuchFile
 from mockube.controller_manager.kubelet.shell.process import (
@@ -13,10 +14,6 @@ from mockube.controller_manager.kubelet.shell.process import (
     read_input,
 )
 
-MAX_TEXT: Final = 16 << 20
-"""The maximum bytes that a program reads."""
-MAX_LINES: Final = 200_000
-"""The maximum lines that a program processes one by one: that takes 0.3 s at most, in which nothing else runs."""
 BLOCK: Final = 64 * 1024
 
 
@@ -46,7 +43,7 @@ def _read_to_end(process: Process, read: Callable[[int], Data]) -> Data:
     data = bytearray()
     while block := (yield from read(BLOCK)):
         data += block
-        if len(data) > MAX_TEXT:
+        if len(data) > limits.MAX_INPUT:
             yield process.error("the input is too long")
             break
     return bytes(data)
@@ -104,7 +101,7 @@ def split_lines(data: bytes, end: str = "\n") -> list[str]:
     lines = text.split(end)
     if lines[-1] == "":
         lines.pop()
-    if len(lines) > MAX_LINES:
+    if len(lines) > limits.MAX_LINES:
         raise ProgramUsageError("the input has too many lines", 2)
     return lines
 

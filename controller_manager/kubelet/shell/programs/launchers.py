@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.invocation import run_program
 from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, note_unknown
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
@@ -26,7 +27,6 @@ from mockube.controller_manager.kubelet.shell.streams import NullStream
 _TIMED_OUT: Final = 124
 _KILL: Final = 9
 _XARGS_FAILED: Final = 123
-_MAX_ARGUMENTS: Final = 5_000
 _QUOTE: Final = re.compile(r"[\"'\\]")
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|\\.", re.DOTALL)
 _ITEM: Final = re.compile(r"(?:[^\s'\"\\]+|'[^'\n]*'|\"[^\"\n]*\"|\\[\s\S])+")
@@ -190,10 +190,10 @@ def _command_lines(command: Sequence[str], items: Sequence[str], options: Progra
         return [[word.replace(mark, item) for word in command] for item in items]
     if "L" in options:
         return [[*command, *item.split()] for item in items]
-    count = options.get("n", str(_MAX_ARGUMENTS))
+    count = options.get("n", str(limits.MAX_XARGS_ARGUMENTS))
     if not (count.isdecimal() and int(count[:9]) > 0):
         raise ProgramUsageError(f"invalid number '{count}'")
-    size = min(int(count[:9]), _MAX_ARGUMENTS)
+    size = min(int(count[:9]), limits.MAX_XARGS_ARGUMENTS)
     return [[*command, *items[start : start + size]] for start in range(0, len(items), size)] or [[*command]]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
@@ -20,7 +21,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.inputs import (
     BLOCK,
-    MAX_LINES,
     number_of,
     read_all,
     read_files,
@@ -214,7 +214,7 @@ def fold(process: Process) -> Run:
     width = number_of(options.get("w", "80"), 1)
     inputs = yield from read_files(process, options.arguments)
     text = inputs.data.decode("utf-8", "surrogateescape")
-    if len(text) > width * MAX_LINES:
+    if len(text) > width * limits.MAX_LINES:
         raise ProgramUsageError("the output has too many lines", 2)
     lines = ["\n".join(_wrap(line, width, at_blanks="s" in options)) for line in text.split("\n")]
     yield write_text("\n".join(lines))

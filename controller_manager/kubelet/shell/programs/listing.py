@@ -6,12 +6,8 @@ from datetime import UTC, datetime
 from posixpath import basename, dirname, join
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.filesystem import (
-    MAX_BYTES,
-    FileEntry,
-    FileError,
-    FileSystem,
-)
+from mockube.controller_manager.kubelet.shell import limits
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
@@ -250,12 +246,12 @@ def disk_free(process: Process) -> Run:
     options = parse_options(process.arguments, "PkmhTa", long={"human-readable": "h"})
     unit = 1 << 20 if "m" in options else 1024
     used = process.host.files.size
-    numbers = [MAX_BYTES, used, MAX_BYTES - used]
+    numbers = [limits.MAX_FILE_BYTES, used, limits.MAX_FILE_BYTES - used]
     texts = [human_size(number) if "h" in options else str(number // unit) for number in numbers]
     title = "Size" if "h" in options else "1M-blocks" if "m" in options else "1K-blocks"
     kind = f" {'overlay':<10}" if "T" in options else ""
     head = f"{'Filesystem':<20}{' Type      ' if kind else ''} {title:>10} {'Used':>9} Available Use% Mounted on\n"
-    row = f"{'overlay':<20}{kind} {texts[0]:>10} {texts[1]:>9} {texts[2]:>9} {used * 100 // MAX_BYTES:3}% /\n"
+    row = f"{'overlay':<20}{kind} {texts[0]:>10} {texts[1]:>9} {texts[2]:>9} {used * 100 // limits.MAX_FILE_BYTES:3}% /\n"
     yield write_text(head + row)
     return 0
 

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.process import Process, ProgramUsageError, Run, write_text
 from mockube.controller_manager.kubelet.shell.programs.dates import format_time
 from mockube.controller_manager.kubelet.shell.quoting import quote_if_needed
 
-MAX_TEXT: Final = 16 << 20
-"""The maximum number of characters that widths and precisions of a format add."""
 _ESCAPE: Final = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|0[0-7]{0,3}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)", re.DOTALL
 )
@@ -87,7 +86,7 @@ class Formatter:
             flags, width = f"{flags}-", -width
         precision = self._count(match[4])
         self._size += (width or 0) + (precision or 0)
-        if self._size > MAX_TEXT:
+        if self._size > limits.MAX_PADDING:
             raise ProgramUsageError("the output is too long", 2)
         value = self._value()
         if kind in "sbqc":
@@ -115,7 +114,7 @@ class Formatter:
         """Return a width or precision, which may be a value."""
         if text is None:
             return None
-        return min(self._integer(self._value() or "0"), MAX_TEXT) if text == "*" else int(text or 0)
+        return min(self._integer(self._value() or "0"), limits.MAX_PADDING) if text == "*" else int(text or 0)
 
     def _text(self, value: str, kind: str, width: int, precision: int | None, *, is_left: bool) -> str:
         if kind == "b":

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Child,
@@ -18,7 +19,6 @@ from mockube.controller_manager.kubelet.shell.signals import NAMES, signal_numbe
 
 _TERM: Final = 15
 _SIGNAL_CODE: Final = 128
-_MAX_PATTERN: Final = 200
 
 
 def kill(process: Process) -> Run:
@@ -91,7 +91,7 @@ def ps(process: Process) -> Run:
 
 
 def _matches(pattern: str, text: str, *, is_exact: bool) -> bool:
-    if len(pattern) > _MAX_PATTERN or not re.fullmatch(r"[\w ./^$:@=,+-]*", pattern):
+    if len(pattern) > limits.MAX_PROCESS_PATTERN or not re.fullmatch(r"[\w ./^$:@=,+-]*", pattern):
         raise ProgramUsageError("this pattern is not simulated", 2)
     plain = pattern.removeprefix("^").removesuffix("$")
     if is_exact or (pattern.startswith("^") and pattern.endswith("$")):

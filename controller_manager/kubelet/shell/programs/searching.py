@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
-from mockube.controller_manager.kubelet.shell.posix_matches import MAX_SCANNED, find_matches
+from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Process,
@@ -23,8 +24,6 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.inputs import (
     BLOCK,
-    MAX_LINES,
-    MAX_TEXT,
     number_of,
     read_operand,
     read_path,
@@ -37,8 +36,6 @@ from mockube.controller_manager.kubelet.shell.regular_expressions import (
     literal_expression,
 )
 
-MAX_SEARCH_STEPS: Final = 200_000_000
-"""The maximum product of the instructions of a pattern and the characters of the input: 0.2 s."""
 _LONG: Final = {
     "ignore-case": "i", "invert-match": "v", "count": "c", "quiet": "q", "silent": "q", "line-number": "n", "only-matching": "o",
     "extended-regexp": "E", "fixed-strings": "F", "perl-regexp": "P", "recursive": "r", "files-with-matches": "l", "word-regexp": "w",
@@ -116,7 +113,7 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
         expression=expression,
         instructions=check(expression),
         shows_names=("H" in options or len(paths) > 1 or is_recursive) and "h" not in options,
-        before=min(number_of(options.get("B", context)), MAX_LINES),
+        before=min(number_of(options.get("B", context)), limits.MAX_LINES),
         after=number_of(options.get("A", context)),
         limit=number_of(options.get("m")) if "m" in options else -1,
     )
@@ -195,7 +192,7 @@ class _FileSearch:
         """Search more of the file; return the output."""
         first, *others = block.split(b"\n")
         self._rest += first
-        if len(self._rest) > MAX_TEXT:
+        if len(self._rest) > limits.MAX_INPUT:
             raise ProgramUsageError("the input is too long", 2)
         if not others:
             return ""
@@ -226,9 +223,9 @@ class _FileSearch:
                 break
             output += self._search_line(line.decode("utf-8", "surrogateescape"))
             self._index += 1
-        if search.lines > MAX_LINES:
+        if search.lines > limits.MAX_LINES:
             raise ProgramUsageError("the input has too many lines", 2)
-        if search.steps > MAX_SEARCH_STEPS:
+        if search.steps > limits.MAX_SEARCH_STEPS:
             raise ProgramUsageError("the pattern is too large for this input", 2)
         return "".join(output)
 
@@ -248,7 +245,7 @@ class _FileSearch:
 
     def _only_matches(self, line: str) -> Iterator[str]:
         self._search.scanned += len(line) ** 2
-        if self._search.scanned > MAX_SCANNED:
+        if self._search.scanned > limits.MAX_SCANNED:
             raise ProgramUsageError("the pattern is too large for this input", 2)
         if "v" in self._search.options:
             return

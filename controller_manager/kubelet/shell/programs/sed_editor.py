@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.posix_matches import SCANNED_PER_COMMAND, Spans, find_matches
 from mockube.controller_manager.kubelet.shell.process import (
@@ -20,13 +21,7 @@ from mockube.controller_manager.kubelet.shell.programs.sed_script import (
     SedSubstitution,
 )
 
-MAX_STEPS: Final = 1_000_000
-"""The maximum number of executed commands."""
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
-MAX_WORK: Final = 1_000_000_000
-"""The maximum sum of the lengths of the pattern spaces of all executed commands."""
-MAX_SPACE: Final = 1 << 20
-"""The maximum number of characters of the pattern space or the hold space."""
 _STEPS_PER_COMMAND: Final = 100
 _Work = Generator[Effect, bytes | None, None]
 
@@ -142,9 +137,9 @@ class SedEditor:
                 yield CommandStart()
             self._work += len(self._space)
             if (
-                self._steps > MAX_STEPS
-                or self._work > MAX_WORK
-                or len(self._space) + len(self._hold) > MAX_SPACE
+                self._steps > limits.MAX_SED_STEPS
+                or self._work > limits.MAX_SED_WORK
+                or len(self._space) + len(self._hold) > limits.MAX_SED_SPACE
             ):
                 raise SedError("the input needs too many steps")
             command = self._commands[index]
@@ -341,7 +336,7 @@ class SedEditor:
             )
             parts += [space[position:start], replacement]
             size += len(replacement)
-            if size > MAX_SPACE:
+            if size > limits.MAX_SED_SPACE:
                 raise SedError("the line is too long")
             position = end
         if not parts:

@@ -6,12 +6,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
     basic_expression,
     extended_expression,
 )
 
-MAX_COMMANDS: Final = 2_000
 _LABEL_END: Final = re.compile(r"[;\n}]")
 _NUMBER: Final = re.compile(r"[0-9]+")
 
@@ -93,7 +93,7 @@ class _Parser:
             commands.append(command)
             if command.name == "{":
                 blocks.append(command)
-            if len(commands) > MAX_COMMANDS:
+            if len(commands) > limits.MAX_SED_COMMANDS:
                 raise SedError("the script has too many commands")
         if blocks:
             raise SedError("unterminated {")

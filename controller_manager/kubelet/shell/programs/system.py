@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.conditions import test
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.invoking import (
@@ -26,8 +27,6 @@ from mockube.controller_manager.kubelet.shell.programs.durations import seconds_
 from mockube.controller_manager.kubelet.shell.programs.expressions import expr
 from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
 
-_MAX_DIGITS: Final = 12
-"""The number of digits of a number that is factored: 0.1 s."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,10})?")
 _YES_SECONDS: Final = 0.001
 _YES_LINES: Final = 64
@@ -54,7 +53,7 @@ def factor(process: Process) -> Run:
     for argument in (
         process.arguments or (yield from read_all(process, [])).decode("utf-8", "replace").split()
     ):
-        if not argument.isdecimal() or len(argument) > _MAX_DIGITS:
+        if not argument.isdecimal() or len(argument) > limits.MAX_FACTORED_DIGITS:
             raise ProgramUsageError(f"invalid number '{argument}'")
         number, divisor, factors = int(argument), 2, list[int]()
         while divisor * divisor <= number:
@@ -241,7 +240,7 @@ def machine(_: Process) -> Run:
 def microseconds(process: Process) -> Run:
     """Sleep for as many microseconds, as `usleep`."""
     text = process.arguments[0] if process.arguments else ""
-    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
+    if not (text.isascii() and text.isdecimal() and len(text) <= limits.MAX_FACTORED_DIGITS):
         raise ProgramUsageError(f"invalid number '{text}'")
     yield Sleep(int(text) / 1_000_000)
     return 0

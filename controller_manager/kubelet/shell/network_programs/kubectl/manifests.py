@@ -8,12 +8,12 @@ from typing import Any, Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import KubectlError, Work
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions
 from mockube.controller_manager.kubelet.shell.process import Process, UnknownProgram, read_input
 
-_MAX_INPUT: Final = 3 << 20
 _EXTENSIONS: Final = (".yaml", ".yml", ".json")
 
 
@@ -38,7 +38,7 @@ def read_manifests(process: Process, options: ProgramOptions) -> Work[list[dict[
 def _read(process: Process, name: str) -> Work[list[tuple[str, bytes]]]:
     if name == "-":
         data = bytearray()
-        while len(data) < _MAX_INPUT and (chunk := (yield from read_input(65536))):
+        while len(data) < limits.MAX_MANIFESTS and (chunk := (yield from read_input(65536))):
             data += chunk
         return [("STDIN", bytes(data))]
     files, path = process.host.files, process.path(name)

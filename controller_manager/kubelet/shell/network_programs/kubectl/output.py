@@ -13,6 +13,7 @@ from msgspec import Struct
 from mockube.apimachinery import jsonpath, meta
 from mockube.apimachinery.jsonpath import JSONPathError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import (
     KubectlError,
     ServedResource,
@@ -23,9 +24,6 @@ _INDENT: Final = re.compile(r"(?m)^ +")
 _PART: Final = re.compile(r"\{((?:[^{}\"']|\"(?:[^\"\\]|\\.)*\"|'[^']*')*)\}|([^{]+)|(\{)")
 _ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
-MAX_TEMPLATE: Final = 10_000
-MAX_PARTS: Final = 20_000
-"""The number of texts and iterations after which the output of a template ends."""
 _FORMATS: Final = frozenset({"", "name", "json", "yaml", "wide"})
 
 
@@ -101,10 +99,10 @@ class _Range(Struct):
 
 def expand_template(template: str, tree: Any) -> str:
     """Return the text of a JSONPath template, with {range PATH}…{end} and {"text"}."""
-    if len(template) > MAX_TEMPLATE:
+    if len(template) > limits.MAX_TEMPLATE:
         raise KubectlError("error: the template is too long")
     try:
-        return "".join(islice(_expand(_parse_template(template), tree), MAX_PARTS))
+        return "".join(islice(_expand(_parse_template(template), tree), limits.MAX_TEMPLATE_PARTS))
     except JSONPathError as error:
         raise KubectlError(f"error: error parsing jsonpath {template}, {error}") from None
 

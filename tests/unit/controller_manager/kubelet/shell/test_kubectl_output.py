@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import KubectlError
 from mockube.controller_manager.kubelet.shell.network_programs.kubectl.output import (
-    MAX_PARTS,
     expand_template,
     table_lines,
     to_json,
@@ -47,7 +47,7 @@ def test_nested_ranges_have_a_limit():
     expand_template("{range .items[*]}" * 3 + "{end}" * 3, tree)
     assert expand_template("{range .items[*]}{.a}{end}", tree) == ""
     assert time.process_time() - began < 5
-    assert len(expand_template("{range .items[*]}x{range ..}y{end}{end}", tree)) <= MAX_PARTS
+    assert len(expand_template("{range .items[*]}x{range ..}y{end}{end}", tree)) <= limits.MAX_TEMPLATE_PARTS
 
 
 def test_table_is_aligned():

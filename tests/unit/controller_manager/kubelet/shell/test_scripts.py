@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.controller_manager.kubelet.shell.filesystem import MAX_BYTES, FileEntry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell import limits
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Host, Input, Output, Sleep, UnknownProgram
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
@@ -210,7 +211,7 @@ def test_tar_archives_carry_files_between_containers():
 
 def test_files_are_limited_in_size():
     files = container().files
-    files.write("/data/a", b"x" * (MAX_BYTES - 100))
+    files.write("/data/a", b"x" * (limits.MAX_FILE_BYTES - 100))
     with pytest.raises(FileError, match="No space left on device"):
         files.write("/data/b", b"x" * 200)
     files.remove("/data/a")

@@ -1,0 +1,111 @@
+"""The limits of simulated commands.
+
+The attack: whoever may create a pod, or exec into one, writes commands, and the controller manager interprets them on its event
+loop, beside the commands of all other pods, the leases of the nodes and all controllers. Without limits a loop stops
+everything, a few nested parentheses exceed the stack of Python, and a doubled variable takes the memory of the process. With them
+a command ends with an error that names the limit; scripts of real images stay far below. What a container does in all is bounded in
+`containers/program.py`. A constant of another module is a limit of the program that is simulated, such as the redirects of curl.
+"""
+
+from typing import Final
+
+# --- Depth: each level is a few calls of Python, whose stack has 1,000.
+
+MAX_NESTED_COMMANDS: Final = 40
+"""Nested commands and expansions."""
+MAX_NESTED_ARITHMETIC: Final = 20
+MAX_NESTED_BRACES: Final = 10
+MAX_NESTED_CONDITIONS: Final = 40
+MAX_NESTED_AWK: Final = 60
+"""Nested statements and operands."""
+MAX_SUBSHELLS: Final = 40
+"""Function calls and subshells."""
+MAX_CALLS: Final = 40
+"""Function calls."""
+MAX_AWK_CALLS: Final = 40
+MAX_SOURCES: Final = 20
+"""Files that source each other."""
+MAX_FIND_DEPTH: Final = 40
+"""Nested operators of an expression of find."""
+MAX_EXPR_WORDS: Final = 60
+"""Words of an expression: each may be a parenthesis, which nests calls."""
+
+# --- Time: what runs without a break, in which nothing else of the process runs: 0.3 s at most.
+
+MAX_LINES: Final = 200_000
+"""Lines that a program processes one by one."""
+MAX_READ_LINES: Final = 100_000
+MAX_COMPARED: Final = 600
+"""Lines of each file that diff compares, unless the files are the same: it compares all pairs."""
+MAX_SEARCH_STEPS: Final = 200_000_000
+"""The product of the instructions of a pattern and the characters of the input."""
+MAX_MATCH_STEPS: Final = 200_000_000
+"""The product of instructions and characters in a search."""
+MAX_MATCHES: Final = 100_000
+"""Matches in a text."""
+MAX_SCANNED: Final = 300_000_000
+"""Characters in all searches for matches of any length: each of them may reach the end of the text."""
+MAX_SED_STEPS: Final = 1_000_000
+"""Executed commands."""
+MAX_SED_WORK: Final = 1_000_000_000
+"""The sum of the lengths of the pattern spaces of all executed commands."""
+MAX_AWK_STEPS: Final = 300_000
+"""Statements and operands for a record."""
+MAX_FACTORED_DIGITS: Final = 12
+"""Digits of a number that is factored."""
+MAX_PROCESS_PATTERN: Final = 200
+"""Characters of a pattern of pgrep."""
+MAX_TEMPLATE_PARTS: Final = 20_000
+"""Texts and iterations after which the output of a template of kubectl ends."""
+
+# --- Programs: what is parsed before anything runs.
+
+MAX_SCRIPT: Final = 256 * 1024
+MAX_ARITHMETIC: Final = 1000
+MAX_AWK_PROGRAM: Final = 64 * 1024
+MAX_SED_COMMANDS: Final = 2_000
+MAX_TEMPLATE: Final = 10_000
+"""Characters of a template of kubectl."""
+
+# --- Memory: what a command keeps, in characters or bytes unless a line says otherwise.
+
+MAX_VALUE: Final = 1 << 20
+"""An expanded word."""
+MAX_VARIABLES: Final = 16 << 20
+"""All variables together."""
+MAX_BRACE_WORDS: Final = 10_000
+"""Words that braces expand to."""
+MAX_DIRECTORY_STACK: Final = 1000
+MAX_PROCESSES: Final = 500
+"""Processes of a container at a time."""
+MAX_FILE_BYTES: Final = 16 << 20
+"""All files in one file system together."""
+MAX_FILES: Final = 10_000
+MAX_INPUT: Final = 16 << 20
+"""What a program reads before it writes."""
+MAX_PADDING: Final = 16 << 20
+"""What widths and precisions of a format of printf add."""
+MAX_ARCHIVE: Final = 2 * MAX_FILE_BYTES
+"""A decompressed archive, which a few compressed kilobytes may become."""
+MAX_ARCHIVE_MEMBERS: Final = 20_000
+MAX_DUMP: Final = 1 << 20
+"""The input of od and xxd, whose output is four times as long."""
+MAX_XARGS_ARGUMENTS: Final = 5_000
+MAX_SED_SPACE: Final = 1 << 20
+"""The pattern space or the hold space."""
+MAX_AWK_VALUE: Final = 1 << 20
+MAX_AWK_OUTPUT: Final = 16 << 20
+MAX_AWK_ELEMENTS: Final = 200_000
+"""Elements of an array."""
+MAX_AWK_FIELDS: Final = 20_000
+"""Fields of a record."""
+MAX_AWK_REPLACED: Final = 1 << 20
+"""The result of a replacement."""
+
+# --- Requests: what a program sends over the simulated network.
+
+MAX_MANIFESTS: Final = 3 << 20
+"""What kubectl sends: the API server refuses larger bodies, too."""
+MAX_SENT: Final = 1 << 20
+MAX_UPLOAD: Final = 4 << 20
+MAX_BASH_SENT: Final = 1 << 20
