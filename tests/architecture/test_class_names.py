@@ -10,7 +10,6 @@ _CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 SHARED = {
     "Admission": "the protocol of the verbs, and the chain that implements it",
     "AlwaysDeny": "upstream's authorizer and upstream's plugin, whose names are read at run time",
-    "History": "the history of revisions, of two workloads",
 }
 """The names that two modules of a package share, and why. An entry that is no longer needed is an error, too."""
 
