@@ -31,7 +31,7 @@ up: environment ## Start a cluster, and print the next commands
 
 check: ## Check format, style and types, and run the unit tests: about two minutes, before each commit
 	@"$(MAKE)" --no-print-directory lint types
-	@"$(MAKE)" --no-print-directory test ARGS="tests/unit -q $(ARGS)"
+	@"$(MAKE)" --no-print-directory test ARGS="tests/unit tests/packs/*/unit -q $(ARGS)"
 
 test: environment ## Run every test
 	@$(PYTEST) -n auto --dist worksteal $(ARGS)

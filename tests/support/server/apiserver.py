@@ -4,6 +4,7 @@ import contextlib
 import io
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import cache
 
 import aiohttp
 import orjson
@@ -16,9 +17,11 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.packs.definitions import definition_trees
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
+from mockube.component_base.packs import own_pack_names
 from mockube.etcd.embedded.store import MemoryStore
 
 ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))
@@ -39,18 +42,20 @@ class Answer:
         return orjson.loads(self.data)
 
 
-CUSTOM_KINDS = {
-    "clonesets": "CloneSet",
-    "statefulsets": "StatefulSet",
-    "uniteddeployments": "UnitedDeployment",
-}
+@cache
+def kinds_of_packs():
+    """Return the kinds of the packs that come with mockube, by group and plural."""
+    specs = [tree["spec"] for pack in own_pack_names() for tree in definition_trees(pack)]
+    return {(spec["group"], spec["names"]["plural"]): spec["names"]["kind"] for spec in specs}
 
 
 def typed(path, body):
-    """Return the body with its kind, if it is a custom object without one: custom objects must have it."""
+    """Return the body with its kind, if it is an object of a pack without one: custom objects must have it."""
     _, _, group, version, *rest = [*path.split("/"), "", "", ""]
-    kind = next((CUSTOM_KINDS[part] for part in rest if part in CUSTOM_KINDS), None)
-    if group != "apps.kruise.io" or kind is None or not isinstance(body, dict) or rest[-4] == "scale":
+    if "." not in group or group.endswith(".k8s.io") or not isinstance(body, dict) or rest[-4] == "scale":
+        return body
+    kind = next((kinds_of_packs()[group, part] for part in rest if (group, part) in kinds_of_packs()), None)
+    if kind is None:
         return body
     return {"apiVersion": f"{group}/{version}", "kind": kind, **body}
 

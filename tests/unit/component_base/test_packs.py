@@ -1,6 +1,8 @@
 """Packs are found by their entry points; what is wrong with one is reported with its name."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -98,3 +100,11 @@ def test_flag_that_exists_is_refused(folder):
 )
 def test_packs_are_selected_before_the_command_line_is_parsed(arguments, environment, selected):
     assert selected_packs(arguments, environment, "SERVER") == selected
+
+
+def test_own_packs_are_loaded_without_reading_metadata_of_distributions():
+    program = (
+        "import sys; from mockube.component_base.packs import load_packs, own_pack_names;"
+        "load_packs(own_pack_names()); sys.exit('importlib.metadata' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
