@@ -18,8 +18,8 @@ GAP: Final = 26
 
 class Step(NamedTuple):
     name: str
-    what: str
-    where: str = ""
+    description: str
+    file: str = ""
     """The file or folder of the step, relative to the folder of its group."""
 
 
@@ -238,10 +238,10 @@ def _draw_group(group: Group, y: int) -> list[str]:
     for number, step in enumerate(group.steps):
         row = HEAD + ROW * number + 18
         lines.append(f'    <text class="name" x="16" y="{row}">{escape(step.name)}</text>')
-        lines.append(f'    <text class="what" x="232" y="{row}">{escape(step.what)}</text>')
-        if step.where:
+        lines.append(f'    <text class="what" x="232" y="{row}">{escape(step.description)}</text>')
+        if step.file:
             lines.append(
-                f'    <text class="where" x="{WIDTH - 72}" y="{row}" text-anchor="end">{step.where}</text>'
+                f'    <text class="where" x="{WIDTH - 72}" y="{row}" text-anchor="end">{step.file}</text>'
             )
     return [*lines, "  </g>"]
 

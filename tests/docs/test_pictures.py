@@ -19,7 +19,7 @@ def test_picture_is_shown(name):
 
 @pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
 def test_files_of_steps_exist(picture):
-    paths = [ROOT / group.folder / step.where for group in picture.groups for step in group.steps]
+    paths = [ROOT / group.folder / step.file for group in picture.groups for step in group.steps]
     assert [path for path in paths if not path.exists()] == []
 
 

@@ -7,7 +7,7 @@ from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import VOLUME_ATTACHMENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.csi.attacher import ATTACHER, finalizer
-from mockube.controller_manager.controllers.csi.provisioner import SIMULATED_PROVISIONER
+from mockube.controller_manager.workloads.volumes import SIMULATED_PROVISIONER
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 

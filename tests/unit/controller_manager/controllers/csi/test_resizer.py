@@ -8,9 +8,8 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.controllers.csi.provisioner import SIMULATED_PROVISIONER
 from mockube.controller_manager.controllers.csi.resizer import NODE_RESIZER, RESIZER
-from mockube.controller_manager.workloads.volumes import PRE_RESIZE_CAPACITY, capacity
+from mockube.controller_manager.workloads.volumes import PRE_RESIZE_CAPACITY, SIMULATED_PROVISIONER, capacity
 from tests.support.controllers.storage import Storage
 
 KEY = Key("default", "data")
