@@ -20,6 +20,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 MAX_COST: Final = 1_000_000
 _MAX_ATTRIBUTES: Final = 32
+"""The limits of k8s.io/api/resource/v1/types.go: the cost of an expression, and the attributes of a device."""
 _NAME: Final = "kubernetes.DRADevice"
 
 

@@ -19,6 +19,7 @@ _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
 """A text of this form is an image ID, not a name."""
 
 _MAX_PATH: Final = 255
+"""RepositoryNameTotalLengthMax of github.com/distribution/reference."""
 _HUB: Final = frozenset({"", "docker.io", "index.docker.io"})
 _OFFICIAL: Final = "library/"
 """The part of the path that may be omitted on the hub."""

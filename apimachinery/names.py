@@ -16,6 +16,7 @@ LABEL_MAX_LENGTH: Final = 63
 SUBDOMAIN_MAX_LENGTH: Final = 253
 PORT_NAME_MAX_LENGTH: Final = 15
 GENERATED_BASE_MAX_LENGTH: Final = LABEL_MAX_LENGTH - randomness.SUFFIX_LENGTH
+"""A generated name is a valid label, too (apiserver/pkg/storage/names/generate.go)."""
 
 CHARACTERS: Final = "characters"
 BYTES: Final = "bytes"

@@ -18,6 +18,7 @@ _USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _PORT: Final = re.compile("(?::[0-9]*)?")
 _NOT_FOR_REQUEST: Final = "invalid URI for request"
 _MAX_PARAMETERS: Final = 10_000
+"""The limit of Go (net/url/url.go), since it counts the parameters before it parses them."""
 
 
 def parse_query(query: str) -> dict[str, list[str]]:

@@ -30,9 +30,11 @@ from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.yaml_scalars import MAX_VALUE_LENGTH, YamlError, is_merge, scalar_value, yaml_error
 
 MAX_DEPTH: Final = 200
+"""Nested collections: each level is two calls of Python, whose stack has 1,000."""
 MAX_ALIASED_TEXT: Final = 4 << 20
 """The maximum number of characters that aliases add to a document: more than a store accepts for one object."""
 MAX_STRICT_ERRORS: Final = 100
+"""The errors after which sigs.k8s.io/json stops to collect them (kubernetes_patch.go)."""
 MAX_TAG_DIRECTIVES: Final = 100
 """The maximum number of %TAG directives. libyaml compares each with all before it."""
 _CHUNK_BYTES: Final = 64 * 1024

@@ -24,6 +24,7 @@ from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.cel.validators import children, validate
 
 MAX_CODE_POINTS: Final = 100_000
+"""The limit of cel-go's parser (parser/parser.go)."""
 _TYPE_A, _TYPE_B = types.type_parameter("A"), types.type_parameter("B")
 TYPE_NAMES: Final[Mapping[str, Type]] = {
     name: types.type_of(type_)

@@ -22,6 +22,7 @@ from mockube.apimachinery.cel.source import NO_LOCATION, Issue
 MAX_RECOVERIES: Final = 30
 MAX_LOOKAHEAD: Final = 256
 MAX_REPORTS: Final = 100
+"""The limits of cel-go (parser/parser.go)."""
 _KEYWORD_AS_NAME = re.compile("no viable alternative at input '.(true|false|null)'")
 
 

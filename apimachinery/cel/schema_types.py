@@ -13,6 +13,7 @@ from mockube.apimachinery.cel.types import Type
 
 MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
 _MAX_TEXT_LENGTH: Final = MAX_REQUEST_BYTES - 2
+"""A text without maxLength is as long as a request without its quotes (apiserver/pkg/cel/common/schemas.go)."""
 Schema = Mapping[str, Any]
 
 

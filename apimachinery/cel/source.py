@@ -6,6 +6,7 @@ from msgspec import Struct
 
 MAX_ERRORS = 100
 MAX_SNIPPET_BYTES = 16384
+"""The errors that cel-go reports, and the longest line that it prints below one (common/errors.go, common/error.go)."""
 WIDE_DOT, WIDE_MARK = "\N{FULLWIDTH FULL STOP}", "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
 """The characters below those that are not ASCII."""
 NO_LOCATION = -1

@@ -17,6 +17,7 @@ UINT_MAX: Final = (1 << 64) - 1
 SECOND: Final = 1_000_000_000
 MIN_UNIX_TIME: Final = -62135596800
 MAX_UNIX_TIME: Final = 253402300799
+"""The years 1 to 9999, as in cel-go (common/types/timestamp.go)."""
 
 
 class CelError(Exception):

@@ -17,6 +17,7 @@ MAX_HEIGHT: Final = 1000
 MAX_SIZE: Final = (128 << 20) // 40
 """The maximum number of instructions of a program in Go, where one has 40 bytes."""
 MAX_COUNT: Final = 1000
+"""The limits of Go: the height of a parse tree, and the count of a repetition (regexp/syntax/parse.go)."""
 
 _PLAIN: Final = re.compile(r"[^\\^$.|?*+()\[{]+")
 _COUNTS: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")

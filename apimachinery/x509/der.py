@@ -27,6 +27,7 @@ CONSTRUCTED: Final = 0x20
 _LONG_TAG: Final = 0x1F
 _LONG_FORM: Final = 0x80
 _MAX_LENGTH_BYTES: Final = 4
+"""Bytes of a length: Go reads no more (x/crypto/cryptobyte/asn1.go)."""
 _MAX_OID_BYTES: Final = 5
 """Bytes of one number of an object identifier, which has 31 bits."""
 _TIME: Final = re.compile(

@@ -39,6 +39,7 @@ _MIN_RSA_BITS: Final = 1024
 MAX_RSA_BITS: Final = 8192
 """The maximum that crypto/tls accepts from a server. It also limits the time of a check."""
 _MAX_EXPONENT: Final = (1 << 31) - 1
+"""As Go (crypto/internal/fips140/rsa/rsa.go)."""
 _UNIMPLEMENTED: Final = "x509: cannot verify signature: algorithm unimplemented"
 _PSS: Final = "1.2.840.113549.1.1.10"
 _MGF1: Final = "1.2.840.113549.1.1.8"

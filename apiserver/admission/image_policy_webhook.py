@@ -18,6 +18,7 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 1024
+"""As upstream (plugin/pkg/admission/imagepolicy/admission.go)."""
 MAX_KNOWN_SIZE: Final = 64 * 1024
 """Bytes of a review; the response to a longer one is not cached, to bound the memory."""
 _VERSION: Final = "imagepolicy.k8s.io/v1alpha1"

@@ -17,6 +17,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 
 MAX_CONDITIONS: Final = 64
+"""As upstream (apiserver/pkg/apis/apiserver/validation/validation.go)."""
 _STRINGS: Final = types.list_of(types.STRING)
 
 

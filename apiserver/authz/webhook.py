@@ -29,6 +29,7 @@ from mockube.component_base.clock import Clock
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 8192
+"""As upstream (apiserver/plugin/pkg/authorizer/webhook/webhook.go)."""
 MAX_CACHED_SIZE: Final = 10_000
 """The size of the largest attributes that are cached, in characters, to bound the memory."""
 RECENT_SECONDS: Final = 1.0

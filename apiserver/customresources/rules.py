@@ -21,6 +21,7 @@ from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
 BUDGET: Final = 10_000_000
 """The cost limit of all rules together for one object."""
 _MAX_MESSAGE_BYTES: Final = 5 * 1024
+"""MaxEvaluatedMessageExpressionSizeBytes of apiserver/pkg/apis/cel/config.go."""
 _NO_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )

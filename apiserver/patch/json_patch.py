@@ -28,6 +28,7 @@ from mockube.apimachinery.patch.errors import (
 )
 
 MAX_OPERATIONS: Final = 10_000
+"""As upstream (apiserver/pkg/endpoints/handlers/patch.go)."""
 
 Operation: TypeAlias = Mapping[str, Any]
 

@@ -20,6 +20,7 @@ from mockube.apiserver.schema.document import Members, NumberLiteral
 from mockube.apiserver.schema.normal import WrongKind, scalar_reader
 
 MAX_STRICT_ERRORS: Final = 100
+"""The errors after which sigs.k8s.io/json stops to collect them (kubernetes_patch.go)."""
 
 UNTYPED: Final = SchemaType(shape=Shape.ANY, go="interface {}")
 """The type of a document without a schema, in which only duplicate fields are errors."""

@@ -205,6 +205,7 @@ class Debouncer(Generic[K]):
 
 BASE_DELAY: Final = 0.005
 MAX_DELAY: Final = 1000.0
+"""The delays of client-go (util/workqueue/default_rate_limiters.go), in seconds."""
 RETRY_RATE: Final = Rate(qps=10.0, burst=100)
 """The rate limit of retries for all keys of a queue; client-go's default."""
 

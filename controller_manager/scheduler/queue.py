@@ -16,6 +16,7 @@ from mockube.controller_manager.scheduler.requeueing import ANYTHING, ClusterEve
 
 INITIAL_BACKOFF: Final = 1.0
 MAX_BACKOFF: Final = 10.0
+"""The default podInitialBackoffSeconds and podMaxBackoffSeconds of kube-scheduler."""
 MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 """The time after which an unschedulable pod is tried again even without a change."""
 MAX_EARLY: Final = 64

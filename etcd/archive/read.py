@@ -27,6 +27,7 @@ MAX_LINE_BYTES: Final = 1 << 24
 MAX_BYTES: Final = 1 << 34
 """The limit of all lines in bytes: a small compressed file cannot fill the memory."""
 MAX_ENTRY: Final = RequestLimits().request_bytes
+"""The limit of a key and its value: a store refuses larger writes, so that a restoration would fail halfway."""
 MAX_REVISION: Final = 1 << 62
 """The largest revision that is accepted, far below the largest of etcd."""
 

@@ -21,6 +21,7 @@ from mockube.apimachinery.cel.values import (
 
 OBJECT: Final = "Object"
 _MAX_EXACT_INTEGER: Final = 2**53
+"""A double below this holds every integer exactly, and is written as one."""
 JSON_PATCH: Final = "JSONPatch"
 _PATCH_FIELDS: Final[Mapping[str, Type]] = {
     "op": types.STRING,

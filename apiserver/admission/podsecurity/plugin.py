@@ -45,6 +45,7 @@ _PRIVILEGED: Final = str(LevelVersion())
 MAX_PODS: Final = 3000
 """The number of existing pods that are evaluated when a namespace's level rises."""
 MAX_SECONDS: Final = 1.0
+"""The time for that. Both are upstream's (pod-security-admission/admission/admission.go): the warnings are an aid, not the check."""
 
 
 class Exemptions(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from mockube.apiserver.authz.chain import aggregate
 _BUDGET: Final = BUDGET // 4
 """The cost limit of all conditions for one write."""
 _MAX_COMPILED: Final = 1024
+"""The webhooks whose conditions are cached; those of another one are compiled again for each write."""
 
 
 class ConditionsFailed(Exception):

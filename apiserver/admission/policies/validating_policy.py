@@ -19,6 +19,7 @@ from mockube.apiserver.admission.policies.match_conditions import ConditionsFail
 
 _MAX_MESSAGE: Final = 5 * 1024
 _MAX_ANNOTATION: Final = 10 * 1024
+"""Upstream cuts both: a message (apiserver/pkg/apis/cel/config.go), and the value of an audit annotation (validating/dispatcher.go)."""
 INVALID: Final = "Invalid"
 
 

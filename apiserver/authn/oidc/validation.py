@@ -32,6 +32,7 @@ from mockube.apiserver.authn.oidc.expressions import (
 )
 
 MAX_AUTHENTICATORS: Final = 64
+"""As upstream (apiserver/pkg/apis/apiserver/validation/validation.go)."""
 _BOTH: Final = "claim and expression can't both be set"
 _NEITHER: Final = "claim or expression is required"
 _PREFIX: Final = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"

@@ -21,6 +21,7 @@ KUBECTL: Final = "kubectl"
 """The only manager for which the annotation is used."""
 
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
+"""The limit of all annotations of an object (apimachinery/pkg/api/validation/objectmeta.go): a longer one is not written."""
 
 
 def last_applied_fields(atom: Atom, live: ReadOnlyTree) -> FieldSet:

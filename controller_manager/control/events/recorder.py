@@ -50,6 +50,7 @@ QUIET_SECONDS: Final = 0.2
 """The time without new Events after which the rate no longer applies."""
 MAX_ATTEMPTS: Final = 12
 RETRY_SECONDS: Final = 10.0
+"""The attempts of an Event, and the seconds between them, as in client-go (tools/record/event.go)."""
 
 
 class _Component(Struct, frozen=True, kw_only=True):

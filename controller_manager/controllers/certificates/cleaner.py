@@ -64,6 +64,7 @@ class Cleaner:
 _PERIOD: Final = 3600.0
 _MAX_AGE_DECIDED: Final = timedelta(hours=1)
 _MAX_AGE_PENDING: Final = timedelta(hours=24)
+"""The period and the ages of upstream (pkg/controller/certificates/cleaner/cleaner.go)."""
 
 
 def is_obsolete(csr: ReadOnlyTree, now: datetime) -> bool:

@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 _PADDING: Final = timedelta(milliseconds=100)
 """The time added to each wait, because clocks differ a little."""
 _MAX_MISSED_STARTS: Final = 100
+"""Upstream warns of more, because a clock may be wrong (pkg/controller/cronjob/utils.go)."""
 
 
 class MissedStarts(NamedTuple):

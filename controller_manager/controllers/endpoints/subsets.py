@@ -16,6 +16,7 @@ from mockube.controller_manager.workloads.services import ServicePort
 from mockube.controller_manager.workloads.templates import spew
 
 _MAX_ADDRESSES: Final = 1000
+"""Upstream's maxCapacity (pkg/controller/endpoint/endpoints_controller.go)."""
 _READY: Final = "addresses"
 _NOT_READY: Final = "notReadyAddresses"
 _PORT: Final = "v1.EndpointPort"

@@ -100,6 +100,7 @@ class KindMap:
 
 
 _MAX_UIDS: Final = 500
+"""As upstream (pkg/controller/garbagecollector/graph_builder.go)."""
 
 
 class AbsentOwnerCache:

@@ -13,6 +13,7 @@ from mockube.controller_manager.client.podview import PodView
 
 INITIAL_DELAY: Final = timedelta(seconds=10)
 MAX_DELAY: Final = timedelta(minutes=10)
+"""MaxJobPodFailureBackOff of pkg/controller/job/job_controller.go."""
 _MAX_DOUBLINGS: Final = 6
 """The number of doublings after which the delay exceeds its maximum."""
 _MIN_TIME: Final = datetime.min.replace(tzinfo=UTC)

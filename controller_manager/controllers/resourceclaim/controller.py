@@ -39,6 +39,7 @@ ACCOUNT: Final = "resource-claim-controller"
 _POD_PREFIX, _CLAIM_PREFIX = "pod:", "claim:"
 _BY_TEMPLATE: Final = "podResourceClaimTemplate"
 _MAX_DELETED_PODS: Final = 500
+"""The uids of pods that are known to be deleted, as upstream's maxUIDCacheEntries (pkg/controller/resourceclaim/controller.go)."""
 _SHARED_SUBSYSTEM: Final = "dynamic_resource_allocation"
 _SHARES_METRICS: Final = "1.37"
 """The first minor release whose controller has metrics of the same names as the scheduler."""

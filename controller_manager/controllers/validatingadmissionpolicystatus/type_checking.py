@@ -16,6 +16,7 @@ from mockube.controller_manager.controllers.validatingadmissionpolicystatus.sche
 )
 
 MAX_KINDS: Final = 10
+"""maxTypesToCheck of apiserver/pkg/admission/plugin/policy/validating/typechecking.go."""
 
 
 def kinds_to_check(policy: ReadOnlyTree, kinds: KindsByName) -> list[GroupVersionKind]:

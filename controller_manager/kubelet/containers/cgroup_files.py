@@ -12,6 +12,7 @@ _PERIOD: Final = 100_000
 _MIN_QUOTA: Final = 1000
 _MIN_SHARES: Final = 2
 _MAX_SHARES: Final = 262_144
+"""MaxShares of pkg/kubelet/cm/helpers_linux.go."""
 _SHARES_OF_CORE: Final = 1024
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 

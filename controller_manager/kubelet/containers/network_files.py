@@ -11,6 +11,7 @@ CLUSTER_DNS: Final = "10.0.0.10"
 _DOMAIN: Final = "svc.cluster.local"
 _MAX_NAMESERVERS: Final = 3
 _MAX_SEARCHES: Final = 32
+"""The nameservers and search domains that a kubelet writes at most (pkg/apis/core/validation/validation.go)."""
 _LOCAL: Final = """127.0.0.1\tlocalhost
 ::1\tlocalhost ip6-localhost ip6-loopback
 fe00::0\tip6-localnet

@@ -42,6 +42,7 @@ from mockube.controller_manager.kubelet.pod_script import NEVER
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
+"""The delays of a kubelet before restarts: CrashLoopBackOff."""
 BACKOFF_RESET: Final = timedelta(minutes=10)
 """The duration of a run that resets the back-off."""
 _DOUBLINGS: Final = 5

@@ -9,6 +9,7 @@ DATA, HEADERS, RST, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
 ACK, END_STREAM, END_HEADERS, PADDED, PRIORITY = 1, 1, 4, 8, 32
 STREAM: Final = 1
 MAX_FRAME: Final = 1 << 14
+"""What a peer may send without another setting (RFC 9113, SETTINGS_MAX_FRAME_SIZE)."""
 
 
 class NotHttp2(ValueError):

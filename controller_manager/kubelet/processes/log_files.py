@@ -13,6 +13,7 @@ from typing import Final
 from mockube.controller_manager.kubelet.containers.logs import MAX_LINE, LogLine
 
 MAX_FILE: Final = 10 << 20
+"""A kubelet's containerLogMaxSize, after which it rotates the file."""
 CHUNK: Final = 64 << 10
 _NAMES: Final = {1: b"stdout", 2: b"stderr"}
 _NUMBERS: Final = {name: number for number, name in _NAMES.items()}

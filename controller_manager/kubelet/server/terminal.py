@@ -6,6 +6,7 @@ from typing import Final
 from mockube.controller_manager.kubelet.server.streams import STDOUT, InputStream, Streams, StreamsClosed
 
 MAX_LINE: Final = 4096
+"""Linux' buffer of a line (N_TTY_BUF_SIZE): further characters are dropped."""
 _ERASE: Final = frozenset({0x7F, 0x08})
 _INTERRUPT, _END_OF_TRANSMISSION, _RETURN, _NEWLINE = 0x03, 0x04, 0x0D, 0x0A
 

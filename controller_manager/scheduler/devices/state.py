@@ -40,6 +40,7 @@ from mockube.controller_manager.workloads.device_claims import (
 )
 
 MAX_SYNC_SECONDS: Final = 30
+"""Without the group resource.k8s.io the informers never synchronize, and pods would wait for ever."""
 _BY_NODE_NAME: Final = "device-place"
 _BY_POOL: Final = "device-pool"
 _ANY_NODE: Final = ""

@@ -19,6 +19,7 @@ from mockube.controller_manager.workloads.device_claims import (
 from mockube.controller_manager.workloads.node_selectors import selects
 
 MAX_CONSUMERS: Final = 256
+"""The pods for which a claim can be reserved: ResourceClaimReservedForMaxSize of k8s.io/api/resource/v1/types.go."""
 _NOT_ALLOCATABLE: Final = Rejection(("cannot allocate all claims",), is_unresolvable=True)
 _INVALID_POOLS: Final = Rejection(("invalid resource pools were encountered",), is_unresolvable=True)
 NOT_ON_NODE: Final = Rejection(("resourceclaim not available on the node",), is_unresolvable=True)
