@@ -102,6 +102,8 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
         _follow_certificates(config, server, dependencies)
         await stack.enter_async_context(_listening(server, dependencies))
         if endpoints is not None:
+            # Pushed last, so it runs first: clients find other servers before this one stops to accept, as upstream
+            # (pkg/controlplane/controller/kubernetesservice).
             stack.push_async_callback(endpoints.remove)
         yield server
 

@@ -71,7 +71,7 @@ def notify_ready(environment: Mapping[str, str]) -> None:
 def _allow_many_files() -> None:
     """Raise the limit of open files to its maximum, as programs in Go do: each connection is a file."""
     _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
+    with suppress(ValueError, OSError):  # a sandbox may forbid it: the limit stays as it is
         resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 

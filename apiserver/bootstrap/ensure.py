@@ -145,7 +145,7 @@ async def _overwrite(registry: Registry, resource: Resource, required_object: Re
         tree["metadata"]["resourceVersion"] = str(present.revision)
         try:
             await update(registry, request_context(resource, required_object, "update", tree))
-        except Conflict:
+        except Conflict:  # another server that starts was first: look at what it wrote
             continue
         return
 

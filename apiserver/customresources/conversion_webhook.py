@@ -194,7 +194,7 @@ class WebhookConversion:
             else {}
         )
         for pending_call in pending_calls:
-            await asyncio.shield(pending_call)
+            await asyncio.shield(pending_call)  # of another request, whose call goes on if this one ends
         results = [
             converted_items.get(cache_key) or self._cache.get(cache_key)
             for item in items

@@ -106,7 +106,7 @@ class BackendConnection:
             return
         transport.write_eof()
         transport.resume_reading()
-        with suppress(Timeout):
+        with suppress(Timeout):  # the backend reads no more, and the connection is closed
             await Deadlines(RealClock()).within(FINISH_SECONDS, ending.done)
 
     async def read_head(self) -> ResponseHead:

@@ -328,7 +328,7 @@ class Informers:
         return object_list.items
 
     async def wait_synced(self) -> None:
-        for informer in list(self._informers.values()):
+        for informer in list(self._informers.values()):  # a copy: one may be added while this waits
             await informer.wait_synced()
 
     async def run(self) -> None:
@@ -365,6 +365,7 @@ class Informers:
 
     async def _resync(self, informer: Informer[Any], period: float) -> None:
         while True:
+            # One to two periods, as kube-controller-manager's ResyncPeriod: not all informers resync at once.
             await self._settings.clock.sleep(period * (1.0 + fraction(self._settings.random)))
             informer.resync()
 

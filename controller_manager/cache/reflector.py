@@ -99,6 +99,7 @@ class Reflector:
             return
         _log.warning("watching %s: %s: %s", self._resource, type(error).__name__, error)
         if isinstance(error, Unreachable | status.Expired | status.Gone):
+            # Another server may answer next, or one that was restarted with an empty store: its revisions are others.
             self._revision = 0
 
     async def _list_and_watch(self) -> None:
@@ -143,6 +144,7 @@ class Reflector:
         started_at, events_before = self._clock.monotonic(), self._counts.events
         self._counts.watches += 1
         self._initial_objects = None if self._revision else []
+        # Spread as by client-go's reflector, so that the watches of all kinds do not end together.
         seconds = int(MIN_WATCH_SECONDS * (1.0 + fraction(self._random)))
         async with self._client.watch(
             self._resource, self._query(seconds), timeout_seconds=seconds + TIMEOUT_GRACE

@@ -105,7 +105,7 @@ class Connections:
 
     async def close(self) -> None:
         self._idle.clear()
-        ending = [*self._all]
+        ending = [*self._all]  # each removes itself when it has ended
         for connection in ending:
             connection.abort()
         if ending:

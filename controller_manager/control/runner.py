@@ -168,6 +168,7 @@ class ControllerRunner:
             await self.loop.run()
 
     def _register_handlers(self) -> None:
+        # Indexes first: the handlers map changes to keys by them.
         for resource, indexes in self._controller.indexes.items():
             for name, function in indexes.items():
                 self._informers[resource].add_index(name, function)

@@ -64,7 +64,7 @@ class ContainerOutput:
 
     async def send(self, stream: int, data: bytes) -> None:
         """Queue a piece for all clients; wait while one of them has too much unread."""
-        for client in tuple(self._clients):
+        for client in tuple(self._clients):  # clients come and leave while it waits for one
             while client.unread >= self._limit:
                 client.progress.clear()
                 await client.progress.wait()

@@ -52,7 +52,7 @@ class NodeRegistration:
     async def _renew(self, owner: ReadOnlyTree, now: datetime) -> None:
         name = meta.name(owner)
         if name in self._without_lease:
-            with suppress(AlreadyExists):
+            with suppress(AlreadyExists):  # a manager that ran before has created it: it is renewed below
                 await self._client.create(LEASES, lease(owner, now))
                 self._without_lease.discard(name)
                 return

@@ -105,7 +105,7 @@ class SchedulingQueue:
             if len(self._events) >= _MAX_EVENTS:
                 self._events = [ANYTHING]
             self._events.append(event)
-        for queued_pod in [*self._unschedulable.values()]:
+        for queued_pod in [*self._unschedulable.values()]:  # a pod that is moved is removed
             if self._is_worth(queued_pod.key, queued_pod.plugins, event):
                 self._move_to_active_or_backoff(queued_pod)
 

@@ -163,7 +163,7 @@ class Channel:
 
     def trim(self, limit: int) -> None:
         """End the watches that are more than `limit` revisions behind, and drop the entries that all others have read."""
-        for watch in list(self.watches):
+        for watch in list(self.watches):  # `abort` removes it
             pending = self.end - watch.position
             if pending > limit:
                 watch.abort(WatcherTooSlow(pending, limit))
@@ -236,12 +236,13 @@ class Hub:
         if self._turn is None:
             loop = asyncio.get_running_loop()
             self._turn = loop.create_future()
+            # Writes that commit together wake the watches once.
             loop.call_soon(self._wake_channels)
 
     async def turn(self) -> None:
         """Wait until all watches were woken for the last published revision."""
         if self._turn is not None:
-            await asyncio.shield(self._turn)
+            await asyncio.shield(self._turn)  # the end of one caller must not cancel it for the others
 
     def enter(self, watch: Subscriber) -> None:
         self._watches.add(watch)
@@ -275,7 +276,7 @@ class Hub:
 
     def close(self) -> None:
         """End all watches. A turn that has begun ends by itself."""
-        for watch in list(self._watches):
+        for watch in list(self._watches):  # `abort` removes it
             watch.abort(Closed("the store is closed"))
 
     def _deliver(self, revision: Revision, events: Sequence[Event]) -> None:

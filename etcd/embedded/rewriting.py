@@ -42,7 +42,7 @@ class Rewrites:
     async def wait(self) -> None:
         """Wait until keys may be changed."""
         while self.end is not None:
-            await asyncio.shield(self.end)
+            await asyncio.shield(self.end)  # all writers wait for it: the end of one must not cancel it
 
     async def run(self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]) -> Revision:
         """Replace the keys with a prefix; cancelling the caller does not stop it."""

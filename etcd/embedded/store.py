@@ -252,6 +252,7 @@ class EmbeddedStore:
             raise Closed("the store is closed")
 
     def _sweep(self) -> None:
+        # In steps, between which requests are served: a compaction may have millions of versions to delete.
         more = self._core.sweep(SWEEP)
         self._sweeping = asyncio.get_running_loop().call_soon(self._guard(self._sweep)) if more else None
 

@@ -140,7 +140,7 @@ class RemoteStore:
         )
 
     async def close(self) -> None:
-        for watch in list(self._watches):
+        for watch in list(self._watches):  # the set is weak: it may shrink while this waits
             await watch.abort(Closed("the store is closed"))
         await self._transport.close()
 

@@ -53,7 +53,7 @@ class Cleaner:
         key = Key.of(request)
         try:
             await self._client.delete(self._resource, key, uid=meta.uid(request))
-        except NotFound:
+        except NotFound:  # its user has deleted it
             return
         except (ApiError, NoResponse) as error:
             LOG.warning('unable to delete %s "%s": %s', self._name, key, error)

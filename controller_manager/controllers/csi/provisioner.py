@@ -80,7 +80,7 @@ class DefaultClassCreator:
         body = default_storage_class(default=default_class(present.items) is None)
         try:
             await self._client.create(STORAGE_CLASSES, body)
-        except AlreadyExists:
+        except AlreadyExists:  # a user or another manager has created it since the list
             return
 
 

@@ -108,7 +108,7 @@ def _selecting_budgets(caches: Caches, namespace: str, pod_labels: Mapping[str, 
 def _selects(budget: ReadOnlyTree, pod_labels: Mapping[str, str]) -> bool:
     try:
         return labels.from_label_selector(budget["spec"].get("selector")).matches(pod_labels)
-    except SelectorError:
+    except SelectorError:  # as upstream: such a budget matches no pod (client-go, listers/policy/v1)
         return False
 
 

@@ -123,7 +123,7 @@ class LegacyTokenCleaner:
             for token in [*unused_tokens(self._informers.caches, now, self._max_unused)]:
                 try:
                     await (self._delete(token.secret) if token.is_marked else self._mark(token.secret, now))
-                except (NotFound, Conflict):
+                except (NotFound, Conflict):  # it was used or changed since: the next round decides anew
                     continue
                 except (ApiError, NoResponse) as error:
                     LOG.warning("unable to clean Secret %s: %s", Key.of(token.secret), error)
