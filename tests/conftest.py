@@ -30,6 +30,21 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+SECONDS_OF_LONG_TEST = 120
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the modules of long tests, so that no worker waits at the end for another one's last test."""
+
+    def is_long(item):
+        limit = item.get_closest_marker("timeout")
+        return item.get_closest_marker("slow") or (limit and limit.args[0] > SECONDS_OF_LONG_TEST)
+
+    long_modules = {item.path for item in items if is_long(item)}
+    items.sort(key=lambda item: item.path not in long_modules)
+
+
 @pytest.fixture(params=backends.EVERY)
 async def backend(request, tmp_path):
     """Each implementation of the contract in turn, empty."""
