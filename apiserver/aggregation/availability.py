@@ -175,7 +175,9 @@ class Availability:
         if service is None:
             return "ServiceNotFound", f"{subject} is not present"
         spec = service.tree()["spec"]
-        if spec.get("type") != "ClusterIP":
+        if (
+            spec.get("type") != "ClusterIP"
+        ):  # as upstream, no other one is examined (remote_available_controller.go)
             return "", ""
         port = next((candidate for candidate in spec.get("ports") or () if candidate["port"] == number), None)
         if port is None:

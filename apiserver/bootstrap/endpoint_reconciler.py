@@ -72,7 +72,7 @@ class EndpointReconciler:
     async def remove(self) -> None:
         """Remove this server's address, so that clients do not connect to it any more."""
         async with self._lock:
-            self._is_removed = True
+            self._is_removed = True  # a reconciliation that waits for the lock must not add it again
             try:
                 if self._lease != NO_LEASE:
                     await self._registry.kv.revoke(self._lease)
@@ -91,6 +91,7 @@ class EndpointReconciler:
             self._lease = (await kv.grant(LEASE_SECONDS)).id
         elif (await kv.range(Range(key=self._key, keys_only=True))).kvs:
             return
+        # The lease is new, or a snapshot that was restored has removed the key.
         await kv.put(Put(key=self._key, value=self._value, lease=self._lease))
 
     async def _addresses(self) -> Sequence[str]:

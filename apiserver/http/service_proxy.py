@@ -187,6 +187,7 @@ class ServiceProxy:
             connection.writer.transport.abort()
 
     async def _response_of(self, request: Request, service_response: ClientResponse) -> Response:
+        # As upstream (RejectForwardingRedirects): a client would send its credentials where the redirect leads.
         if service_response.status in _REDIRECTS:
             service_response.close()
             return _redirect_error()

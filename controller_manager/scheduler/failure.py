@@ -53,6 +53,7 @@ def failure_of(
     pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
 ) -> SchedulingFailure:
     message = diagnosis(feasible_nodes, len(snapshot.nodes))
+    # As upstream: only a FitError, which needs nodes, leads to a preemption (pkg/scheduler/schedule_one.go).
     if not snapshot.nodes or feasible_nodes.is_error:
         return SchedulingFailure(message=message)
     rejection = feasible_nodes.prefilter_rejection

@@ -71,6 +71,7 @@ class PreemptionExecutor:
         try:
             await self._clear_nominations(nominees)
             await self._evict_all(pod, node, others)
+            # Last and alone, as upstream: its deletion is what unblocks the pod.
             self._last_victims[key] = last
             await self._evict(pod, node, last)
             is_failed = False

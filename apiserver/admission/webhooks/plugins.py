@@ -84,6 +84,7 @@ class MutatingAdmissionWebhook(Plugin):
             attributes.context.report.annotations[_MUTATION + annotation_key] = _annotation_text(annotation)
         if policy.failed_open:
             attributes.context.report.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
+        # In upstream's order (webhook/mutating/dispatcher.go): a hook is not called again for its own change.
         if changed:
             rounds.require_reinvocation()
             attributes.reinvocation.is_wanted = True

@@ -105,7 +105,7 @@ def _with_surge(state: DaemonState, limit: int, desired: int) -> tuple[Action, .
 
 
 def _add_node(state: DaemonState, node: NodePods, surge: _SurgeState, limit: int) -> None:
-    if not node.is_unambiguous:
+    if not node.is_unambiguous:  # the other pods are deleted; until then it counts as a surge, as upstream
         surge.count += 1
         return
     present = node.old or node.new
@@ -196,7 +196,7 @@ def _create_revision(
     template = daemon_set["spec"]["template"]
     new_hash = template_hash(template, status.get("collisionCount"), minor)
     name = f"{meta.name(daemon_set)}-{new_hash}"
-    if get_revision(name) is not None:
+    if get_revision(name) is not None:  # it has other data: the count changes the hash of the next attempt
         new_status = {**status, "collisionCount": (status.get("collisionCount") or 0) + 1}
         update = Update(resource=DAEMON_SETS, body={**daemon_set, "status": new_status}, subresource="status")
         return History(revision_hash="", old=old, actions=(update,), is_collision=True)

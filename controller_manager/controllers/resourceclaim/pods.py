@@ -63,6 +63,7 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
         elif (template := caches.of(RESOURCE_CLAIM_TEMPLATES).get(key.namespace, template_name)) is None:
             problem = _missing_template(template_name)
             actions.append(_failure(pod, pod_claim, problem))
+            # As upstream: the claims before this one are created, those after it are not.
             return Plan(actions=tuple(actions), then=_requeue_with_backoff(problem))
         else:
             actions.append(_creation(pod, pod_claim, template))

@@ -178,7 +178,7 @@ def _advance(
     )
     resized_pod = meta.with_value(pod, ("status", "conditions"), resized.conditions)
     effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
-    if "startTime" not in (pod.get("status") or {}):
+    if "startTime" not in (pod.get("status") or {}):  # the first step, so that each is reported once
         effects += [EmitEvent("Warning", "InvalidAnnotation", problem) for problem in script.problems]
         if context.details and not update.is_blocked:
             effects += _pull_secret_warning(pod, script, context)

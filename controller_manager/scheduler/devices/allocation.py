@@ -154,7 +154,7 @@ class DeviceAllocator(Struct, eq=False):
                 if self._allocate_devices(claim, request, alternative, remaining - 1, index + 1):
                     return True
                 self._release_last_device(claim)
-            if alternative.requests_all_devices:
+            if alternative.requests_all_devices:  # without this device they are not all
                 return False
         return False
 

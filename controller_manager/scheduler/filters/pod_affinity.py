@@ -26,6 +26,7 @@ def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
         return None
     affinity_counts = _affinity_counts(pod.terms.affinity, snapshot)
     anti_affinity_counts = _anti_affinity_counts(pod.terms.anti_affinity, snapshot)
+    # The first pod of a group with affinity to itself would wait for ever (upstream: satisfyPodAffinity).
     is_first_of_group = not affinity_counts and all(
         term.matches(pod.view, snapshot.labels_of_namespace) for term in pod.terms.affinity
     )

@@ -29,6 +29,7 @@ def topology_spread(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
             value = node.labels.get(constraint.topology_key)
             if value is None:
                 return _MISSING_LABEL
+            # With fewer domains than minDomains, a domain without pods is still to come.
             minimum = min(counts.values(), default=0) if len(counts) >= constraint.min_domains else 0
             self_match = constraint.selector.matches(pod.view.labels)
             if counts[value] + self_match - minimum > constraint.max_skew:
