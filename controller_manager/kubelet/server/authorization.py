@@ -11,12 +11,12 @@ from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 ALLOWED_SECONDS: Final = 300.0
 DENIED_SECONDS: Final = 30.0
 """How long a decision is cached in seconds: as in a kubelet's webhook authorizer."""
-MAX_DECISIONS: Final = 10_000
 _PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _VERBS: Final[Mapping[str, str]] = {
     "GET": "get",
@@ -86,7 +86,7 @@ class KubeletAuthorizer:
         allowed = await self._reviews.run(key, partial(self._review, user, verb, subresource, node))
         seconds = ALLOWED_SECONDS if allowed else DENIED_SECONDS
         self._decisions[key] = allowed, self._clock.monotonic() + seconds
-        if len(self._decisions) > MAX_DECISIONS:
+        if len(self._decisions) > limits.MAX_DECISIONS:
             self._decisions.popitem(last=False)
         return allowed
 

@@ -18,9 +18,8 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
+from mockube.controller_manager.kubelet.server import limits
 
-MAX_TAIL_BYTES: Final = 10 << 20
-"""The maximum bytes buffered for `tailLines`: the size of a kubelet's log file."""
 _STREAMS: Final = {"Stdout": frozenset({1}), "Stderr": frozenset({2}), "All": frozenset({1, 2})}
 _FLAGS: Final = {"": False, "false": False, "0": False}
 
@@ -183,7 +182,7 @@ class LogStream:
             for line in lines:
                 size += len(line) - (len(tail_lines[0]) if tail_lines and len(tail_lines) == tail else 0)
                 tail_lines.append(line)
-                while size > MAX_TAIL_BYTES:
+                while size > limits.MAX_TAIL_BYTES:
                     size -= len(tail_lines.popleft())
             await yield_to_loop()
         await self._write(write, tail_lines)

@@ -20,6 +20,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
+from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.network.calls import HttpRequest, Reply
 from mockube.controller_manager.network.services import Outcome
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _LOCAL: Final = "127.0.0.1"
 _SECONDS: Final = 60.0
 _REPLY_SECONDS: Final = 5.0
-MAX_BODY: Final = 16 << 20
 _SKIPPED: Final = frozenset({"connection", "content-length", "transfer-encoding"})
 _DECODED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _REFUSED: Final = Reply(outcome=Outcome.REFUSED.value)
@@ -103,8 +103,8 @@ async def _read(response: ClientResponse) -> bytes:
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > MAX_BODY:
-            raise ValueError(f"the response has more than {MAX_BODY} bytes")
+        if len(body) > limits.MAX_BODY:
+            raise ValueError(f"the response has more than {limits.MAX_BODY} bytes")
     return bytes(body)
 
 

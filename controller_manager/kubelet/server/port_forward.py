@@ -9,6 +9,7 @@ from aiohttp import web
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.component_base.supervision import cancel_and_wait, log_failure, start
+from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.sessions import Sessions
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, SpdySession, SpdyStream
@@ -24,8 +25,6 @@ from mockube.controller_manager.kubelet.server.websocket_streams import (
 PROTOCOL: Final = "portforward.k8s.io"
 TUNNEL: Final = f"SPDY/3.1+{PROTOCOL}"
 CHANNELS: Final = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
-MAX_CONNECTIONS: Final = 500
-MAX_PORTS: Final = 64
 
 Connect = Callable[[int, ClientConnection], Awaitable[str]]
 """Connects a client to a port of the pod; returns the error, or ""."""
@@ -127,7 +126,7 @@ class _SpdyForwarder:
             stream.received.discard()
         number = stream.headers.get("requestid") or str(stream.number - (2 if kind == "data" else 0))
         other = self._first_streams.pop(number, None)
-        if other is None and len(self._first_streams) < MAX_CONNECTIONS:
+        if other is None and len(self._first_streams) < limits.MAX_FORWARDED_PAIRS:
             self._first_streams[number] = stream
             return
         if other is None or other.headers["streamtype"] == kind:
@@ -224,7 +223,7 @@ async def _listen(
 def _ports(texts: Sequence[str]) -> Sequence[int]:
     numbers = [int_or_none(part) for text in texts for part in text.split(",")]
     ports = [port for port in numbers if port is not None and 0 < port < 65536]
-    if not ports or len(ports) != len(numbers) or len(ports) > MAX_PORTS:
+    if not ports or len(ports) != len(numbers) or len(ports) > limits.MAX_FORWARDED_PORTS:
         raise HttpError(400, 'query parameter "port" is required')
     return ports
 

@@ -11,10 +11,10 @@ from mockube.controller_manager.kubelet.containers.port_answers import (
     open_port,
     reply_to,
 )
+from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
 
-MAX_HEADER: Final = 64 * 1024
 READ: Final = 16 * 1024
 _TLS_HANDSHAKE: Final = 0x16
 """The first byte of a TLS connection."""
@@ -47,7 +47,7 @@ async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream, responses
 async def _read_header(stream: ByteStream, buffer: bytearray) -> tuple[str, str, dict[str, str]] | None:
     while b"\r\n\r\n" not in buffer:
         data = await stream.read(READ)
-        if not data or len(buffer) > MAX_HEADER:
+        if not data or len(buffer) > limits.MAX_HEAD:
             return None
         buffer += data
         if buffer[0] == _TLS_HANDSHAKE:

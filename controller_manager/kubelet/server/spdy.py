@@ -10,11 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.controller_manager.kubelet.server import limits
+
 VERSION: Final = 3
-MAX_FRAME: Final = 1 << 20
-"""The maximum size of a received frame in bytes."""
-MAX_HEADERS: Final = 64 * 1024
-"""The maximum size of a decompressed block of headers in bytes."""
 FIN: Final = 0x01
 SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 _HEAD: Final = struct.Struct("!II")
@@ -83,7 +81,7 @@ class FrameReader:
         while len(self._buffer) >= _HEAD.size:
             first, second = _HEAD.unpack_from(self._buffer)
             size = second & 0xFFFFFF
-            if size > MAX_FRAME:
+            if size > limits.MAX_FRAME:
                 raise SpdyError(f"a frame of {size} bytes is too large")
             if len(self._buffer) < _HEAD.size + size:
                 return
@@ -121,7 +119,7 @@ class FrameReader:
 
     def _headers(self, compressed: bytes) -> Mapping[str, str]:
         try:
-            block = self._inflate.decompress(compressed, MAX_HEADERS)
+            block = self._inflate.decompress(compressed, limits.MAX_FRAME_HEADERS)
         except zlib.error as error:
             raise SpdyError(f"the headers cannot be read: {error}") from error
         if self._inflate.unconsumed_tail:
@@ -171,7 +169,7 @@ def _control(kind: int, body: bytes, flags: int = 0) -> bytes:
 def _unpack_headers(block: bytes) -> Mapping[str, str]:
     headers: dict[str, str] = {}
     count, position = int.from_bytes(block[:4], "big"), 4
-    for _ in range(min(count, MAX_HEADERS)):
+    for _ in range(min(count, limits.MAX_FRAME_HEADERS)):
         texts = []
         for _ in range(2):
             size = int.from_bytes(block[position : position + 4], "big")

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
-from mockube.controller_manager.kubelet.server import spdy
+from mockube.controller_manager.kubelet.server import limits, spdy
 from mockube.controller_manager.kubelet.server.spdy import (
     ControlFrame,
     DataFrame,
@@ -17,10 +17,6 @@ from mockube.controller_manager.kubelet.server.spdy import (
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
 
 READ: Final = 64 * 1024
-MAX_FRAME_DATA: Final = 32 * 1024
-"""The maximum bytes of one data frame."""
-MAX_STREAMS: Final = 1_000
-"""The maximum number of open streams."""
 REFUSED, PROTOCOL_ERROR = 3, 1
 
 
@@ -55,10 +51,10 @@ class SpdyStream:
         self._is_ended = False
 
     async def write(self, data: bytes) -> None:
-        for start in range(0, len(data), MAX_FRAME_DATA):
+        for start in range(0, len(data), limits.MAX_FRAME_DATA):
             if self.departure.is_set():
                 raise StreamsClosed
-            await self._session.send_data(self.number, data[start : start + MAX_FRAME_DATA])
+            await self._session.send_data(self.number, data[start : start + limits.MAX_FRAME_DATA])
 
     async def end(self) -> None:
         """End the writing side of the stream."""
@@ -123,7 +119,7 @@ class SpdySession:
             await self._send(self._writer.ping(frame.value))
 
     async def _open(self, frame: ControlFrame) -> None:
-        if len(self._streams) >= MAX_STREAMS or frame.stream in self._streams:
+        if len(self._streams) >= limits.MAX_STREAMS or frame.stream in self._streams:
             await self._send(self._writer.reset(frame.stream, REFUSED))
             return
         stream = SpdyStream(self, frame.stream, frame.headers or {})

@@ -9,14 +9,10 @@ import msgspec
 import orjson
 from msgspec import Struct
 
+from mockube.controller_manager.kubelet.server import limits
+
 STDIN, STDOUT, STDERR, ERROR, RESIZE = 0, 1, 2, 3, 4
 NAMES: Final = ("stdin", "stdout", "stderr", "error", "resize")
-MAX_UNREAD: Final = 256 << 10
-"""The bytes of unread input after which the client has to wait."""
-MAX_SIZE: Final = 1024
-"""The maximum bytes of one size of a terminal."""
-MAX_DISCARDED: Final = 16 << 20
-"""The bytes that a program can write after its client has left."""
 
 
 class StreamsClosed(Exception):
@@ -36,7 +32,7 @@ class InputStream:
         self._writable = asyncio.Event()
 
     async def feed(self, data: bytes) -> None:
-        while self._unread >= MAX_UNREAD:
+        while self._unread >= limits.MAX_UNREAD:
             self._writable.clear()
             await self._writable.wait()
         if data and not self._is_ended:
@@ -72,7 +68,7 @@ class InputStream:
             data = chunk[start : start + limit]
             self._position = start + limit
         self._unread -= len(data)
-        if self._unread < MAX_UNREAD:
+        if self._unread < limits.MAX_UNREAD:
             self._writable.set()
         return data
 
@@ -94,7 +90,7 @@ class TerminalSizes:
     async def feed(self, data: bytes) -> None:
         """Receive a part of the sizes, which are JSON objects."""
         *complete, rest = (self._buffer + data).split(b"}")
-        self._buffer = rest[:MAX_SIZE]
+        self._buffer = rest[: limits.MAX_TERMINAL_SIZE]
         for text in complete:
             with suppress(msgspec.DecodeError):
                 self._size = msgspec.json.decode(text + b"}", type=TerminalSize)
@@ -160,7 +156,7 @@ class ProgramStreams:
             await self._streams.write(stream, data)
         except StreamsClosed:
             self._discarded += len(data)
-        if self._discarded > MAX_DISCARDED:
+        if self._discarded > limits.MAX_DISCARDED:
             await asyncio.get_running_loop().create_future()
 
 

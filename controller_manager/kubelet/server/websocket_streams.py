@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import WSMsgType, web
 
+from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.kubelet.server.streams import (
     ERROR,
     RESIZE,
@@ -29,7 +30,6 @@ PROTOCOLS: Final = (
 )
 CLOSE: Final = 255
 """The channel with which a client of version 5 ends another channel."""
-MAX_MESSAGE: Final = 4 << 20
 _CLOSE_SECONDS: Final = 30.0
 """How long a client may take to read the rest of the output, and to acknowledge the end."""
 CLOSE_TYPES: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
@@ -37,7 +37,11 @@ CLOSE_TYPES: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CL
 
 def websocket(protocols: Sequence[str]) -> web.WebSocketResponse:
     return web.WebSocketResponse(
-        protocols=protocols, max_msg_size=MAX_MESSAGE, compress=False, timeout=_CLOSE_SECONDS, autoclose=False
+        protocols=protocols,
+        max_msg_size=limits.MAX_MESSAGE,
+        compress=False,
+        timeout=_CLOSE_SECONDS,
+        autoclose=False,
     )
 
 

@@ -12,7 +12,7 @@ from mockube.controller_manager.kubelet.container_output import (
     OUTPUT_END,
     ContainerOutput,
 )
-from mockube.controller_manager.kubelet.server import streams
+from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.kubelet.server.streams import (
     InputStream,
     ProgramStreams,
@@ -53,22 +53,22 @@ async def test_input_is_read_completely_before_its_end():
 
 async def test_full_input_stops_its_feeder_until_it_is_read():
     stream = InputStream()
-    await stream.feed(b"x" * streams.MAX_UNREAD)
+    await stream.feed(b"x" * limits.MAX_UNREAD)
     feeder = await start_waiting(stream.feed(b"y"))
     ending = asyncio.create_task(stream.end())
     await stream.read(1)
     await feeder
     await ending
-    assert len(await stream.read(1 << 30)) == streams.MAX_UNREAD - 1
+    assert len(await stream.read(1 << 30)) == limits.MAX_UNREAD - 1
 
 
 async def test_discarded_input_does_not_stop_its_feeder():
     stream = InputStream()
-    await stream.feed(b"x" * streams.MAX_UNREAD)
+    await stream.feed(b"x" * limits.MAX_UNREAD)
     feeder = await start_waiting(stream.feed(b"y"))
     stream.discard()
     await feeder
-    await stream.feed(b"z" * streams.MAX_UNREAD)
+    await stream.feed(b"z" * limits.MAX_UNREAD)
     assert await stream.read(1) == b""
 
 
@@ -134,7 +134,7 @@ async def test_program_continues_without_its_client_until_it_has_written_too_muc
 
     program = ProgramStreams(SimpleNamespace(stdin=None, sizes=TerminalSizes(), write=write))
     await program.write(1, b"seen")
-    for _ in range(streams.MAX_DISCARDED >> 20):
+    for _ in range(limits.MAX_DISCARDED >> 20):
         await program.write(1, b"x" * size)
     assert written == [(1, b"seen")]
     task = asyncio.create_task(program.write(1, b"x" * (1 << 20)))

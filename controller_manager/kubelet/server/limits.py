@@ -1,0 +1,46 @@
+"""The limits of a kubelet's server.
+
+The attack: whoever may exec into a pod, attach to it, forward its ports or read its logs sends streams, frames and
+messages to the process that runs all nodes and all controllers, and need not read what is sent back. Each limit bounds what
+one such client makes the process keep; a client beyond it waits, or its connection ends.
+"""
+
+from typing import Final
+
+# --- Bytes that are kept until the other side reads them.
+
+MAX_UNREAD: Final = 256 << 10
+"""Unread input, after which the client has to wait."""
+MAX_DISCARDED: Final = 16 << 20
+"""What a program can write after its client has left."""
+MAX_TAIL_BYTES: Final = 10 << 20
+"""What `tailLines` buffers: the size of a kubelet's log file."""
+
+# --- Bytes of what is received as a whole.
+
+MAX_TERMINAL_SIZE: Final = 1024
+"""One size of a terminal."""
+MAX_MESSAGE: Final = 4 << 20
+"""A message of a WebSocket."""
+MAX_FRAME: Final = 1 << 20
+"""A frame of SPDY."""
+MAX_FRAME_HEADERS: Final = 64 * 1024
+"""A decompressed block of headers of SPDY, which a few bytes may become."""
+MAX_HEAD: Final = 64 * 1024
+"""The head of a request to a forwarded port."""
+MAX_BODY: Final = 16 << 20
+"""A response of a local server."""
+
+# --- Numbers of what a client opens.
+
+MAX_STREAMS: Final = 1_000
+"""Open streams of a session of SPDY."""
+MAX_FORWARDED_PORTS: Final = 64
+"""Ports of a session over a WebSocket."""
+MAX_FORWARDED_PAIRS: Final = 500
+"""Forwarded connections that have one of their two streams only."""
+MAX_DECISIONS: Final = 10_000
+"""Cached decisions about the rights of clients."""
+
+MAX_FRAME_DATA: Final = 32 * 1024
+"""Bytes of one data frame that is sent, so that the streams of a session take turns."""
