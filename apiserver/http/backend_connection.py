@@ -18,6 +18,7 @@ from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
+from mockube.apiserver.http import outgoing_limits
 from mockube.apiserver.http.dial_limiter import FairDialLimiter
 from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
@@ -26,9 +27,6 @@ from mockube.component_base.clock import Clock, RealClock
 
 LIMIT: Final = 64 * 1024
 """Bytes that are read ahead, and the maximum of a response's head."""
-MAX_CONTEXTS: Final = 50
-MAX_DIALS: Final = 32
-"""Connections to one address that are opened at the same time, so that they do not delay each other."""
 FINISH_SECONDS: Final = 300.0
 """How long a backend may take to read the rest of what a client has sent that has left, in seconds of the real time."""
 _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
@@ -192,7 +190,7 @@ class Dialer:
         self._kubelets = kubelets
         self._clock = clock
         self._deadlines = Deadlines(clock)
-        self._dial_limiter = FairDialLimiter(MAX_DIALS, clock)
+        self._dial_limiter = FairDialLimiter(outgoing_limits.MAX_DIALS, clock)
         self._contexts: OrderedDict[tuple[str, bool], ssl.SSLContext] = OrderedDict()
 
     @asynccontextmanager
@@ -314,7 +312,7 @@ class Dialer:
         except (CertificateError, OSError) as error:
             raise ApiError(f"the credentials for kubelets are invalid: {error}") from error
         self._contexts[key] = context
-        if len(self._contexts) > MAX_CONTEXTS:
+        if len(self._contexts) > outgoing_limits.MAX_BACKEND_CONTEXTS:
             self._contexts.popitem(last=False)
         return context
 

@@ -17,6 +17,7 @@ from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.authn.chain import RemoteDependencies
 from mockube.apiserver.authz.chain import RemoteAuthorization
+from mockube.apiserver.http import outgoing_limits
 from mockube.apiserver.http.named_sockets import NamedConnector, begin_request
 from mockube.apiserver.http.webhook_client import failure_reason
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
@@ -24,8 +25,6 @@ from mockube.apiserver.metrics.authorization import AuthorizationMetrics
 from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies, OutgoingRequest, RemoteResponse, Tls
 from mockube.component_base.clock import Clock
 
-MAX_ANSWER: Final = 4 * 1024 * 1024
-MAX_CONTEXTS: Final = 200
 _CONNECTIONS: Final = 100
 
 
@@ -69,9 +68,9 @@ class OutgoingClient:
             async for part in response.content.iter_any():
                 parts.append(part)
                 size += len(part)
-                if size > MAX_ANSWER:
+                if size > outgoing_limits.MAX_REVIEW:
                     response.close()
-                    raise ValueError(f"the response is longer than {MAX_ANSWER} bytes")
+                    raise ValueError(f"the response is longer than {outgoing_limits.MAX_REVIEW} bytes")
             headers = {name.lower(): value for name, value in response.headers.items()}
             return RemoteResponse(
                 code=response.status, reason=response.reason or "", headers=headers, body=b"".join(parts)
@@ -90,7 +89,7 @@ class OutgoingClient:
             self._contexts.move_to_end(tls)
             return self._contexts[tls]
         context = self._contexts[tls] = tls_context(tls, self._clock)
-        if len(self._contexts) > MAX_CONTEXTS:
+        if len(self._contexts) > outgoing_limits.MAX_REVIEW_CONTEXTS:
             self._contexts.popitem(last=False)
         return context
 

@@ -8,11 +8,10 @@ from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTime
 from yarl import URL
 
 from mockube.apimachinery import gotext
+from mockube.apiserver.http import outgoing_limits
 from mockube.apiserver.registry.component_statuses import ComponentHealth
 
 SECONDS: Final = 20.0
-MAX_BODY: Final = 10 * 1024
-"""Bytes of a response that are read."""
 _MAX_REDIRECTS: Final = 10
 
 
@@ -33,7 +32,7 @@ async def _get(session: ClientSession, url: URL, redirects: int) -> ComponentHea
         code, location = response.status, response.headers.get(hdrs.LOCATION, "")
         target = url.join(URL(location)) if _is_redirect(code) and location else None
         if target is None or target.host != url.host or not redirects:
-            return _health(code, await response.content.read(MAX_BODY))
+            return _health(code, await response.content.read(outgoing_limits.MAX_PROBE))
     return await _get(session, target, redirects - 1)
 
 

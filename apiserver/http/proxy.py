@@ -11,6 +11,7 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
+from mockube.apiserver.http import outgoing_limits
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import (
     BackendConnection,
@@ -34,8 +35,6 @@ from mockube.component_base.clock import Clock
 
 MESSAGE: Final = 2048
 """The maximum bytes of a log in one message of a WebSocket."""
-MAX_ERROR: Final = 50_000
-"""Bytes of a kubelet's error that are read."""
 _HOP_BY_HOP: Final = frozenset(
     [
         "connection",
@@ -186,9 +185,9 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
     with suppress(ConnectionError):
         async for data in backend.body(head, "GET"):
             text += data
-            if len(text) > MAX_ERROR:
+            if len(text) > outgoing_limits.MAX_ERROR:
                 break
-    message = gotext.decode_utf8(text[:MAX_ERROR])
+    message = gotext.decode_utf8(text[: outgoing_limits.MAX_ERROR])
     if head.code == HTTPStatus.INTERNAL_SERVER_ERROR:
         return status.internal_error(message)
     if head.code == HTTPStatus.BAD_REQUEST:

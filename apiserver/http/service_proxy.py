@@ -24,6 +24,7 @@ from mockube.apimachinery.x509.tls import VerificationError, alert_problem, clie
 from mockube.apiserver.aggregation.availability import ServerUnreachable
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
+from mockube.apiserver.http import outgoing_limits
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import BackendConnection, Dialer, DialFailed, connect
 from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, send_body, switch_protocols
@@ -38,12 +39,6 @@ from mockube.apiserver.request.response import NOT_CACHED, Response, text_respon
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
 
-MAX_BODY: Final = 16 << 20
-"""Bytes of the body of a request from this process."""
-MAX_BUFFERED: Final = 1 << 20
-"""Bytes of a body that is read before it is forwarded; a longer body is streamed."""
-MAX_DOCUMENT: Final = 32 << 20
-"""The maximum bytes of a document of another server."""
 CHECK_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 30.0
 _REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
@@ -228,7 +223,10 @@ class ServiceProxy:
                 timeout=ClientTimeout(total=CHECK_SECONDS),
             ) as response:  # fmt: skip
                 return Fetched(
-                    url, response.status, response.headers, await response.content.read(MAX_DOCUMENT)
+                    url,
+                    response.status,
+                    response.headers,
+                    await response.content.read(outgoing_limits.MAX_DOCUMENT),
                 )
         except (ClientError, DialFailed, OSError, TimeoutError, Timeout, ValueError) as error:
             reason = failure_reason(error)
@@ -247,7 +245,7 @@ class ServiceProxy:
             head = await backend.read_head()
             async for part in backend.body(head, "GET"):
                 data += part
-                if len(data) > MAX_DOCUMENT:
+                if len(data) > outgoing_limits.MAX_DOCUMENT:
                     break
         returned = CIMultiDict(head.headers)
         return Fetched(f"https://{pod.authority}{path}", head.code, returned, bytes(data))
@@ -312,9 +310,14 @@ async def _body(
     client, length = request.client, request.header("Content-Length")
     if not client.has_body:
         return None, False
-    is_small = length.isascii() and length.isdecimal() and len(length) < 10 and int(length) <= MAX_BUFFERED
+    is_small = (
+        length.isascii()
+        and length.isdecimal()
+        and len(length) < 10
+        and int(length) <= outgoing_limits.MAX_BUFFERED
+    )
     if is_small or not isinstance(client, SocketClient):
-        return await client.read(MAX_BODY) or None, False
+        return await client.read(outgoing_limits.MAX_BODY) or None, False
     if length:
         headers["Content-Length"] = length
     return client.content(), True

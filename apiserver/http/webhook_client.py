@@ -37,17 +37,13 @@ from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
+from mockube.apiserver.http import outgoing_limits
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed
 from mockube.apiserver.http.named_sockets import NamedConnector, begin_request, connection_names
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.wire.review_decode import status_message
 from mockube.component_base.clock import Clock
 
-MAX_RESPONSE: Final = 16 * 1024 * 1024
-"""The maximum bytes of a response. A patch can be larger than an object: it is base64, and may name every field."""
-MAX_SHOWN: Final = 2048
-"""Characters of a response that an error message includes."""
-MAX_CONTEXTS: Final = 200
 _CONNECTIONS: Final = 100
 _HEADERS: Final = {
     "Content-Type": "application/json",
@@ -123,8 +119,10 @@ class WebhookClient:
             head = await connection.read_head()
             async for part in connection.body(head, "POST"):
                 answer += part
-                if len(answer) > MAX_RESPONSE:
-                    raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
+                if len(answer) > outgoing_limits.MAX_WEBHOOK_RESPONSE:
+                    raise _call_error(
+                        post_url, f"the response is longer than {outgoing_limits.MAX_WEBHOOK_RESPONSE} bytes"
+                    )
         return _response_body(head.code, head.header("content-type"), bytes(answer))
 
     def _open_session(self) -> ClientSession:
@@ -144,7 +142,7 @@ class WebhookClient:
         except CertificateError as error:
             raise WebhookCallFailed(f"could not get REST client: {error}") from error
         self._contexts[authority] = context
-        if len(self._contexts) > MAX_CONTEXTS:
+        if len(self._contexts) > outgoing_limits.MAX_WEBHOOK_CONTEXTS:
             self._contexts.popitem(last=False)
         return context
 
@@ -175,13 +173,13 @@ def check_address(host: str) -> None:
 
 async def _read(response: ClientResponse, post_url: str) -> bytes:
     parts, size = list[bytes](), response.content_length or 0
-    if size <= MAX_RESPONSE:
+    if size <= outgoing_limits.MAX_WEBHOOK_RESPONSE:
         size = 0
         try:
             async for part in response.content.iter_any():
                 parts.append(part)
                 size += len(part)
-                if size > MAX_RESPONSE:
+                if size > outgoing_limits.MAX_WEBHOOK_RESPONSE:
                     break
             else:
                 return b"".join(parts)
@@ -189,7 +187,7 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
             problem = f"unexpected error when reading response body. Please retry. Original error: {_body_problem(error)}"
             raise WebhookCallFailed(f"failed to call webhook: {problem}") from error
     response.close()
-    raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
+    raise _call_error(post_url, f"the response is longer than {outgoing_limits.MAX_WEBHOOK_RESPONSE} bytes")
 
 
 def _body_problem(error: Exception) -> str:
@@ -210,7 +208,7 @@ def _response_body(code: int, content_type: str, answer: bytes) -> bytes:
     if message is None:
         is_text = content_type.startswith("text/")
         text = gotext.decode_utf8(answer).strip() if is_text else "unknown"
-        message = str(status.generic(code, server_message=text[:MAX_SHOWN]))
+        message = str(status.generic(code, server_message=text[: outgoing_limits.MAX_SHOWN]))
     raise WebhookCallFailed(f"failed to call webhook: {message}", code)
 
 

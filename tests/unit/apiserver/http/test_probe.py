@@ -6,7 +6,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from mockube.apiserver.http.probe import MAX_BODY, probe
+from mockube.apiserver.http import outgoing_limits
+from mockube.apiserver.http.probe import probe
 from mockube.apiserver.registry.component_statuses import ComponentHealth
 
 
@@ -25,7 +26,7 @@ async def server():
         answers = {
             "/healthz": web.Response(text="ok"),
             "/ill": web.Response(status=500, text="secret"),
-            "/long": web.Response(text="x" * (2 * MAX_BODY)),
+            "/long": web.Response(text="x" * (2 * outgoing_limits.MAX_PROBE)),
         }
         return answers[request.path]
 
@@ -41,7 +42,7 @@ async def test_healthy_probe_has_response_text(server, path):
 async def test_long_probe_response_is_truncated(server):
     health = await probe(str(server.make_url("/long")))
     assert health.is_good
-    assert 0 < len(health.message) <= MAX_BODY
+    assert 0 < len(health.message) <= outgoing_limits.MAX_PROBE
 
 
 async def test_failed_probe_has_status_code_only(server):
