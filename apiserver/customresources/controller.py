@@ -261,8 +261,9 @@ class DefinitionController:
         custom_versions = await worker.run(
             size, _compile, definition.stored, lambda: schemas.definition(OBJECT_META)
         )
-        if not conditions.is_established(tree):
+        if not conditions.is_established(tree) and not self._catalog.versions_of(definition.resource):
             # As upstream, which lists it after the last change of its status: clients that wait for it may then update it.
+            # The kinds of packs are listed since the start of the server.
             self._catalog.unlist(definition.resource)
         # Every change of a definition is a new generation of it.
         changed_at = definition.stored.revision if meta.generation(tree) > 1 else 0

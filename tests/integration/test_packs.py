@@ -2,8 +2,12 @@
 
 import pytest
 
+from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.bootstrap.cluster import packed_definitions
+from mockube.apiserver.bootstrap.ensure import ensure
 from tests.support import packs
 from tests.support.server import apiserver
+from tests.support.server.definitions import established
 
 WEBSITES = "/apis/example.com/v1/namespaces/default/websites"
 SCHEMA = "{type: object, x-kubernetes-preserve-unknown-fields: true}"
@@ -58,3 +62,14 @@ async def test_error_of_a_function_is_reported_as_that_of_a_webhook(client, capl
         "Internal error occurred: failed calling webhook \"vwebsite.kb.io\": KeyError: 'of the pack'"
     )
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [KeyError]
+
+
+async def test_kinds_stay_listed_while_their_definitions_are_established(client):
+    """A client that starts with the server finds them in discovery at any time."""
+    catalog, seen = client.server.catalog, []
+    resource = GroupResource("example.com", "websites")
+    catalog.on_change.append(lambda: seen.append(catalog.is_listed(resource)))
+    await ensure(client.server.registry, client.server.stored_row, packed_definitions(["served_pack"]))
+    await established(client, "websites.example.com")
+    assert {*seen, catalog.is_listed(resource)} == {True}
+    assert len(seen) > 0
