@@ -8,7 +8,6 @@ from typing import Self
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.admission.chain import AdmissionChainMetrics
 from mockube.apiserver.aggregation.registration import APIServiceRegistration
-from mockube.apiserver.audit.audit import open_log
 from mockube.apiserver.authn.authenticators import CredentialCounts
 from mockube.apiserver.background_tasks import TASKS
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
@@ -26,6 +25,7 @@ from mockube.apiserver.metrics.authentication import CredentialMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.parts.admission import make_admission, make_webhooks
+from mockube.apiserver.parts.audit import make_audit
 from mockube.apiserver.parts.authentication import make_authentication
 from mockube.apiserver.parts.authorization import make_authorizers, make_rights
 from mockube.apiserver.parts.caches import ResourceCaches
@@ -103,7 +103,7 @@ class ApiServer:
         self.proxy = make_proxy(environment)
 
         # What handles requests.
-        self.audit = open_log(config.auditing.audit_log_path, config.auditing.audit_policy_file, clock)
+        self.audit = make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
         observers = make_observers(registry, rights, find)
         simulated = make_simulated_metrics(config, registry, catalog, aggregator)

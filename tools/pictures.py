@@ -109,6 +109,7 @@ WRITE: Final = Picture(
                 Step("allocate", "addresses and ports", "allocation"),
                 Step("authorize", "rights for what is written", "admission/chain.py"),
                 Step("validate", "the kind's rules, errors and warnings", "kinds/kind_rules.py"),
+                Step("authorize_creation", "the verb create for an update or apply", "registry/stages.py"),
                 Step("admit_again", "validating admission", "admission/chain.py"),
                 Step("own_fields", "old times of managers if nothing changed"),
                 Step("convert_to_store", "custom objects to the stored version", "registry/convert.py"),

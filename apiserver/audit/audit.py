@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, AuditPolicy, Level, read
+from mockube.apiserver.audit.policy import AuditDecision, AuditPolicy, Level
 from mockube.apiserver.authz.chain import Decision, DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import ImpersonatedUser, User
@@ -243,13 +243,6 @@ class Audit:
         except OSError:
             self.counts.errors += 1
             LOG.exception("failed to write an event to the audit log")
-
-
-def open_log(path: Path | None, policy: Path | None, clock: Clock) -> Audit | None:
-    """Return the log at a path, with the default policy if none is given; None without a path."""
-    if path is None:
-        return None
-    return Audit(path, DEFAULT_POLICY if policy is None else read(policy), clock=clock)
 
 
 def _open_log(path: Path) -> FileIO:

@@ -86,7 +86,7 @@ def convert_locally(write: Write) -> Tree:
     return tree
 
 
-async def dry_run_result(write: Write) -> Tree:
+async def as_read_after_store(write: Write) -> Tree:
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
     registry, context, conversion = write.registry, write.context, write.conversion
     if conversion is None or not conversion.at_storage:

@@ -1,6 +1,7 @@
 """Delete objects: at once, or after finalizers and kubelets have finished.
 
-An object with finalizers, which the propagation policy may add, or with a grace period is only marked. Others are removed.
+An object with finalizers, which the propagation policy may add, or with a grace period is only marked. Others are removed. The
+write that ends what a marked object waits for removes it: `commit` in `stages`.
 """
 
 from datetime import datetime

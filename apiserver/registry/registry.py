@@ -85,7 +85,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         return self.gates.is_before(minor)
 
     def run(self, context: RequestContext, work: Callable[..., _R], *arguments: object) -> Awaitable[_R]:
-        """Run a stage of a request: on the event loop, or by the worker if the request is large."""
+        """Run work that is no stage of a write: on the event loop, or by the worker if the request is large."""
         return self.worker.run(context.work.size, work, *arguments)
 
     def stored_row(self, resource: Resource) -> Resource:

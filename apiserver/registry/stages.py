@@ -20,8 +20,8 @@ from mockube.apiserver.kinds.strategy import MAIN, Strategy, apply_fields, is_ch
 from mockube.apiserver.patch.apply.managers import with_old_times
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.convert import (
+    as_read_after_store,
     convert_locally,
-    dry_run_result,
     to_stored,
 )
 from mockube.apiserver.registry.empty_lists import EMPTY_LIST, with_old_empty_lists, without_empty_lists
@@ -276,18 +276,11 @@ def _refuse(write: Write, name: str, field_errors: Sequence[FieldError]) -> None
     raise status.invalid(kind, name, write.registry.in_words_of_minor(kind, field_errors))
 
 
-async def admit_again(write: Write) -> None:
-    """Let validating admission refuse the object. It comes after validation, so that plugins get valid objects only."""
-    if write.old is None:
-        write.attributes.name = metadata.ensure_metadata(write.new).get("name", "")
-        if write.context.verb != "create":
-            await _authorize_creation(write)
-    await write.registry.admission.validate(write.registry, write.attributes)
-
-
-async def _authorize_creation(write: Write) -> None:
+async def authorize_creation(write: Write) -> None:
     """Require the verb create of an update or apply, which is authorized as such, before it creates a missing object."""
     context, resource = write.context, write.context.resource
+    if write.old is not None or context.verb == "create":
+        return
     is_namespace = resource.group_resource == NAMESPACES  # a request for one is authorized in it
     attributes = Attributes(
         user=context.user,
@@ -300,6 +293,13 @@ async def _authorize_creation(write: Write) -> None:
         name=context.name,
     )
     await write.registry.authorization.require(attributes)
+
+
+async def admit_again(write: Write) -> None:
+    """Let validating admission refuse the object. It comes after validation, so that plugins get valid objects only."""
+    if write.old is None:  # it may have a generated name by now
+        write.attributes.name = metadata.ensure_metadata(write.new).get("name", "")
+    await write.registry.admission.validate(write.registry, write.attributes)
 
 
 def own_fields(write: Write) -> None:
@@ -370,12 +370,12 @@ async def commit(write: Write) -> None:
 async def _dry_run(write: Write) -> ObjectResult:
     registry, resource, stored = write.registry, write.context.resource, write.stored
     if stored is not None:
-        new = await dry_run_result(write)
+        new = await as_read_after_store(write)
         new["metadata"]["resourceVersion"] = str(stored.revision)
         return ObjectResult(tree=new)
     # The answer of a creation is converted for the client later, by the webhook once more.
     is_remote = write.conversion is not None and write.conversion.remote is not None
-    new = write.to_store if is_remote else await dry_run_result(write)
+    new = write.to_store if is_remote else await as_read_after_store(write)
     name = metadata.ensure_metadata(new)["name"]
     present = await registry.find(resource, write.context.namespace, name)
     if present is not None:
@@ -461,6 +461,7 @@ STORAGE: Final = (
     allocate,
     authorize,
     validate,
+    authorize_creation,
     admit_again,
     own_fields,
     convert_to_store,

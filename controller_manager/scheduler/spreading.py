@@ -1,4 +1,4 @@
-"""Topology spread constraints: the nodes and pods that they count. Pure.
+"""Topology spread constraints: the nodes and pods that they count. Pure. The score is in `scores/spread`, the filter in `filters/spread`.
 
 Upstream: plugins/podtopologyspread, common.
 """

@@ -6,5 +6,6 @@ A module belongs here if it describes a part of a definition. The rules that a d
 custom_resource_definition    row, strategy, defaults, warnings
 validation                    names, versions together, conversion
 versions                      one version: columns, scale, deprecation
-schemas, structural           the schema of a version
+schemas, rules, defaults      the schema of a version
+v1beta1                       definitions that kube-apiserver stored
 """

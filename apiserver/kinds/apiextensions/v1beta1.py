@@ -1,4 +1,4 @@
-"""Conversion of CustomResourceDefinitions from v1beta1, the version in which kube-apiserver stores them, to v1."""
+"""Read CustomResourceDefinitions that kube-apiserver stored: it stores them as v1beta1, which no server serves."""
 
 from collections.abc import Mapping
 from typing import Any, Final

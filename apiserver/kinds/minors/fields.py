@@ -1,6 +1,6 @@
 """Fields behind feature gates that were off in older minors and are on by now: they are dropped from writes.
 
-Fields that a minor does not have at all are absent from its types.
+Fields that a minor does not have at all are absent from its types. `field_gates` has the gates that a flag may switch.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

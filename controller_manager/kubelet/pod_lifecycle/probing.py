@@ -1,4 +1,4 @@
-"""The settings and thresholds of probes, and the messages of failed probes. Pure."""
+"""The settings and thresholds of probes, and the messages of failed probes. Pure. Their results are in `probe_results`."""
 
 from enum import Enum
 from math import ceil, floor

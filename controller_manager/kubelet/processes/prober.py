@@ -1,4 +1,4 @@
-"""One attempt of a probe or a hook: a command, an HTTP request, a TCP connection, or a gRPC health check."""
+"""One attempt of a probe or a hook of a container that runs as a process: a command, an HTTP request, a TCP connection, or a gRPC health check."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""`/containerLogs`: serve one container run's log, with tail and follow."""
+"""The stream of one container run's log, with tail and follow, for `/containerLogs` in `endpoints`. `containers/logs` has its text."""
 
 import asyncio
 from collections import deque

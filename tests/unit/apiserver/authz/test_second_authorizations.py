@@ -38,7 +38,7 @@ OWNERS = {
     "apiserver/pkg/endpoints/filters/impersonation/constrained_impersonation.go": f"{_IMPERSONATION}:_TimedAuthorizer._decide",
     "apiserver/pkg/endpoints/filters/impersonation/mode.go": f"{_IMPERSONATION}:_Check.run",
     "apiserver/pkg/endpoints/handlers/delete.go": "apiserver.registry.delete:_authorize_unsafe_deletion",
-    "apiserver/pkg/endpoints/handlers/update.go": "apiserver.registry.stages:_authorize_creation",
+    "apiserver/pkg/endpoints/handlers/update.go": "apiserver.registry.stages:authorize_creation",
     "apiserver/pkg/cel/library/authz.go": f"{_ADMISSION}.policies.activation:_answers",
     "kubernetes/pkg/certauthorization/certauthorization.go": f"{_ADMISSION}.certificates:may_use_signer",
     "kubernetes/plugin/pkg/admission/certificates/approval/admission.go": f"{_ADMISSION}.certificates:may_use_signer",
