@@ -247,9 +247,11 @@ class Sections:
         self._sections = sections
         self._ignored = {name.replace("-", "_"): name for name in ignored}
         self.parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False, **texts)  # type: ignore[arg-type]
+        self._flag_names: list[str] = []
         for section, record in sections.items():
             group = self.parser.add_argument_group(record.__doc__)
             for name, flag in flags_of(record).items():
+                self._flag_names.append(name)
                 _add_argument(group, section, name, flag)
         self.parser.add_argument_group("Help").add_argument(
             "-h", "--help", action="help", help="print this help and exit"
@@ -289,8 +291,7 @@ class Sections:
             yield argument if value is None else f"{argument}={value}"
 
     def _from_environment(self, environment: Mapping[str, str], prefix: str) -> list[str]:
-        names = [name for record in self._sections.values() for name in flags_of(record)]
-        values = {name: environment.get(f"{prefix}_{name.upper()}") for name in names}
+        values = {name: environment.get(f"{prefix}_{name.upper()}") for name in self._flag_names}
         return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
 
 
