@@ -99,6 +99,10 @@ class _NamespaceQueue(Struct):
     users: int = 0
 
 
+_CHARGED: Final = "charged to quotas"
+"""The key of the state of a write whose usage was added to the quotas: a creation may be validated several times."""
+
+
 class ResourceQuota(Plugin):
     operations = WRITE
     needs: GroupResource | None = QUOTAS
@@ -127,10 +131,13 @@ class ResourceQuota(Plugin):
         evaluator = self._evaluators[attributes.resource.group_resource]
         request = _Request(attributes=attributes, evaluator=evaluator, limited=self._limited)
         operation, subresource = attributes.operation.value, attributes.subresource
+        if _CHARGED in attributes.reinvocation.state:
+            return  # the creation is tried again with another name or address
         if evaluator.handles(operation, subresource, request.object, attributes.old):
             await self._charge(registry, request)
             if request.error is not None:
                 raise request.error
+            attributes.reinvocation.state[_CHARGED] = True
 
     async def _charge(self, registry: Registry, request: _Request) -> None:
         with self._queue_up(request) as waiting:

@@ -5,7 +5,6 @@ in the stored version, custom ones in the client's.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,9 +17,6 @@ from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult
 from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
-
-APPLY: Final = "application/apply-patch"
-"""The start of the media types of applied configurations."""
 
 
 def to_stored(registry: Registry, conversion: Conversion, tree: Tree) -> Tree:
@@ -79,7 +75,7 @@ def convert_locally(write: Write) -> Tree:
     if has_new_part or ("status" not in tree and write.strategy.has_default_status):
         # Upstream sets defaults whenever it reads a stored object, which may have no status, and whose spec may be new.
         registry.scheme.rules.default(tree["apiVersion"], tree["kind"], tree)
-    if context.body.media_type.startswith(APPLY):
+    if context.body.applies:
         # An applied object has its null values until it was validated.
         decoded: Tree = decode_as(registry, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
@@ -90,7 +86,7 @@ async def as_read_after_store(write: Write) -> Tree:
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
     registry, context, conversion = write.registry, write.context, write.conversion
     if conversion is None or not conversion.at_storage:
-        return write.to_store if write.attributes.is_unpruned else write.new
+        return write.to_store
     if conversion.remote is not None:
         return await conversion.remote.from_stored(write.to_store)
     return await registry.run(context, from_stored, registry, context.resource, write.to_store)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import status
 from mockube.apimachinery.gotext import quote
@@ -154,6 +155,8 @@ class Deletion(Struct, kw_only=True):
     """Whether the object is only marked: for finalizers, or for its grace period. Others are removed."""
     value: bytes = b""
     """The text of the marked object."""
+    mark_revision: int = 0
+    """The revision of the mark, if this deletion has stored it."""
     result: ObjectResult | None = None
     """None at the end if another write came between, so that all stages are repeated with the newer object."""
 
@@ -168,16 +171,28 @@ async def delete_with_options(
     undeletable = registry.scheme.strategy(context.resource).undeletable
     if context.verb != COLLECTION and (problem := undeletable.get(context.name)):
         raise status.forbidden(context.resource.group_resource, context.name, problem)
+    mark: Deletion | None = None
     while True:
         try:
-            stored = await registry.get(context.resource, context.namespace, context.name)
-            answer = await _delete_readable(
-                Deletion(registry=registry, context=context, options=options, stored=stored)
-            )
+            stored = await registry.find(context.resource, context.namespace, context.name)
+            if mark is not None and not _is_marked_object(mark, stored):
+                return _answer(mark, StoredObject(mark.stored.key, mark.value, mark.mark_revision))
+            if stored is None:
+                raise status.not_found(context.resource.group_resource, context.name)
+            deletion = Deletion(registry=registry, context=context, options=options, stored=stored)
+            answer = await _delete_readable(deletion)
+            if deletion.mark_revision:
+                # Another write changed the marked object. It matched the preconditions; its version is that of the mark by now.
+                mark, options = deletion, replace(options, version=None)
         except CorruptObject as error:
             answer = await _delete_corrupt(registry, context, options, error)
         if answer is not None:
             return answer
+
+
+def _is_marked_object(mark: Deletion, stored: StoredObject | None) -> bool:
+    """Return whether an object is the one that this deletion has marked: the write that ended what it waited for removes it."""
+    return stored is not None and stored.tree()["metadata"]["uid"] == mark.old["metadata"]["uid"]
 
 
 async def _delete_readable(deletion: Deletion) -> ObjectResult | None:
@@ -318,6 +333,7 @@ async def commit(deletion: Deletion) -> None:
                 return
             revision = result.revision
             if not deletion.waits:
+                deletion.mark_revision = revision
                 # Informers receive the mark before the deletion, as with etcd.
                 await registry.watch_cache.deliver()
         if not deletion.waits:

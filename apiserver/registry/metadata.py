@@ -20,7 +20,7 @@ from mockube.apiserver.patch.apply.atoms import atom_of_type
 from mockube.apiserver.patch.apply.fieldset import of_fields
 from mockube.apiserver.patch.apply.managers import with_api_version
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.convert import APPLY, remote_conversion
+from mockube.apiserver.registry.convert import remote_conversion
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import MAX_FIELD_MANAGER, RequestContext, WriteOptions
 from mockube.apiserver.storage.stored_object import encoder
@@ -75,15 +75,14 @@ def without_duplicate_owners(tree: Tree, context: RequestContext, *, when: str =
     references = (tree.get("metadata") or {}).get("ownerReferences") or ()
     if len(references) < 2 or len({reference.get("uid") for reference in references}) == len(references):
         return tree
-    owners_by_uid: dict[str, list[Tree]] = {}
+    seen: set[bytes] = set()
     unique_references, duplicates = [], []
     for reference in references:
-        uid = reference.get("uid", "")
-        same = owners_by_uid.setdefault(uid, [])
-        if reference in same:
-            duplicates.append(uid)
+        text = orjson.dumps(reference, option=orjson.OPT_SORT_KEYS)
+        if text in seen:
+            duplicates.append(reference.get("uid", ""))
         else:
-            same.append(reference)
+            seen.add(text)
             unique_references.append(reference)
     if not duplicates:
         return tree
@@ -214,7 +213,7 @@ def manager_name(context: RequestContext, options: WriteOptions) -> str:
 def without_managers(registry: Registry, context: RequestContext, value: bytes) -> bytes | None:
     """Return a value that is too large to be stored without its managers; None if they must stay, or there are none."""
     row = registry.stored_row(context.resource)
-    if context.body.media_type.startswith(APPLY) or registry.scheme.strategy(row).raw:
+    if context.body.applies or registry.scheme.strategy(row).raw:
         return None
     tree = orjson.loads(value)
     return encoder(row)(tree) if tree["metadata"].pop("managedFields", None) else None

@@ -29,6 +29,11 @@ class Body(Struct, frozen=True, kw_only=True):
     data: bytes
     media_type: str = ""
 
+    @property
+    def applies(self) -> bool:
+        """Whether it is an applied configuration. Media types have no case."""
+        return parse_content_type(self.media_type)[0] in APPLY_TYPES
+
 
 NO_BODY = Body(data=b"")
 

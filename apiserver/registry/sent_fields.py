@@ -16,6 +16,7 @@ import orjson
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.patch import json_merge
+from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apimachinery.tree import Tree, sorted_keys
@@ -150,16 +151,23 @@ def sent_text(write: Write, name: str) -> bytes:
         and _without_managers(tree) == _without_managers(stored.tree())
     ):
         return stored_text(stored.value, name)  # only managers were changed
-    carry_out = _PATCHES.get(media_type)
-    if carry_out is not None and stored is not None:
-        patched = carry_out(lossless_json.loads(stored.text), lossless_json.loads(body.data))
-        text = lossless_json.dumps(patched.get(name)).encode()
-    elif media_type == MediaType.JSON:
-        text = bytes(_MEMBERS.decode(body.data).get(name, b""))
-    else:
-        text = lossless_json.dumps(sorted_keys(with_go_numbers(tree[name]))).encode()
-    # What admission has changed is encoded again.
-    return text if text and orjson.loads(text) == tree[name] else orjson.dumps(tree[name])
+    try:
+        text = _sent_text(write, name, media_type)
+        # What admission has changed is encoded again.
+        return text if text and orjson.loads(text) == tree[name] else orjson.dumps(tree[name])
+    except (msgspec.DecodeError, ValueError, PatchError):
+        # Go accepts texts that are not valid Unicode, and compares numbers that are written differently.
+        return orjson.dumps(tree[name])
+
+
+def _sent_text(write: Write, name: str, media_type: str) -> bytes:
+    body, carry_out = write.context.body, _PATCHES.get(media_type)
+    if carry_out is not None and write.stored is not None:
+        patched = carry_out(lossless_json.loads(write.stored.text), lossless_json.loads(body.data))
+        return lossless_json.dumps(patched.get(name)).encode()
+    if media_type == MediaType.JSON:
+        return bytes(_MEMBERS.decode(body.data).get(name, b""))
+    return lossless_json.dumps(sorted_keys(with_go_numbers(write.new[name]))).encode()
 
 
 def _without_managers(tree: Tree) -> Tree:

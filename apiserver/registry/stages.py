@@ -161,6 +161,7 @@ def _check_version(write: Write, old: Tree) -> None:
 def prepare(write: Write) -> None:
     """Set the fields that the server sets, and undo changes that this endpoint may not make."""
     new = _prepare_new(write) if write.old is None else _prepare_changed(write, write.old)
+    metadata.match_namespace(new, write.context)  # admission may have changed it
     write.new = write.attributes.object = new
 
 
@@ -377,7 +378,10 @@ async def _dry_run(write: Write) -> ObjectResult:
     is_remote = write.conversion is not None and write.conversion.remote is not None
     new = write.to_store if is_remote else await as_read_after_store(write)
     name = metadata.ensure_metadata(new)["name"]
-    present = await registry.find(resource, write.context.namespace, name)
+    try:
+        present = await registry.find(resource, write.context.namespace, name)
+    except CorruptObject:
+        raise _already_exists(resource, name, None) from None
     if present is not None:
         raise _already_exists(resource, name, present)
     return ObjectResult(code=201, tree=new)

@@ -1,0 +1,124 @@
+"""Writes whose stages are repeated because another write came between, and objects that admission or the client made odd."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from mockube.apiserver.admission.chain import Admission
+from mockube.apiserver.registry import metadata
+from mockube.apiserver.registry.request_context import RequestContext
+from mockube.apiserver.user import User
+from mockube.component_base.clock import RealClock
+from mockube.etcd.embedded.durable import DurableStore
+from tests.support.server import apiserver
+from tests.support.server.definitions import GROUP, WIDGETS, define, definition, version
+from tests.support.server.rows import catalog
+
+PODS = "/api/v1/namespaces/default/pods"
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+SERVICES = "/api/v1/namespaces/default/services"
+ANY = {"x-kubernetes-preserve-unknown-fields": True}
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+def pod(name):
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+
+
+async def test_delete_succeeds_if_another_write_ends_the_marked_object(client, monkeypatch):
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    await client.post(PODS, pod("a"))
+    cache, patched = client.server.registry.watch_cache, []
+    deliver = type(cache).deliver
+
+    async def patch_meanwhile(self):
+        await deliver(self)
+        if not patched:
+            patched.append(True)
+            body = {"metadata": {"labels": {"a": "b"}}}
+            assert (
+                await client.send("PATCH", f"{PODS}/a", orjson.dumps(body), Content_Type=MERGE)
+            ).status == 200
+
+    monkeypatch.setattr(type(cache), "deliver", patch_meanwhile)
+    version = (await client.get(f"{PODS}/a")).body["metadata"]["resourceVersion"]
+    options = {"gracePeriodSeconds": 0, "preconditions": {"resourceVersion": version}}
+    response = await client.delete(f"{PODS}/a", options)
+    assert (response.status, response.body["metadata"]["name"]) == (200, "a")
+    assert patched
+    assert (await client.get(f"{PODS}/a")).status == 404
+
+
+async def test_namespace_that_admission_changes_is_refused(client, monkeypatch):
+    mutate = Admission.mutate
+
+    async def move(self, registry, attributes):
+        await mutate(self, registry, attributes)
+        attributes.object["metadata"]["namespace"] = "other"
+
+    monkeypatch.setattr(Admission, "mutate", move)
+    response = await client.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
+    problem = "the namespace of the provided object does not match the namespace sent on the request"
+    assert (response.status, response.body["message"]) == (400, problem)
+
+
+async def test_repeated_creation_is_charged_once(tmp_path):
+    # Writes of a store on a disk wait, so that all six compare the same record of ports, and five of them are repeated.
+    store = await DurableStore.open(tmp_path, clock=RealClock())
+    async with apiserver.running(kv=store) as client:
+        quota = {"metadata": {"name": "q"}, "spec": {"hard": {"services": "6"}}}
+        created = (await client.post(QUOTAS, quota)).body
+        status = {"hard": {"services": "6"}, "used": {"services": "0"}}
+        assert (await client.put(f"{QUOTAS}/q/status", {**created, "status": status})).status == 200
+        spec = {"type": "NodePort", "ports": [{"port": 80}]}
+        services = [{"metadata": {"name": f"s{number}"}, "spec": spec} for number in range(6)]
+        responses = await asyncio.gather(*(client.post(SERVICES, service) for service in services))
+        assert [response.status for response in responses] == [201] * 6
+        assert (await client.get(f"{QUOTAS}/q")).body["status"]["used"] == {"services": "6"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [pytest.param(rb'{"a":"\ud800"}', id="half of a pair"), pytest.param(b'{"a":"\xff"}', id="a byte")],
+)
+async def test_raw_field_with_invalid_text_is_stored(client, data):
+    path = "/apis/apps/v1/namespaces/default/controllerrevisions"
+    head = b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"c"},'
+    response = await client.post(path, b'%b"revision":1,"data":%b}' % (head, data))
+    assert response.status == 201
+
+
+async def test_test_of_a_patch_compares_numbers_of_a_raw_field(client):
+    path = "/apis/apps/v1/namespaces/default/controllerrevisions"
+    head = b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"c"},'
+    await client.post(path, b'%b"revision":1,"data":{"x":1.5}}' % head)
+    patch = b'[{"op":"test","path":"/data/x","value":1.50},{"op":"replace","path":"/revision","value":2}]'
+    response = await client.send("PATCH", f"{path}/c", patch, Content_Type="application/json-patch+json")
+    assert response.status == 200
+
+
+async def test_applied_null_is_dropped_whatever_the_case_of_the_media_type(client):
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": ANY}}}}
+    await define(client, definition(version(schema=schema)))
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": None}}
+    for query, media_type in (("&dryRun=All", APPLY), ("", APPLY.title()), ("", APPLY)):
+        path = f"{WIDGETS}/w?fieldManager=x{query}"
+        response = await client.send("PATCH", path, orjson.dumps(body), Content_Type=media_type)
+        assert (response.status, response.body["spec"]) in ((201, {}), (200, {}))
+
+
+def test_many_references_with_one_uid_take_linear_time():
+    references = [{"uid": "u", "name": str(number)} for number in range(20_000)]
+    tree = {"metadata": {"ownerReferences": [*references, references[0]]}}
+    context = RequestContext(verb="create", resource=catalog()["", "v1", "pods"], user=User(name="u"))
+    unique = metadata.without_duplicate_owners(tree, context)
+    assert unique["metadata"]["ownerReferences"] == references
+    assert "u" in context.report.warnings[0]
