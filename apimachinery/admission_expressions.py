@@ -6,19 +6,19 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import errors
-from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.attributes import LazyMap
-from mockube.apimachinery.cel.environment import CompiledExpression, Environment, Library, ResultTypeError
-from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
-from mockube.apimachinery.cel.libraries import patches
-from mockube.apimachinery.cel.program import ProgramError
-from mockube.apimachinery.cel.schema_types import DeclaredStructs
-from mockube.apimachinery.cel.source import Issues
-from mockube.apimachinery.cel.types import Type
-from mockube.apimachinery.cel.values import CelError
-from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.paths import Path
+from . import errors
+from .cel import types
+from .cel.attributes import LazyMap
+from .cel.environment import CompiledExpression, Environment, Library, ResultTypeError
+from .cel.language import FULL_LANGUAGE, Language
+from .cel.libraries import patches
+from .cel.program import ProgramError
+from .cel.schema_types import DeclaredStructs
+from .cel.source import Issues
+from .cel.types import Type
+from .cel.values import CelError
+from .errors import FieldError
+from .paths import Path
 
 BOOL, TEXT, ANY = (types.BOOL,), (types.STRING,), (types.ANY,)
 TEXT_OR_NULL: Final = (types.STRING, types.NULL)

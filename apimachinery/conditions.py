@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from mockube.apimachinery.meta import with_value
-from mockube.apimachinery.timestamps import format_time
-from mockube.apimachinery.tree import ReadOnlyTree
+from .meta import with_value
+from .timestamps import format_time
+from .tree import ReadOnlyTree
 
 Conditions = Sequence[ReadOnlyTree]
 

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct
 
-from mockube.apimachinery import gotext
-from mockube.apimachinery.durations import DurationError, parse_duration
+from . import gotext
+from .durations import DurationError, parse_duration
 
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
 """The result of `next` for a schedule without a time in the next five years: Go's zero time."""

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.cost.ranges import EstimateRange
-from mockube.apimachinery.cel.environment import CompiledExpression, Environment
-from mockube.apimachinery.cel.libraries import semver
-from mockube.apimachinery.cel.libraries.quantities import QuantityValue, quantity_value
-from mockube.apimachinery.cel.macros import MACROS_WITH_BIND
-from mockube.apimachinery.cel.program import ProgramError
-from mockube.apimachinery.cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
-from mockube.apimachinery.cel.source import Issues
-from mockube.apimachinery.cel.values import CelError, CostExceeded
-from mockube.apimachinery.memoize import memoize
-from mockube.apimachinery.quantity import from_json
-from mockube.apimachinery.tree import ReadOnlyTree
+from .cel import types
+from .cel.cost.ranges import EstimateRange
+from .cel.environment import CompiledExpression, Environment
+from .cel.libraries import semver
+from .cel.libraries.quantities import QuantityValue, quantity_value
+from .cel.macros import MACROS_WITH_BIND
+from .cel.program import ProgramError
+from .cel.schema_types import DeclaredStructs, DeclaredType, sizes_of
+from .cel.source import Issues
+from .cel.values import CelError, CostExceeded
+from .memoize import memoize
+from .quantity import from_json
+from .tree import ReadOnlyTree
 
 MAX_COST: Final = 1_000_000
 _MAX_ATTRIBUTES: Final = 32

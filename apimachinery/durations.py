@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from mockube.apimachinery.gotext import quote_bytes
+from .gotext import quote_bytes
 
 Nanoseconds: TypeAlias = int
 

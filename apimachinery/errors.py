@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from mockube.apimachinery import gotext
-from mockube.apimachinery.cancellation import raise_if_cancelled
-from mockube.apimachinery.paths import Path
+from . import gotext
+from .cancellation import raise_if_cancelled
+from .paths import Path
 
 MAX_VALUE_TEXT: Final = 64 * 1024
 """The maximum number of characters of a value or a detail in one error. Upstream has no limit."""

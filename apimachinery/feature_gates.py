@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.json import decode
 
-from mockube.apimachinery.schema import minors
+from .schema import minors
 
 Setting: TypeAlias = tuple[str, bool]
 

@@ -10,9 +10,9 @@ from ipaddress import IPv6Address
 from typing import Final
 from unicodedata import category
 
-from mockube.apimachinery import durations
-from mockube.apimachinery.mail import is_mail_address
-from mockube.apimachinery.uri import is_request_uri
+from . import durations
+from .mail import is_mail_address
+from .uri import is_request_uri
 
 Rule = Callable[[str], bool]
 

@@ -5,7 +5,7 @@ The value is an `int` or a `str`, here as in an object.
 
 from typing import TypeAlias
 
-from mockube.apimachinery import gotext
+from . import gotext
 
 IntOrString: TypeAlias = int | str
 

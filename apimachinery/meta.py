@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from mockube.apimachinery.timestamps import parse_time
-from mockube.apimachinery.tree import ReadOnlyTree
+from .timestamps import parse_time
+from .tree import ReadOnlyTree
 
 _EMPTY: Final[ReadOnlyTree] = {}
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mockube.apimachinery import randomness
-from mockube.apimachinery.wellknown import STANDARD_FINALIZERS
+from . import randomness
+from .wellknown import STANDARD_FINALIZERS
 
 LABEL_MAX_LENGTH: Final = 63
 SUBDOMAIN_MAX_LENGTH: Final = 253

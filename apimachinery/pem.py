@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery import gotext
+from . import gotext
 
 _BEGIN: Final = b"-----BEGIN "
 _END: Final = b"\n-----END "

@@ -6,10 +6,10 @@ Upstream: component-helpers/resource (PodRequests, PodLimits).
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeAlias
 
-from mockube.apimachinery import conditions
-from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.apimachinery.pods import Number, container_total, is_pod_level
-from mockube.apimachinery.tree import ReadOnlyTree
+from . import conditions
+from .feature_gates import FeatureGates
+from .pods import Number, container_total, is_pod_level
+from .tree import ReadOnlyTree
 
 _NONE: Final[ReadOnlyTree] = {}
 STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from mockube.apimachinery.resource_names import HUGE_PAGES
-from mockube.apimachinery.tree import ReadOnlyTree
+from .resource_names import HUGE_PAGES
+from .tree import ReadOnlyTree
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _WITH_SECRET_NAME: Final = ("secret", "azureFile")

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache, total_ordering
 from typing import Any, Final, NamedTuple
 
-from mockube.apimachinery import gotext
+from . import gotext
 
 NANO: Final = -9
 MILLI: Final = -3

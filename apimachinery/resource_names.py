@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from mockube.apimachinery import meta, names
-from mockube.apimachinery.tree import ReadOnlyTree
+from . import meta, names
+from .tree import ReadOnlyTree
 
 REQUESTS: Final = "requests."
 """The prefix of requests in a quota."""

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 import msgspec
 from msgspec import Struct
 
-from mockube.apimachinery import errors, gotext
-from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.groups import NO_RESOURCE, GroupKind, GroupResource
+from . import errors, gotext
+from .errors import FieldError
+from .groups import NO_RESOURCE, GroupKind, GroupResource
 
 MAX_MESSAGE: Final = 2 * errors.MAX_TEXT
 """The maximum number of characters of an error's message."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from mockube.apimachinery.gotext import quote_bytes
+from .gotext import quote_bytes
 
 _MAX_SECONDS: Final = float(2**63 // 10**9)
 """The seconds in Go's longest `time.Duration`: 292 years."""

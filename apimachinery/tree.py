@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from mockube.apimachinery.piecewise import sorted_in_pieces
+from .piecewise import sorted_in_pieces
 
 Tree: TypeAlias = dict[str, Any]
 """A decoded object that its owner may change."""

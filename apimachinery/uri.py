@@ -4,7 +4,7 @@ import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
-from mockube.apimachinery import gotext
+from . import gotext
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):")

@@ -1,8 +1,8 @@
 """Access to claims and volumes for both processes: their classes."""
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
+from . import meta
+from .tree import ReadOnlyTree
+from .wellknown import ANNOTATION_BETA_STORAGE_CLASS
 
 
 def storage_class_name(obj: ReadOnlyTree) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.memoize import memoize
+from .memoize import memoize
 
 MAX_WILDCARDS: Final = 5_000
 """The maximum number of wildcards of a pattern, and of ranges in its classes."""

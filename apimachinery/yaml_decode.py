@@ -25,9 +25,9 @@ from yaml.events import (
 from yaml.reader import ReaderError
 from yaml.scanner import ScannerError
 
-from mockube.apimachinery import gotext
-from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.yaml_scalars import MAX_VALUE_LENGTH, YamlError, is_merge, scalar_value, yaml_error
+from . import gotext, yaml_scalars
+from .patch import gofmt
+from .yaml_scalars import YamlError
 
 MAX_DEPTH: Final = 200
 """Nested collections: each level is two calls of Python, whose stack has 1,000."""
@@ -61,7 +61,7 @@ def load_all(data: bytes) -> Iterator[LoadedDocument]:
             raise YamlError("error converting YAML to JSON: yaml: too many %TAG directives")
         yield from _documents(CParser(text if len(text) <= _CHUNK_BYTES else _ChunkedReader(text)))
     except (yaml.YAMLError, UnicodeError) as error:
-        raise yaml_error(_problem(error)) from error
+        raise yaml_scalars.yaml_error(_problem(error)) from error
 
 
 class _ChunkedReader:
@@ -175,7 +175,7 @@ class _Document:
         """Return the value that starts with an event."""
         kind, self._nodes = type(event), self._nodes + 1
         if kind is ScalarEvent:
-            value = scalar_value(event)
+            value = yaml_scalars.scalar_value(event)
             if event.anchor is not None:
                 self._close(self._open(event, value), self._nodes - 1)
             return value
@@ -208,12 +208,12 @@ class _Document:
 
     def _fill_mapping(self, mapping: dict[str, Any], depth: int) -> None:
         while type(event := self._read()) is not MappingEndEvent:
-            if is_merge(event):
+            if yaml_scalars.is_merge(event):
                 self._merge(mapping, depth)
                 continue
             key = self.value(event, depth)
             if isinstance(key, dict | list):
-                raise yaml_error(f"invalid map key: {_format_value(key)}")
+                raise yaml_scalars.yaml_error(f"invalid map key: {_format_value(key)}")
             event = self._read()
             line = event.start_mark.line + 1
             self._set_key(mapping, key, self.value(event, depth), line)
@@ -248,7 +248,7 @@ class _Document:
             type(event) is AliasEvent and isinstance(self._find_anchor(event).value, dict)
         )
         if not is_mapping:
-            raise yaml_error("map merge requires map or sequence of maps as the value")
+            raise yaml_scalars.yaml_error("map merge requires map or sequence of maps as the value")
         mapping: dict[str, Any] = self.value(event, depth)
         return mapping
 
@@ -261,7 +261,7 @@ class _Document:
     def _expand(self, event: Any, anchor: _Anchor) -> Any:
         """Count the nodes of an alias and return a copy of its value."""
         if anchor.is_open:
-            raise yaml_error(f"anchor '{event.anchor}' value contains itself")
+            raise yaml_scalars.yaml_error(f"anchor '{event.anchor}' value contains itself")
         self._nodes += anchor.nodes
         self._aliased_nodes += anchor.nodes
         if self._aliased_nodes > 100 and self._nodes > 1000:
@@ -270,12 +270,12 @@ class _Document:
             anchor.size = _size(anchor.value)
         self._aliased_text += anchor.size
         if self._aliased_text > MAX_ALIASED_TEXT:
-            raise yaml_error("document contains excessive aliasing")
+            raise yaml_scalars.yaml_error("document contains excessive aliasing")
         return _copy(anchor.value)
 
     def _check_ratio(self) -> None:
         if self._aliased_nodes / self._nodes > allowed_alias_ratio(self._nodes):
-            raise yaml_error("document contains excessive aliasing")
+            raise yaml_scalars.yaml_error("document contains excessive aliasing")
 
 
 _FEW_NODES: Final = 400_000
@@ -318,5 +318,5 @@ def _format_value(value: Any) -> str:
     if value is None:
         return "<nil>"
     return gofmt.format_go_syntax(value).replace("map[string]interface {}", "map[interface {}]interface {}")[
-        :MAX_VALUE_LENGTH
+        : yaml_scalars.MAX_VALUE_LENGTH
     ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from yaml.events import ScalarEvent
 
-from mockube.apimachinery import gotext
+from . import gotext
 
 MAX_VALUE_LENGTH: Final = 200
 """The maximum number of characters of a value in an error."""

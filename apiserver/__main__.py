@@ -13,21 +13,22 @@ from collections.abc import Sequence
 
 import uvloop
 
-from mockube.apiserver import interpreter_memory
-from mockube.apiserver.audit.audit import BadAuditLog
-from mockube.apiserver.audit.policy import BadPolicy
-from mockube.apiserver.authn.serviceaccount.keys import BadKey
-from mockube.apiserver.authn.token_file import BadTokenFile
-from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.config.tls import insecure_suites
-from mockube.apiserver.configuration_files import ConfigurationError
-from mockube.apiserver.kubeconfig import BadKubeconfig, OtherKubeconfig
-from mockube.apiserver.pki.cert_dir import BadFolder
-from mockube.apiserver.serve import notify_ready, serve
 from mockube.component_base import klog
 from mockube.component_base.task_supervisor import TaskFailed
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
+
+from . import interpreter_memory
+from .audit.audit import BadAuditLog
+from .audit.policy import BadPolicy
+from .authn.serviceaccount.keys import BadKey
+from .authn.token_file import BadTokenFile
+from .config.command_line import parse
+from .config.tls import insecure_suites
+from .configuration_files import ConfigurationError
+from .kubeconfig import BadKubeconfig, OtherKubeconfig
+from .pki.cert_dir import BadFolder
+from .serve import notify_ready, serve
 
 LOG = logging.getLogger(__name__)
 

@@ -6,55 +6,44 @@ from types import TracebackType
 from typing import Self
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.admission.chain import AdmissionChainMetrics
-from mockube.apiserver.aggregation.registration import APIServiceRegistration
-from mockube.apiserver.authn.authenticators import CredentialCounts
-from mockube.apiserver.background_tasks import TASKS
-from mockube.apiserver.bootstrap.apiservices import API_SERVICES
-from mockube.apiserver.bootstrap.endpoint_reconciler import ENDPOINT_SLICES
-from mockube.apiserver.bootstrap.ensure import USER_AGENT
-from mockube.apiserver.bootstrap.flow_schemas import FlowSchemaStatus
-from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
-from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
-from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.customresources.catalog import GroupVersionResource
-from mockube.apiserver.customresources.controller import DEFINITIONS, DefinitionController
-from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
-from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.authentication import CredentialMetrics
-from mockube.apiserver.metrics.storage import ConsistencyMetrics
-from mockube.apiserver.metrics.webhooks import ConversionMetrics
-from mockube.apiserver.parts.admission import make_admission, make_webhooks
-from mockube.apiserver.parts.audit import make_audit
-from mockube.apiserver.parts.authentication import make_authentication
-from mockube.apiserver.parts.authorization import make_authorizers, make_rights
-from mockube.apiserver.parts.caches import ResourceCaches
-from mockube.apiserver.parts.catalog import make_catalog
-from mockube.apiserver.parts.environment import ServerEnvironment
-from mockube.apiserver.parts.health import make_health
-from mockube.apiserver.parts.metrics import make_metrics, make_simulated_metrics
-from mockube.apiserver.parts.outgoing import (
-    make_aggregator,
-    make_conversion_caller,
-    make_outgoing,
-    make_proxy,
-)
-from mockube.apiserver.parts.pages import make_fixed_pages, make_pages
-from mockube.apiserver.parts.registry import make_registry
-from mockube.apiserver.parts.requests import (
-    make_filters,
-    make_handler,
-    make_http,
-    make_observers,
-    make_routes,
-    make_verbs,
-)
-from mockube.apiserver.request import snapshot_endpoint
-from mockube.apiserver.request.openapi import openid_pages
-from mockube.apiserver.storage.consistency import ConsistencyCheck
 from mockube.component_base.task_supervisor import TaskSupervisor
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
+
+from .admission.chain import AdmissionChainMetrics
+from .aggregation.registration import APIServiceRegistration
+from .authn.authenticators import CredentialCounts
+from .background_tasks import TASKS
+from .bootstrap.apiservices import API_SERVICES
+from .bootstrap.endpoint_reconciler import ENDPOINT_SLICES
+from .bootstrap.ensure import USER_AGENT
+from .bootstrap.flow_schemas import FlowSchemaStatus
+from .bootstrap.flowcontrol import FLOW_SCHEMAS, PRIORITY_LEVELS
+from .bootstrap.rbac_hook import BootstrapRoles
+from .config.command_line import Config
+from .customresources.catalog import GroupVersionResource
+from .customresources.controller import DEFINITIONS, DefinitionController
+from .customresources.conversion_webhook import ReviewDependencies
+from .kinds.api_resource import Resource
+from .metrics.authentication import CredentialMetrics
+from .metrics.storage import ConsistencyMetrics
+from .metrics.webhooks import ConversionMetrics
+from .parts import requests
+from .parts.admission import make_admission, make_webhooks
+from .parts.audit import make_audit
+from .parts.authentication import make_authentication
+from .parts.authorization import make_authorizers, make_rights
+from .parts.caches import ResourceCaches
+from .parts.catalog import make_catalog
+from .parts.environment import ServerEnvironment
+from .parts.health import make_health
+from .parts.metrics import make_metrics, make_simulated_metrics
+from .parts.outgoing import make_aggregator, make_conversion_caller, make_outgoing, make_proxy
+from .parts.pages import make_fixed_pages, make_pages
+from .parts.registry import make_registry
+from .request import snapshot_endpoint
+from .request.openapi import openid_pages
+from .storage.consistency import ConsistencyCheck
 
 
 class ApiServer:
@@ -105,7 +94,7 @@ class ApiServer:
         # What handles requests.
         self.audit = make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
-        observers = make_observers(registry, rights, find)
+        observers = requests.make_observers(registry, rights, find)
         simulated = make_simulated_metrics(config, registry, catalog, aggregator)
         metrics = make_metrics(
             registry,
@@ -146,16 +135,16 @@ class ApiServer:
             simulated=simulated,
             fixed=fixed_pages,
         )
-        routes = make_routes(
+        routes = requests.make_routes(
             config,
             catalog=catalog,
             aggregator=aggregator,
             proxy=self.proxy,
-            verbs=make_verbs(rights, authentication, simulated),
+            verbs=requests.make_verbs(rights, authentication, simulated),
             pages=pages,
             simulated=simulated,
         )
-        filters = make_filters(
+        filters = requests.make_filters(
             config,
             environment=environment,
             registry=registry,
@@ -165,8 +154,8 @@ class ApiServer:
             audit=self.audit,
             find=find,
         )
-        self.handler = make_handler(registry, catalog, routes, filters)
-        self.http = make_http(environment, self.handler)
+        self.handler = requests.make_handler(registry, catalog, routes, filters)
+        self.http = requests.make_http(environment, self.handler)
 
     def stored_row(self, name: GroupVersionResource) -> Resource:
         """Return the row of a resource, which need not be served."""

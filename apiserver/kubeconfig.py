@@ -9,9 +9,10 @@ import yaml
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.apiserver.outgoing import KubeconfigEndpoint, Tls
-from mockube.apiserver.pki.issue import Pair
-from mockube.apiserver.pki.private import write_private
+
+from .outgoing import KubeconfigEndpoint, Tls
+from .pki.issue import Pair
+from .pki.private import write_private
 
 NAME = "mockube"
 """The name of the cluster and of the context."""

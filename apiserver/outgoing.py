@@ -7,8 +7,9 @@ import orjson
 from msgspec import Struct, field
 
 from mockube.apimachinery import gotext, status
-from mockube.apiserver.wire.go_json import syntax_error
 from mockube.component_base.clock import Clock
+
+from .wire.go_json import syntax_error
 
 _MAX_QUOTED_CHARACTERS: Final = 2048
 """Characters of a response that an error quotes."""

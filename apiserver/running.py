@@ -14,28 +14,29 @@ from msgspec import Struct
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.app import ApiServer
-from mockube.apiserver.bootstrap.apiservices import API_SERVICES, delete_unserved
-from mockube.apiserver.bootstrap.cluster import (
+from mockube.component_base.clock import Clock
+
+from .app import ApiServer
+from .bootstrap.apiservices import API_SERVICES, delete_unserved
+from .bootstrap.cluster import (
     ServerProperties,
     authentication_config_map,
     cluster_objects,
     packed_definitions,
 )
-from mockube.apiserver.bootstrap.endpoint_reconciler import EndpointReconciler
-from mockube.apiserver.bootstrap.ensure import ensure, recreate_deleted
-from mockube.apiserver.bootstrap.identity import keep_alive, server_name
-from mockube.apiserver.bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
-from mockube.apiserver.bootstrap.required_object import RequiredObject
-from mockube.apiserver.bootstrap.trust_controller import TrustController
-from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.http.server import Listener, listening
-from mockube.apiserver.parts.environment import ServerEnvironment
-from mockube.apiserver.request.filter import Middleware
-from mockube.apiserver.serving_credentials import Credentials
-from mockube.apiserver.storage.compaction import Compactor
-from mockube.apiserver.store import open_store
-from mockube.component_base.clock import Clock
+from .bootstrap.endpoint_reconciler import EndpointReconciler
+from .bootstrap.ensure import ensure, recreate_deleted
+from .bootstrap.identity import keep_alive, server_name
+from .bootstrap.manager_roles import roles_of_manager, roles_of_metrics, roles_of_single_user
+from .bootstrap.required_object import RequiredObject
+from .bootstrap.trust_controller import TrustController
+from .config.command_line import Config
+from .http.server import Listener, listening
+from .parts.environment import ServerEnvironment
+from .request.filter import Middleware
+from .serving_credentials import Credentials
+from .storage.compaction import Compactor
+from .store import open_store
 
 LOG = logging.getLogger(__name__)
 

@@ -8,13 +8,14 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 from mockube.apimachinery.randomness import SystemRandom
-from mockube.apiserver.config.command_line import Config, exposure_warnings
-from mockube.apiserver.config.settings import Serving
-from mockube.apiserver.http.server import Listener, bind
-from mockube.apiserver.running import Dependencies, running
-from mockube.apiserver.serving_credentials import Credentials, load_credentials
 from mockube.component_base.clock import RealClock
 from mockube.component_base.loop import stop_signal_event
+
+from .config.command_line import Config, exposure_warnings
+from .config.settings import Serving
+from .http.server import Listener, bind
+from .running import Dependencies, running
+from .serving_credentials import Credentials, load_credentials
 
 LOG = logging.getLogger(__name__)
 

@@ -10,22 +10,23 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver import kubeconfig
-from mockube.apiserver.authn import token_file as tokens
-from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.authn.serviceaccount import keys
-from mockube.apiserver.authn.serviceaccount.tokens import TokenLifetime
-from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
-from mockube.apiserver.config.authentication_configuration import jwt_settings
-from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.config.request_headers import request_headers
-from mockube.apiserver.config.settings import AuthenticationOptions, Kubelets, Serving
-from mockube.apiserver.config.tls import minimum_version, openssl_ciphers
-from mockube.apiserver.http.backend_connection import KubeletClient
-from mockube.apiserver.pki import cert_dir
-from mockube.apiserver.pki.issue import Pair, names_of
-from mockube.apiserver.pki.reloading import CertificateFiles, Handshake, ServingCertificates
-from mockube.apiserver.user import AUTHENTICATED, User
+
+from . import kubeconfig
+from .authn import token_file as tokens
+from .authn.chain import Trust
+from .authn.serviceaccount import keys
+from .authn.serviceaccount.tokens import TokenLifetime
+from .authn.token_webhook import TokenWebhookSettings
+from .config.authentication_configuration import jwt_settings
+from .config.command_line import Config
+from .config.request_headers import request_headers
+from .config.settings import AuthenticationOptions, Kubelets, Serving
+from .config.tls import minimum_version, openssl_ciphers
+from .http.backend_connection import KubeletClient
+from .pki import cert_dir
+from .pki.issue import Pair, names_of
+from .pki.reloading import CertificateFiles, Handshake, ServingCertificates
+from .user import AUTHENTICATED, User
 
 TOKEN_BYTES = 32
 FOLDER = "pki"

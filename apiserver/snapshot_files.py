@@ -11,12 +11,13 @@ from typing import BinaryIO, Final
 
 import orjson
 
-from mockube.apiserver.kinds.registry import GROUPS
-from mockube.apiserver.storage.stored_object import MASTER_LEASES, MAX_REASON, read_value
-from mockube.apiserver.wire.protobuf import envelope
 from mockube.etcd.archive.lines import Entry, UnreadableLine
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import RestoreTarget
+
+from .kinds.registry import GROUPS
+from .storage.stored_object import MASTER_LEASES, MAX_REASON, read_value
+from .wire.protobuf import envelope
 
 EXCLUDED_PREFIXES: Final = (b"leases/kube-system/", MASTER_LEASES)
 """Prefixes that are not restored: leader election and server leases describe the running processes."""

@@ -11,9 +11,6 @@ from typing import Final
 
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
-from mockube.apiserver.config.settings import StorageOptions
-from mockube.apiserver.snapshot_files import opened_snapshot, restore_target
-from mockube.apiserver.storage.stored_object import Layout
 from mockube.component_base.clock import Clock, RealClock
 from mockube.etcd.archive.lines import check_restore_complete
 from mockube.etcd.archive.restore import NotEmpty, restore
@@ -24,6 +21,10 @@ from mockube.etcd.embedded.lock import check_private
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.store import EmbeddedStore, MemoryStore
 from mockube.etcd.kv import KV, Revision
+
+from .config.settings import StorageOptions
+from .snapshot_files import opened_snapshot, restore_target
+from .storage.stored_object import Layout
 
 LOG = logging.getLogger(__name__)
 

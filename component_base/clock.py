@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from mockube.component_base.timers import TimerHeap
+from .timers import TimerHeap
 
 
 class Timer(Protocol):

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TextIO
 import orjson
 from msgspec import Struct
 
-from mockube.component_base.flags import Flag, choice, non_negative_int
+from .flags import Flag, choice, non_negative_int
 
 
 class Logging(Struct, frozen=True, kw_only=True):

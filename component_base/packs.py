@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from msgspec import Struct
 
 from mockube.apimachinery.tree import Tree
-from mockube.component_base.flags import flags_of
+
+from .flags import flags_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

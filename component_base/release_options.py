@@ -9,7 +9,8 @@ from msgspec import Struct
 from mockube.apimachinery.feature_gates import ALL_OF_STAGE, FeatureGates, FeatureSpec, Setting, gates_of
 from mockube.apimachinery.gotext import format_v, quote
 from mockube.apimachinery.schema import minors
-from mockube.component_base.flags import VERSION, Flag, feature_gate
+
+from .flags import VERSION, Flag, feature_gate
 
 
 def read_minor(text: str) -> str:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from mockube.component_base.clock import Clock
+from .clock import Clock
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -16,13 +16,8 @@ from typing import Final, NoReturn
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import (
-    RestartBackoff,
-    cancel_and_wait,
-    is_cancelled,
-    refuse_inner_cancellation,
-)
+from .clock import Clock
+from .supervision import RestartBackoff, cancel_and_wait, is_cancelled, refuse_inner_cancellation
 
 LOG = logging.getLogger(__name__)
 

@@ -16,12 +16,13 @@ import uvloop
 from mockube.component_base import klog
 from mockube.component_base.packs import PackError, selected_packs
 from mockube.component_base.release_options import ignored_settings
-from mockube.controller_manager import catalog
-from mockube.controller_manager.client.kubeconfig import KubeconfigError
-from mockube.controller_manager.command_line import ENVIRONMENT, parse
-from mockube.controller_manager.config.features import implemented_gates
-from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, disabled_upstream
-from mockube.controller_manager.serve import ManagerFailed, serve
+
+from . import catalog
+from .client.kubeconfig import KubeconfigError
+from .command_line import ENVIRONMENT, parse
+from .config.features import implemented_gates
+from .config.selection import DISABLED_UPSTREAM, disabled_upstream
+from .serve import ManagerFailed, serve
 
 LOG = logging.getLogger(__name__)
 

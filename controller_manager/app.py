@@ -12,35 +12,29 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
-from mockube.controller_manager import catalog
-from mockube.controller_manager.cache.informer import InformerSettings
-from mockube.controller_manager.catalog import PackControllers
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.connect import AGENT, ClientOptions, connect
-from mockube.controller_manager.client.kinds import NAMESPACES
-from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.transport import HttpTransport
-from mockube.controller_manager.client.wire import NoResponse, Transport
-from mockube.controller_manager.config.configz import configz
-from mockube.controller_manager.config.selection import is_controller_enabled
-from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.control.cluster_identity import ClusterIdentity
-from mockube.controller_manager.control.controller import Controller
-from mockube.controller_manager.control.events.recorder import Recorders
-from mockube.controller_manager.control.runnable import Runnable
-from mockube.controller_manager.http_endpoints import Check, StatusSources
-from mockube.controller_manager.leaderelection.elector import (
-    Elector,
-    LeaderElectionConfig,
-    LeaseLost,
-    Timings,
-    lead,
-    run_without_lease,
-)
-from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
-from mockube.controller_manager.metrics.controllers import LeaderMetrics, Metrics
-from mockube.controller_manager.running import Dependencies, ManagerRun
+
+from . import catalog
+from .cache.informer import InformerSettings
+from .catalog import PackControllers
+from .client.client import Client
+from .client.connect import AGENT, ClientOptions, connect
+from .client.kinds import NAMESPACES
+from .client.kubeconfig import Access, access_of, rate_of
+from .client.resources import Key
+from .client.transport import HttpTransport
+from .client.wire import NoResponse, Transport
+from .config.configz import configz
+from .config.selection import is_controller_enabled
+from .config.settings import Config
+from .control.cluster_identity import ClusterIdentity
+from .control.controller import Controller
+from .control.events.recorder import Recorders
+from .control.runnable import Runnable
+from .http_endpoints import Check, StatusSources
+from .leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, Timings, lead, run_without_lease
+from .metrics.client import ClientMetrics, InformerMetrics
+from .metrics.controllers import LeaderMetrics, Metrics
+from .running import Dependencies, ManagerRun
 
 LOG = logging.getLogger(__name__)
 

@@ -4,68 +4,63 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from mockube.component_base.packs import PackError, load_pack, parts_of
-from mockube.controller_manager.control.controller import Controller
-from mockube.controller_manager.control.runnable import Runnable
-from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
-from mockube.controller_manager.controllers.bootstrap.controller import BOOTSTRAP_SIGNER, TOKEN_CLEANER
-from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING
-from mockube.controller_manager.controllers.certificates.cleaner import CSR_CLEANER, POD_REQUEST_CLEANER
-from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
-from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
-from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
-from mockube.controller_manager.controllers.csi.attacher import ATTACHER
-from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
-from mockube.controller_manager.controllers.csi.resizer import NODE_RESIZER, RESIZER
-from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
-from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
-from mockube.controller_manager.controllers.devicetainteviction.rules import DEVICE_TAINT_EVICTION
-from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
-from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
-from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS
-from mockube.controller_manager.controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
-from mockube.controller_manager.controllers.endpointslicemirroring.controller import MIRRORED_ENDPOINT_SLICES
-from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
-from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
-from mockube.controller_manager.controllers.horizontalpodautoscaler.controller import (
-    HORIZONTAL_POD_AUTOSCALER,
-)
-from mockube.controller_manager.controllers.job.controller import JOB
-from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
-from mockube.controller_manager.controllers.legacytokencleaner.controller import LEGACY_TOKEN_CLEANER
-from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
-from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
-from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
-from mockube.controller_manager.controllers.nodettl.controller import NODE_TTL
-from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
-from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
-from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
-from mockube.controller_manager.controllers.resourceclaim.controller import RESOURCE_CLAIM
-from mockube.controller_manager.controllers.resourcequota.controller import RESOURCE_QUOTA
-from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
-from mockube.controller_manager.controllers.rootca.trust_bundle import TRUST_BUNDLE
-from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from mockube.controller_manager.controllers.serviceaccounttoken.controller import SERVICE_ACCOUNT_TOKENS
-from mockube.controller_manager.controllers.servicecidr.controller import SERVICE_CIDR
-from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
-from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from mockube.controller_manager.controllers.storageprotection.controller import (
+
+from .control.controller import Controller
+from .control.runnable import Runnable
+from .controllers.attachdetach.controller import ATTACH_DETACH
+from .controllers.bootstrap.controller import BOOTSTRAP_SIGNER, TOKEN_CLEANER
+from .controllers.certificates.approving import CSR_APPROVING
+from .controllers.certificates.cleaner import CSR_CLEANER, POD_REQUEST_CLEANER
+from .controllers.certificates.signing import CSR_SIGNING
+from .controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
+from .controllers.cronjob.controller import CRON_JOB
+from .controllers.csi.attacher import ATTACHER
+from .controllers.csi.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
+from .controllers.csi.resizer import NODE_RESIZER, RESIZER
+from .controllers.daemonset.controller import DAEMON_SET
+from .controllers.deployment.controller import DEPLOYMENT
+from .controllers.devicetainteviction.rules import DEVICE_TAINT_EVICTION
+from .controllers.disruption.controller import DISRUPTION
+from .controllers.disruption.stale import STALE_POD_DISRUPTION
+from .controllers.endpoints.controller import SERVICE_ENDPOINTS
+from .controllers.endpointslice.controller import SERVICE_ENDPOINT_SLICES
+from .controllers.endpointslicemirroring.controller import MIRRORED_ENDPOINT_SLICES
+from .controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
+from .controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from .controllers.horizontalpodautoscaler.controller import HORIZONTAL_POD_AUTOSCALER
+from .controllers.job.controller import JOB
+from .controllers.job.orphans import JOB_ORPHAN_PODS
+from .controllers.legacytokencleaner.controller import LEGACY_TOKEN_CLEANER
+from .controllers.namespace.controller import NAMESPACE
+from .controllers.nodeipam.controller import NODE_IPAM
+from .controllers.nodelifecycle.controller import NODE_LIFECYCLE
+from .controllers.nodettl.controller import NODE_TTL
+from .controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
+from .controllers.podgc.controller import POD_GARBAGE_COLLECTOR
+from .controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
+from .controllers.resourceclaim.controller import RESOURCE_CLAIM
+from .controllers.resourcequota.controller import RESOURCE_QUOTA
+from .controllers.rootca.controller import ROOT_CA
+from .controllers.rootca.trust_bundle import TRUST_BUNDLE
+from .controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from .controllers.serviceaccounttoken.controller import SERVICE_ACCOUNT_TOKENS
+from .controllers.servicecidr.controller import SERVICE_CIDR
+from .controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
+from .controllers.statefulset.controller import STATEFUL_SET
+from .controllers.storageprotection.controller import (
     ATTRIBUTES_CLASS_PROTECTION,
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
 )
-from mockube.controller_manager.controllers.storageversionmigrator.controller import (
-    STORAGE_VERSION_MIGRATOR,
-)
-from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
-from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
-from mockube.controller_manager.controllers.validatingadmissionpolicystatus.controller import (
-    VALIDATING_ADMISSION_POLICY_STATUS,
-)
-from mockube.controller_manager.controllers.volumeexpand.controller import EXPAND
-from mockube.controller_manager.kubelet.kubelets import SIMULATED_KUBELETS
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from .controllers.storageversionmigrator.controller import STORAGE_VERSION_MIGRATOR
+from .controllers.tainteviction.controller import TAINT_EVICTION
+from .controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
+from .controllers.validatingadmissionpolicystatus.controller import VALIDATING_ADMISSION_POLICY_STATUS
+from .controllers.volumeexpand.controller import EXPAND
+from .kubelet.kubelets import SIMULATED_KUBELETS
+from .kubelet.nodes import SIMULATED_NODES
+from .kubelet.pods import SIMULATED_PODS
+from .scheduler.scheduler import KUBE_SCHEDULER
 
 CONTROLLERS: Final[tuple[Controller, ...]] = (
     DEPLOYMENT,

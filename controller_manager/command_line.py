@@ -11,20 +11,17 @@ from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import Sections
 from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
-from mockube.controller_manager.catalog import controllers_of_packs
-from mockube.controller_manager.config.networks import allocates, node_ranges
-from mockube.controller_manager.config.selection import unimplemented_names, unknown_names
-from mockube.controller_manager.config.settings import (
-    SECTIONS,
-    Config,
-    Simulation,
-)
-from mockube.controller_manager.config.signing import signer_files
-from mockube.controller_manager.config.simulation_values import PROCESS
-from mockube.controller_manager.config.upstream import IGNORED, REMOVED_IN
-from mockube.controller_manager.kubelet.addresses import MAX_NODES
-from mockube.controller_manager.kubelet.stages.files import load_stages
-from mockube.controller_manager.kubelet.stages.query import StageError
+
+from .catalog import controllers_of_packs
+from .config.networks import allocates, node_ranges
+from .config.selection import unimplemented_names, unknown_names
+from .config.settings import SECTIONS, Config, Simulation
+from .config.signing import signer_files
+from .config.simulation_values import PROCESS
+from .config.upstream import IGNORED, REMOVED_IN
+from .kubelet.addresses import MAX_NODES
+from .kubelet.stages.files import load_stages
+from .kubelet.stages.query import StageError
 
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2
@@ -148,7 +145,7 @@ def _simulation_problem(simulation: Simulation) -> str:
 def _image_table_problem(simulation: Simulation) -> str:
     if simulation.simulated_images is None:
         return ""
-    from mockube.controller_manager.kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
+    from .kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
         ImageTableError,
         load_table,
     )
@@ -164,7 +161,7 @@ def _images_of_packs_problem(packs: Sequence[str]) -> str:
     images = {name: pack.images for name, pack in load_packs(packs).items() if pack.images}
     if not images:
         return ""
-    from mockube.controller_manager.kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
+    from .kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
         ImageTableError,
         table_of,
     )
@@ -185,7 +182,7 @@ def _runtime_problem(simulation: Simulation) -> str:
         return ""
     if simulation.stages:
         return f"--container-runtime={PROCESS} cannot be combined with --stages"
-    from mockube.controller_manager.kubelet.processes.images import (  # noqa: PLC0415 - rarely needed
+    from .kubelet.processes.images import (  # noqa: PLC0415 - rarely needed
         ImageMapError,
         load_images,
     )

@@ -8,18 +8,19 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.apimachinery.randomness import Random
+from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.component_base.supervision import cancel_and_wait, first_failure, start, wait_for_all
-from mockube.controller_manager.cache.informer import Informers, InformerSettings
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.service_accounts import create_missing_accounts
-from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.control.controller import Controller
-from mockube.controller_manager.control.events.recorder import EventWriter, Recorders
-from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
-from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.metrics.controllers import Metrics
+
+from .cache.informer import Informers, InformerSettings
+from .client.client import Client
+from .client.service_accounts import create_missing_accounts
+from .config.settings import Config
+from .control.controller import Controller
+from .control.events.recorder import EventWriter, Recorders
+from .control.runnable import Context, Runnable, Runner, WaitForKinds
+from .control.runner import ControllerRunner
+from .metrics.controllers import Metrics
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):
@@ -78,14 +79,15 @@ class ManagerRun:
         """
         async with AsyncExitStack() as stack:
             services = [
-                start(name, run(), on_failure=self._fail, endless=True) for name, run in self.services.items()
+                supervision.start(name, run(), on_failure=self._fail, endless=True)
+                for name, run in self.services.items()
             ]
-            stack.push_async_callback(cancel_and_wait, services)
-            runners = start("running", self._run_all(), endless=True)
-            accounts = start("service-accounts", self._create_accounts(), on_failure=self._fail)
-            stack.push_async_callback(cancel_and_wait, [runners, accounts])
+            stack.push_async_callback(supervision.cancel_and_wait, services)
+            runners = supervision.start("running", self._run_all(), endless=True)
+            accounts = supervision.start("service-accounts", self._create_accounts(), on_failure=self._fail)
+            stack.push_async_callback(supervision.cancel_and_wait, [runners, accounts])
             try:
-                await first_failure([runners, accounts, *services])
+                await supervision.first_failure([runners, accounts, *services])
             except Exception:
                 while not runners.done():
                     runners.cancel()
@@ -98,9 +100,9 @@ class ManagerRun:
 
     async def _run_all(self) -> None:
         """Run all runners until cancelled, or until one fails: then cancel and await the others, and raise its error."""
-        await wait_for_all(
+        await supervision.wait_for_all(
             [
-                start(name, runner.run(), on_failure=self._fail, endless=True)
+                supervision.start(name, runner.run(), on_failure=self._fail, endless=True)
                 for name, runner in self.runners.items()
             ]
         )

@@ -10,11 +10,12 @@ from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.supervision import first_cause, start
-from mockube.controller_manager import http_endpoints
-from mockube.controller_manager.app import Manager
-from mockube.controller_manager.client.kubeconfig import KubeconfigError
-from mockube.controller_manager.config.settings import Config, SecureServing
-from mockube.controller_manager.http_endpoints import ListenAddress, serving
+
+from . import http_endpoints
+from .app import Manager
+from .client.kubeconfig import KubeconfigError
+from .config.settings import Config, SecureServing
+from .http_endpoints import ListenAddress, serving
 
 LOG = logging.getLogger(__name__)
 

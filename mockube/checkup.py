@@ -21,8 +21,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery.schema import minors
+from mockube.clusters import ports
 from mockube.clusters.named_cluster import ClusterState, cluster_folders, clusters_folder, inspect_cluster
-from mockube.clusters.ports import LOOPBACK, UPSTREAM_PORT, is_free, port_user
 from mockube.component_base.clock import Clock
 from mockube.failure import Failure
 
@@ -123,19 +123,19 @@ def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 
 def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    if is_free(LOOPBACK, UPSTREAM_PORT):
-        return ok(f"{UPSTREAM_PORT} is free")
+    if ports.is_free(ports.LOOPBACK, ports.UPSTREAM_PORT):
+        return ok(f"{ports.UPSTREAM_PORT} is free")
     return note(
-        f"{UPSTREAM_PORT} is in use by {port_user(UPSTREAM_PORT, environment)}: `mockube up` needs --secure-port=0"
+        f"{ports.UPSTREAM_PORT} is in use by {ports.port_user(ports.UPSTREAM_PORT, environment)}: `mockube up` needs --secure-port=0"
     )
 
 
 def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     try:
-        with socket.create_server((LOOPBACK, 0)):
-            return ok(f"{LOOPBACK} accepts listeners")
+        with socket.create_server((ports.LOOPBACK, 0)):
+            return ok(f"{ports.LOOPBACK} accepts listeners")
     except OSError as error:
-        return failed(f"{LOOPBACK} cannot be listened on: {error.strerror}")
+        return failed(f"{ports.LOOPBACK} cannot be listened on: {error.strerror}")
 
 
 def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:

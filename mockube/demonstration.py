@@ -10,12 +10,10 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from mockube.component_base.clock import SteppedClock
+from mockube.etcd import kv
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import (
-    HEAD,
-    KV,
-    NO_LEASE,
     Compare,
     Delete,
     LeaseId,
@@ -27,7 +25,6 @@ from mockube.etcd.kv import (
     Txn,
     Watch,
     WatchRequest,
-    prefix_end,
 )
 
 REGISTRY = "/registry/"
@@ -54,19 +51,19 @@ class OutputStream(Protocol):
 class Demonstration(Struct, frozen=True, kw_only=True):
     """The store, the clock and the output of a demonstration. Keys and values are text here and bytes in the store."""
 
-    store: KV
+    store: kv.KV
     clock: SteppedClock
     out: OutputStream
 
     def print_step(self, action: str, outcome: str) -> None:
         self.out.write(f"  {action:<54}  {outcome}".rstrip() + "\n")
 
-    async def put(self, key: str, value: str, lease: LeaseId = NO_LEASE) -> Revision:
+    async def put(self, key: str, value: str, lease: LeaseId = kv.NO_LEASE) -> Revision:
         result = await self.store.put(Put(key=key.encode(), value=value.encode(), lease=lease))
         self.print_step(f"put {key}", f"revision {result.revision}")
         return result.revision
 
-    async def read(self, key: str, revision: Revision = HEAD) -> str:
+    async def read(self, key: str, revision: Revision = kv.HEAD) -> str:
         """Return the key's value at a revision, or a message if there is none."""
         try:
             result = await self.store.range(Range(key=key.encode(), revision=revision))
@@ -77,7 +74,7 @@ class Demonstration(Struct, frozen=True, kw_only=True):
     async def watch(self, prefix: str) -> Watch:
         """Start a watch of a prefix, from the next change on."""
         return await self.store.watch(
-            WatchRequest(key=prefix.encode(), range_end=prefix_end(prefix.encode()))
+            WatchRequest(key=prefix.encode(), range_end=kv.prefix_end(prefix.encode()))
         )
 
     async def print_events(self, watch: Watch, until: Revision) -> None:
@@ -96,7 +93,7 @@ Section: TypeAlias = Callable[[Demonstration], Awaitable[None]]
 async def write(demonstration: Demonstration) -> None:
     for key, value in FIRST_KEYS:
         await demonstration.put(key, value)
-    registry = Range(key=REGISTRY.encode(), range_end=prefix_end(REGISTRY.encode()), count_only=True)
+    registry = Range(key=REGISTRY.encode(), range_end=kv.prefix_end(REGISTRY.encode()), count_only=True)
     result = await demonstration.store.range(registry)
     demonstration.print_step(f"count {REGISTRY}", f"{result.count} keys at revision {result.revision}")
 

@@ -3,31 +3,19 @@
 import math
 from typing import Any
 
-from mockube.apimachinery.cel.comprehensions import GrowingList
-from mockube.apimachinery.cel.values import (
-    INT_MAX,
-    INT_MIN,
-    MAX_UNIX_TIME,
-    MIN_UNIX_TIME,
-    RECEIVERS,
-    SECOND,
-    UINT_MAX,
-    CelError,
-    Duration,
-    Timestamp,
-    TypedList,
-    Uint,
-)
+from . import values
+from .comprehensions import GrowingList
+from .values import CelError, Duration, Timestamp, TypedList, Uint
 
 
 def _int(value: int) -> int:
-    if INT_MIN <= value <= INT_MAX:
+    if values.INT_MIN <= value <= values.INT_MAX:
         return value
     raise CelError("integer overflow")
 
 
 def _uint(value: int) -> Uint:
-    if 0 <= value <= UINT_MAX:
+    if 0 <= value <= values.UINT_MAX:
         return Uint(value)
     raise CelError("unsigned integer overflow")
 
@@ -37,14 +25,14 @@ def _duration(nanoseconds: int) -> Duration:
 
 
 def _timestamp(nanoseconds: int, offset: int) -> Timestamp:
-    if MIN_UNIX_TIME <= nanoseconds // SECOND <= MAX_UNIX_TIME:
+    if values.MIN_UNIX_TIME <= nanoseconds // values.SECOND <= values.MAX_UNIX_TIME:
         return Timestamp(nanoseconds, offset)
     raise CelError("timestamp overflow")
 
 
 def _no_overload(operator: str, left: Any, left_types: tuple[type, ...]) -> CelError:
     """Return the error for operands without an overload; it names the operator if the left type has no overload."""
-    if type(left) in left_types or type(left) in RECEIVERS:
+    if type(left) in left_types or type(left) in values.RECEIVERS:
         return CelError("no such overload")
     return CelError(f"no such overload: {operator}")
 
@@ -144,7 +132,7 @@ def modulo(left: Any, right: Any) -> Any:
         raise CelError("modulus by zero")
     if kind is Uint:
         return Uint(int(left) % int(right))
-    if left == INT_MIN and right == -1:
+    if left == values.INT_MIN and right == -1:
         raise CelError("integer overflow")
     return int(math.copysign(1, left)) * (abs(left) % abs(right))
 

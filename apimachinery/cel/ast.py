@@ -6,7 +6,7 @@ The offset of a node is the position of its errors: for a call, that of its pare
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mockube.apimachinery.cel.types import DYN, Type
+from .types import DYN, Type
 
 
 @dataclass(slots=True, eq=False)

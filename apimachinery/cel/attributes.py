@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.cel.values import (
+from .values import (
     NONE,
     CelError,
     CostExceeded,

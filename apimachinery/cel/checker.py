@@ -4,8 +4,8 @@ from collections.abc import Callable
 from collections.abc import Mapping as ReadOnly
 from typing import Any, Protocol
 
-from mockube.apimachinery.cel import inference, types
-from mockube.apimachinery.cel.ast import (
+from . import inference, types
+from .ast import (
     Call,
     Comprehension,
     CreateList,
@@ -17,9 +17,9 @@ from mockube.apimachinery.cel.ast import (
     Select,
     Unspecified,
 )
-from mockube.apimachinery.cel.declarations import Functions, Overload
-from mockube.apimachinery.cel.source import Issue
-from mockube.apimachinery.cel.types import Type
+from .declarations import Functions, Overload
+from .source import Issue
+from .types import Type
 
 _MANY_ISSUES = 10_000
 _NO_ISSUES: list[Issue] = []

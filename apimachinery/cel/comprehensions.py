@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from mockube.apimachinery.cel.attributes import FailedStep, Frame, Run, check_limit
-from mockube.apimachinery.cel.values import CelError, from_map_key, type_name
+from .attributes import FailedStep, Frame, Run, check_limit
+from .values import CelError, from_map_key, type_name
 
 
 class ComprehensionLoop(NamedTuple):

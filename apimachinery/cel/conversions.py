@@ -5,18 +5,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockube.apimachinery import durations, gotext
-from mockube.apimachinery.cel import times
-from mockube.apimachinery.cel.values import (
-    INT_MAX,
-    INT_MIN,
-    UINT_MAX,
-    CelError,
-    Duration,
-    Timestamp,
-    Uint,
-    format_double,
-)
 from mockube.apimachinery.gotext import BOOLEANS
+
+from . import times, values
+from .values import CelError, Duration, Timestamp, Uint
 
 DECLARATIONS: Final = """
     bool bool_to_bool (bool) -> bool
@@ -72,7 +64,7 @@ def _is_digits(text: str, *, signed: bool) -> bool:
 def _int_of_text(text: str) -> int:
     if _is_digits(text, signed=True):
         value = int(text)
-        if INT_MIN <= value <= INT_MAX:
+        if values.INT_MIN <= value <= values.INT_MAX:
             return value
     raise _conversion_error("string", "int")
 
@@ -80,7 +72,7 @@ def _int_of_text(text: str) -> int:
 def _uint_of_text(text: str) -> Uint:
     if _is_digits(text, signed=False):
         value = int(text)
-        if value <= UINT_MAX:
+        if value <= values.UINT_MAX:
             return Uint(value)
     raise _conversion_error("string", "uint")
 
@@ -111,7 +103,7 @@ def _uint_of_int(value: int) -> Uint:
 
 
 def _int_of_uint(value: Uint) -> int:
-    if value > INT_MAX:
+    if value > values.INT_MAX:
         raise CelError("integer overflow")
     return int(value)
 
@@ -166,7 +158,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "string_to_string": _identity,
     "bool_to_string": lambda value: "true" if value else "false",
     "bytes_to_string": _text_of_bytes,
-    "double_to_string": format_double,
+    "double_to_string": values.format_double,
     "duration_to_string": times.duration_text,
     "int64_to_string": str,
     "timestamp_to_string": times.text,

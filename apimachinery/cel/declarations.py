@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.types import Type
+from . import types
+from .types import Type
 
 
 class Overload(Struct, frozen=True):

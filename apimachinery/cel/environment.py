@@ -6,22 +6,22 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.cel import standard, types
-from mockube.apimachinery.cel.ast import Expr, Ident, Select
-from mockube.apimachinery.cel.checker import Checker, StructTypes
-from mockube.apimachinery.cel.cost import runtime
-from mockube.apimachinery.cel.declarations import Functions, merge
-from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
-from mockube.apimachinery.cel.lexer import tokenize
-from mockube.apimachinery.cel.libraries import LIBRARIES
-from mockube.apimachinery.cel.macros import MACROS, Macros
-from mockube.apimachinery.cel.parser import MAX_DEPTH, Parser, TooDeep, UnexpectedToken
-from mockube.apimachinery.cel.program import Program, plan
-from mockube.apimachinery.cel.recovery import syntax_errors
-from mockube.apimachinery.cel.schema_types import DeclaredStructs
-from mockube.apimachinery.cel.source import NO_LOCATION, Issue, Issues, Source
-from mockube.apimachinery.cel.types import Type
-from mockube.apimachinery.cel.validators import children, validate
+from . import standard, types
+from .ast import Expr, Ident, Select
+from .checker import Checker, StructTypes
+from .cost import runtime
+from .declarations import Functions, merge
+from .language import FULL_LANGUAGE, Language
+from .lexer import tokenize
+from .libraries import LIBRARIES
+from .macros import MACROS, Macros
+from .parser import MAX_DEPTH, Parser, TooDeep, UnexpectedToken
+from .program import Program, plan
+from .recovery import syntax_errors
+from .schema_types import DeclaredStructs
+from .source import NO_LOCATION, Issue, Issues, Source
+from .types import Type
+from .validators import children, validate
 
 MAX_CODE_POINTS: Final = 100_000
 """The limit of cel-go's parser (parser/parser.go)."""

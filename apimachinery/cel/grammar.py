@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.cel.lexer import EOF
+from .lexer import EOF
 
 EPSILON: Final = ""
 TOKENS: Final = (

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping as ReadOnly
 
-from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.types import Type
+from . import types
+from .types import Type
 
 
 class Mapping(dict[str, Type]):

@@ -9,10 +9,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.cel.declarations import Functions
-from mockube.apimachinery.cel.libraries import addresses, formats, lists, semver, sets
-from mockube.apimachinery.cel.macros import MACROS, Macros
 from mockube.apimachinery.schema import minors
+
+from .declarations import Functions
+from .libraries import addresses, formats, lists, semver, sets
+from .macros import MACROS, Macros
 
 _COMPREHENSIONS: Final = frozenset(
     key

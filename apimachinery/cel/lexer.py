@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from mockube.apimachinery.cel.source import Issue
+from .source import Issue
 
 EOF = "<EOF>"
 IDENTIFIER, ESCAPED, _SKIP = "IDENTIFIER", "ESC_IDENTIFIER", "SKIP"

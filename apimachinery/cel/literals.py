@@ -1,6 +1,6 @@
 """Parsing of literals: escapes in strings and bytes, and ranges of numbers."""
 
-from mockube.apimachinery.cel.values import INT_MAX, INT_MIN, UINT_MAX, Uint
+from .values import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 _SIMPLE = {
     "a": "\a",

@@ -2,17 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.ast import (
-    Call,
-    Comprehension,
-    CreateList,
-    CreateMap,
-    Expr,
-    Ident,
-    Literal,
-    Select,
-)
+from . import types
+from .ast import Call, Comprehension, CreateList, CreateMap, Expr, Ident, Literal, Select
 
 ACCUMULATOR = "@result"
 _RESERVED_ACCUMULATORS = (ACCUMULATOR, "__result__")

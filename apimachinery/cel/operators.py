@@ -3,17 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mockube.apimachinery.cel.attributes import Frame, Run
-from mockube.apimachinery.cel.cost.runtime import MEASURED_ARGUMENTS
-from mockube.apimachinery.cel.values import (
-    CelError,
-    CelPanic,
-    Optional,
-    Uint,
-    equals,
-    format_value,
-    map_key,
-)
+from .attributes import Frame, Run
+from .cost.runtime import MEASURED_ARGUMENTS
+from .values import CelError, CelPanic, Optional, Uint, equals, format_value, map_key
 
 CallCost = int | Callable[[Sequence[Any], Any], int]
 _PRIMITIVES = (bool, int, Uint, float, str)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sized
 
-from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.ast import (
+from . import literals, types
+from .ast import (
     Call,
     CreateList,
     CreateMap,
@@ -15,17 +15,10 @@ from mockube.apimachinery.cel.ast import (
     Select,
     Unspecified,
 )
-from mockube.apimachinery.cel.lexer import EOF, ESCAPED, IDENTIFIER, Token
-from mockube.apimachinery.cel.literals import (
-    BadLiteral,
-    double_literal,
-    int_literal,
-    uint_literal,
-    unquote,
-    unquote_bytes,
-)
-from mockube.apimachinery.cel.macros import MACROS, MacroError, Macros
-from mockube.apimachinery.cel.source import Issue
+from .lexer import EOF, ESCAPED, IDENTIFIER, Token
+from .literals import BadLiteral
+from .macros import MACROS, MacroError, Macros
+from .source import Issue
 
 MAX_DEPTH = 250
 """The maximum recursion depth of a rule of the grammar."""
@@ -329,11 +322,11 @@ def balance(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
 
 
 _LITERALS: dict[str, tuple[Callable[[str], object], types.Type]] = {
-    "NUM_INT": (int_literal, types.INT),
-    "NUM_UINT": (uint_literal, types.UINT),
-    "NUM_FLOAT": (double_literal, types.DOUBLE),
-    "STRING": (unquote, types.STRING),
-    "BYTES": (unquote_bytes, types.BYTES),
+    "NUM_INT": (literals.int_literal, types.INT),
+    "NUM_UINT": (literals.uint_literal, types.UINT),
+    "NUM_FLOAT": (literals.double_literal, types.DOUBLE),
+    "STRING": (literals.unquote, types.STRING),
+    "BYTES": (literals.unquote_bytes, types.BYTES),
     "true": (lambda _: True, types.BOOL),
     "false": (lambda _: False, types.BOOL),
     "null": (lambda _: None, types.NULL),

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
-from mockube.apimachinery.cel.grammar import RECURSIVE, ATNState, StateKind, network
-from mockube.apimachinery.cel.lexer import EOF, Token
+from .grammar import RECURSIVE, ATNState, StateKind, network
+from .lexer import EOF, Token
 
 MAX_LOOKAHEAD: Final = 256
 """The number of tokens after which a prediction chooses the first alternative, as ANTLR does for an ambiguous text."""

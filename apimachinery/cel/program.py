@@ -5,46 +5,18 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from mockube.apimachinery.cel import comprehensions, operators
-from mockube.apimachinery.cel.ast import (
-    Call,
-    Comprehension,
-    CreateList,
-    CreateMap,
-    CreateStruct,
-    Expr,
-    Ident,
-    Literal,
-    Select,
-)
-from mockube.apimachinery.cel.attributes import (
-    FIRST_VARIABLE,
-    UNSUPPORTED_QUALIFIERS,
-    Attribute,
-    Frame,
-    LazyValue,
-    Qualifier,
-    Run,
-    check_limit,
-    load,
-    load_guarded,
-)
-from mockube.apimachinery.cel.declarations import Functions, Overload
-from mockube.apimachinery.cel.libraries import patches
-from mockube.apimachinery.cel.macros import ACCUMULATOR, UNUSED
-from mockube.apimachinery.cel.schema_types import unescape
-from mockube.apimachinery.cel.standard import UNGUARDED_OVERLOADS
-from mockube.apimachinery.cel.values import (
-    CelError,
-    CelPanic,
-    CostExceeded,
-    TypeValue,
-    map_key,
-    matches_type,
-    type_name,
-)
 from mockube.apimachinery.regexp import matcher
 from mockube.apimachinery.regexp.errors import RegexpError
+
+from . import attributes, comprehensions, operators
+from .ast import Call, Comprehension, CreateList, CreateMap, CreateStruct, Expr, Ident, Literal, Select
+from .attributes import Attribute, Frame, LazyValue, Qualifier, Run
+from .declarations import Functions, Overload
+from .libraries import patches
+from .macros import ACCUMULATOR, UNUSED
+from .schema_types import unescape
+from .standard import UNGUARDED_OVERLOADS
+from .values import CelError, CelPanic, CostExceeded, TypeValue, map_key, matches_type, type_name
 
 PER_CALL_LIMIT = 1_000_000
 """The cost limit of one evaluation."""
@@ -122,7 +94,7 @@ class Planner:
         self.implementation = implementation
         self.globals: dict[str, int] = {}
         self.scopes: list[dict[str, int]] = []
-        self.size = FIRST_VARIABLE
+        self.size = attributes.FIRST_VARIABLE
         self.guarded: set[int] = set()
         """The slots of variables whose value may be a FailedStep or a LazyValue."""
         self.plans: dict[int, Plan] = {}
@@ -158,8 +130,8 @@ class Planner:
             return Constant(TypeValue(parameter.name if parameter is not None else "type"))
         slot = self.slot(name)
         if slot in self.guarded:
-            return Attribute(load_guarded(slot))
-        return Attribute(load(slot), slot=slot)
+            return Attribute(attributes.load_guarded(slot))
+        return Attribute(attributes.load(slot), slot=slot)
 
     def ident(self, expr: Ident) -> Plan:
         return self.variable(expr.name, expr)
@@ -239,8 +211,10 @@ class Planner:
         attribute = attribute_of(self.plan(nodes[0]))
         key = self.plan(nodes[1])
         if isinstance(key, Constant):
-            if type(key.value) in UNSUPPORTED_QUALIFIERS:
-                raise ProgramError(f"invalid qualifier type: types.{UNSUPPORTED_QUALIFIERS[type(key.value)]}")
+            if type(key.value) in attributes.UNSUPPORTED_QUALIFIERS:
+                raise ProgramError(
+                    f"invalid qualifier type: types.{attributes.UNSUPPORTED_QUALIFIERS[type(key.value)]}"
+                )
             return attribute.select(Qualifier(key.value, None, optional))
         run = key.run(cost=0) if isinstance(key, Attribute) else key
         return attribute.select(Qualifier(None, run, optional))
@@ -307,7 +281,7 @@ class Planner:
         lazy_value = LazyValue(init)
 
         def bind(frame: Frame) -> Any:
-            check_limit(frame)
+            attributes.check_limit(frame)
             frame[slot] = lazy_value
             return result(frame)
 

@@ -6,18 +6,11 @@ The messages, and the tokens at which parsing continues, are those of ANTLR's de
 import re
 from typing import Final, NamedTuple
 
-from mockube.apimachinery.cel.grammar import (
-    EPSILON,
-    ATNState,
-    RuleParser,
-    StateKind,
-    format_tokens,
-    network,
-    next_tokens,
-)
-from mockube.apimachinery.cel.lexer import EOF, SKIPPED, Token
-from mockube.apimachinery.cel.prediction import NoViableAlternative, predict
-from mockube.apimachinery.cel.source import NO_LOCATION, Issue
+from . import grammar
+from .grammar import ATNState, RuleParser, StateKind
+from .lexer import EOF, SKIPPED, Token
+from .prediction import NoViableAlternative, predict
+from .source import NO_LOCATION, Issue
 
 MAX_RECOVERIES: Final = 30
 MAX_LOOKAHEAD: Final = 256
@@ -92,7 +85,7 @@ class RecoveringParser(RuleParser):
         start = self.token
         self.frames.append(_Frame(state, precedence))
         try:
-            network().rules[rule].run(self)
+            grammar.network().rules[rule].run(self)
         except _Error as error:
             if self.begin_error():
                 self.report(str(error), error.token)
@@ -142,8 +135,8 @@ class RecoveringParser(RuleParser):
         self.state = state
         if self.recovering:
             return
-        following = next_tokens(state)
-        if EPSILON in following or self.token.kind in following:
+        following = grammar.next_tokens(state)
+        if grammar.EPSILON in following or self.token.kind in following:
             return
         if state.kind in (StateKind.BLOCK_START, StateKind.STAR_ENTRY):
             if not self.delete_token():
@@ -154,13 +147,13 @@ class RecoveringParser(RuleParser):
 
     def mismatch(self) -> _Error:
         return _Error(
-            f"mismatched input {_quote(self.token.text)} expecting {format_tokens(self.expected_tokens())}",
+            f"mismatched input {_quote(self.token.text)} expecting {grammar.format_tokens(self.expected_tokens())}",
             self.token,
         )
 
     def report_extraneous_token(self) -> None:
         if self.begin_error():
-            expected = format_tokens(self.expected_tokens())
+            expected = grammar.format_tokens(self.expected_tokens())
             self.report(f"extraneous input {_quote(self.token.text)} expecting {expected}", self.token)
 
     def delete_token(self) -> bool:
@@ -178,7 +171,7 @@ class RecoveringParser(RuleParser):
         if self.token.kind not in self.following(state.edges[0].target):
             return False
         if self.begin_error():
-            message = f"missing {format_tokens(self.expected_tokens())} at {_quote(self.token.text)}"
+            message = f"missing {grammar.format_tokens(self.expected_tokens())} at {_quote(self.token.text)}"
             self.report(message, self.token)
         return True
 
@@ -188,14 +181,14 @@ class RecoveringParser(RuleParser):
 
     def following(self, state: ATNState) -> frozenset[str]:
         """Return the tokens that can follow a state, in the rules that are being parsed."""
-        tokens = set(next_tokens(state))
+        tokens = set(grammar.next_tokens(state))
         for frame in reversed(self.frames):
-            if EPSILON not in tokens or frame.caller is None:
+            if grammar.EPSILON not in tokens or frame.caller is None:
                 break
-            tokens.remove(EPSILON)
-            tokens |= next_tokens(frame.caller.edges[0].target)
-        if EPSILON in tokens:
-            tokens.remove(EPSILON)
+            tokens.remove(grammar.EPSILON)
+            tokens |= grammar.next_tokens(frame.caller.edges[0].target)
+        if grammar.EPSILON in tokens:
+            tokens.remove(grammar.EPSILON)
             tokens.add(EOF)
         return frozenset(tokens)
 
@@ -203,8 +196,8 @@ class RecoveringParser(RuleParser):
         tokens: set[str] = set()
         for frame in self.frames:
             if frame.caller is not None:
-                tokens |= next_tokens(frame.caller.edges[0].target)
-        return frozenset(tokens - {EPSILON})
+                tokens |= grammar.next_tokens(frame.caller.edges[0].target)
+        return frozenset(tokens - {grammar.EPSILON})
 
     def check_attempts(self) -> None:
         if self.attempts == MAX_RECOVERIES:

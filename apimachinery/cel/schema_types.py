@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.cel import types
-from mockube.apimachinery.cel.cost.ranges import EstimateRange
-from mockube.apimachinery.cel.parser import RESERVED
-from mockube.apimachinery.cel.types import Type
+from . import types
+from .cost.ranges import EstimateRange
+from .parser import RESERVED
+from .types import Type
 
 MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
 _MAX_TEXT_LENGTH: Final = MAX_REQUEST_BYTES - 2

@@ -3,21 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from mockube.apimachinery.cel import arithmetic, conversions, times
-from mockube.apimachinery.cel.declarations import declare
-from mockube.apimachinery.cel.values import (
-    ORDERED,
-    RECEIVERS,
-    CelError,
-    TypeValue,
-    compare,
-    equals_if_comparable,
-    map_key,
-    size,
-    type_name,
-)
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import contains_match
+
+from . import arithmetic, conversions, times, values
+from .declarations import declare
+from .values import CelError, TypeValue
 
 _COMPARISON_TYPES = (
     ("bool", "bool", "bool"),
@@ -118,9 +109,9 @@ DECLARED: Final = declare(
 
 def _comparison(operator: str, holds: Callable[[int], bool]) -> Callable[[Any, Any], bool]:
     def compare_values(left: Any, right: Any) -> bool:
-        if type(left) not in ORDERED:
+        if type(left) not in values.ORDERED:
             raise CelError(f"no such overload: {operator}")
-        return holds(compare(left, right))
+        return holds(values.compare(left, right))
 
     return compare_values
 
@@ -128,9 +119,9 @@ def _comparison(operator: str, holds: Callable[[int], bool]) -> Callable[[Any, A
 def contains(element: Any, container: Any) -> bool:
     """Return whether a list contains an element, or a map a key."""
     if isinstance(container, list):
-        return any(equals_if_comparable(element, item) for item in container)
+        return any(values.equals_if_comparable(element, item) for item in container)
     if isinstance(container, dict):
-        return map_key(element) in container
+        return values.map_key(element) in container
     raise CelError("no such overload")
 
 
@@ -147,7 +138,7 @@ def matches(text: Any, pattern: Any) -> bool:
 
 def _negate(value: Any) -> bool:
     if type(value) is not bool:
-        raise CelError("no such overload" if type(value) in RECEIVERS else "no such overload: !_")
+        raise CelError("no such overload" if type(value) in values.RECEIVERS else "no such overload: !_")
     return not value
 
 
@@ -156,7 +147,7 @@ def _time_function(name: str) -> Callable[..., Any]:
         try:
             return times.get(name, *args)
         except times.InvalidTimeAccess:
-            raise CelError(f"no such overload: {name}({', '.join(map(type_name, args))})") from None
+            raise CelError(f"no such overload: {name}({', '.join(map(values.type_name, args))})") from None
 
     return get
 
@@ -173,8 +164,8 @@ SINGLETONS: Final[dict[str, Callable[..., Any]]] = {
     "@in": contains,
     "in": contains,
     "_in_": contains,
-    "size": size,
-    "type": lambda value: TypeValue(type_name(value)),
+    "size": values.size,
+    "type": lambda value: TypeValue(values.type_name(value)),
     "dyn": lambda value: value,
     "matches": matches,
     **{name: _time_function(name) for name in times.GETTERS},

@@ -6,15 +6,8 @@ from functools import lru_cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from mockube.apimachinery.cel.values import (
-    MAX_UNIX_TIME,
-    MIN_UNIX_TIME,
-    SECOND,
-    CelError,
-    Duration,
-    Timestamp,
-    format_fixed,
-)
+from . import values
+from .values import CelError, Duration, Timestamp
 
 GETTERS: Final = {
     "getFullYear": ("year", "year_with_tz"),
@@ -30,10 +23,10 @@ GETTERS: Final = {
 }
 """Functions, with the names of their overloads without and with a time zone."""
 DURATION_UNITS: Final = {
-    "hours": 3600 * SECOND,
-    "minutes": 60 * SECOND,
-    "seconds": SECOND,
-    "milliseconds": SECOND // 1000,
+    "hours": 3600 * values.SECOND,
+    "minutes": 60 * values.SECOND,
+    "seconds": values.SECOND,
+    "milliseconds": values.SECOND // 1000,
 }
 _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
@@ -55,9 +48,9 @@ def parse(text: str) -> Timestamp | None:
     except ValueError:
         return None
     seconds = (time - _EPOCH) // timedelta(seconds=1) - offset
-    if not MIN_UNIX_TIME <= seconds <= MAX_UNIX_TIME:
+    if not values.MIN_UNIX_TIME <= seconds <= values.MAX_UNIX_TIME:
         raise CelError("timestamp overflow")
-    return Timestamp(seconds * SECOND + int((fraction or "0")[:9].ljust(9, "0")), offset)
+    return Timestamp(seconds * values.SECOND + int((fraction or "0")[:9].ljust(9, "0")), offset)
 
 
 def _zone_offset(zone: str) -> int | None:
@@ -68,14 +61,14 @@ def _zone_offset(zone: str) -> int | None:
 
 
 def from_seconds(seconds: int) -> Timestamp:
-    if not MIN_UNIX_TIME <= seconds <= MAX_UNIX_TIME:
+    if not values.MIN_UNIX_TIME <= seconds <= values.MAX_UNIX_TIME:
         raise CelError("timestamp overflow")
-    return Timestamp(seconds * SECOND)
+    return Timestamp(seconds * values.SECOND)
 
 
 def text(value: Timestamp) -> str:
     """Return a timestamp in Go's RFC3339Nano format, with the offset of its text."""
-    seconds, nanoseconds = divmod(value.nanoseconds, SECOND)
+    seconds, nanoseconds = divmod(value.nanoseconds, values.SECOND)
     time = datetime(1970, 1, 1, tzinfo=None) + timedelta(seconds=seconds + value.offset)  # noqa: DTZ001 -- local
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
     local_time = f"{time.year:04d}-{time:%m-%dT%H:%M:%S}{fraction}"
@@ -86,13 +79,13 @@ def text(value: Timestamp) -> str:
 
 
 def duration_text(value: Duration) -> str:
-    return f"{format_fixed(seconds_of(value))}s"
+    return f"{values.format_fixed(seconds_of(value))}s"
 
 
 def seconds_of(value: Duration) -> float:
     """Return a duration in seconds, rounded as in Go: the whole seconds and the rest are converted separately."""
-    whole_seconds = abs(value.nanoseconds) // SECOND
-    rest = abs(value.nanoseconds) % SECOND
+    whole_seconds = abs(value.nanoseconds) // values.SECOND
+    rest = abs(value.nanoseconds) % values.SECOND
     seconds = whole_seconds + rest / 1e9
     return -seconds if value.nanoseconds < 0 else float(seconds)
 
@@ -110,7 +103,7 @@ def get(function: str, value: Any, zone: Any = None) -> int:
     if type(value) is not Timestamp or (zone is not None and type(zone) is not str):
         raise InvalidTimeAccess
     if function == "getMilliseconds":
-        return value.nanoseconds % SECOND // 1_000_000
+        return value.nanoseconds % values.SECOND // 1_000_000
     return _part(function, value.at(_zone(zone) if zone is not None else UTC))
 
 

@@ -2,23 +2,15 @@
 
 from collections.abc import Iterator
 
-from mockube.apimachinery.cel.ast import (
-    Call,
-    Comprehension,
-    CreateList,
-    CreateMap,
-    CreateStruct,
-    Expr,
-    Literal,
-    Select,
-)
-from mockube.apimachinery.cel.conversions import FUNCTIONS
-from mockube.apimachinery.cel.libraries.formatting import WRONG_TYPE, FormatError, interpolate
-from mockube.apimachinery.cel.source import Issue
-from mockube.apimachinery.cel.types import Type
-from mockube.apimachinery.cel.values import CelError
 from mockube.apimachinery.regexp import matcher
 from mockube.apimachinery.regexp.errors import RegexpError
+
+from .ast import Call, Comprehension, CreateList, CreateMap, CreateStruct, Expr, Literal, Select
+from .conversions import FUNCTIONS
+from .libraries.formatting import WRONG_TYPE, FormatError, interpolate
+from .source import Issue
+from .types import Type
+from .values import CelError
 
 _LITERALS = ("duration", "timestamp", "matches")
 

@@ -4,8 +4,8 @@ A module belongs here if it implements the semantics of label selectors. Field s
 `mockube.apiserver.fields`.
 """
 
-from mockube.apimachinery.labels.parser import parse
-from mockube.apimachinery.labels.selector import (
+from .parser import parse
+from .selector import (
     EVERYTHING,
     NOTHING,
     Operator,

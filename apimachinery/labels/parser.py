@@ -8,16 +8,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.labels.selector import (
-    EVERYTHING,
-    Operator,
-    Requirement,
-    Selector,
-    SelectorError,
-    check_key,
-    require,
-)
 from mockube.apimachinery.paths import ROOT
+
+from .selector import EVERYTHING, Operator, Requirement, Selector, SelectorError, check_key, require
 
 _IDENTIFIER: Final = "identifier"
 _END: Final = "end of string"

@@ -9,8 +9,9 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.patch.errors import PatchNotApplicable
 from mockube.apimachinery.piecewise import sorted_in_pieces
+
+from .errors import PatchNotApplicable
 
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 """The maximum number of bytes that all `copy` operations of one patch can add."""

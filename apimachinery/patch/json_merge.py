@@ -7,10 +7,11 @@ but not from a list or scalar that replaces one.
 from collections.abc import Mapping
 from typing import Any
 
-from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.draft import equal
-from mockube.apimachinery.patch.errors import UndecodablePatch
 from mockube.apimachinery.piecewise import sorted_in_pieces, sorted_items
+
+from . import gofmt
+from .draft import equal
+from .errors import UndecodablePatch
 
 
 def apply(document: Mapping[str, Any], patch: Any) -> dict[str, Any]:

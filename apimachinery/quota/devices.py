@@ -8,11 +8,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.pod_sizes import SizeRules
 from mockube.apimachinery.quantity import Quantity
-from mockube.apimachinery.quota.amounts import ONE, Amounts, add, maximum
-from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator
-from mockube.apimachinery.quota.pods import is_extended_in_quota, pod_usage
 from mockube.apimachinery.resource_names import IMPLICIT_DEVICES, REQUESTS, is_extended_resource_claim
 from mockube.apimachinery.tree import ReadOnlyTree
+
+from .amounts import ONE, Amounts, add, maximum
+from .evaluator import CREATE, UPDATE, Evaluator
+from .pods import is_extended_in_quota, pod_usage
 
 _BY_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
 _MAX_DEVICES: Final = 32

@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.quota.amounts import ONE, Amounts
 from mockube.apimachinery.tree import ReadOnlyTree
+
+from .amounts import ONE, Amounts
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 

@@ -2,8 +2,9 @@
 
 from mockube.apimachinery.pod_sizes import PodSizes, SizeRules
 from mockube.apimachinery.pods import is_pod_level
-from mockube.apimachinery.quota.amounts import Amounts, add, read
 from mockube.apimachinery.tree import ReadOnlyTree
+
+from .amounts import Amounts, add, read
 
 OF_SPEC = SizeRules(has_resizes=False, has_pod_resizes=False, adds_up_sizes=False)
 """The rules of a pod without a status."""

@@ -4,21 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, resource_names
 from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.pod_sizes import SizeRules
 from mockube.apimachinery.quantity import Quantity
-from mockube.apimachinery.quota.amounts import ONE, Amounts, read
-from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
-from mockube.apimachinery.quota.pod_amounts import has_pod_level, pod_limits, pod_requests
-from mockube.apimachinery.resource_names import (
-    HUGE_PAGES,
-    IMPLICIT_DEVICES,
-    REQUESTS,
-    is_extended,
-    is_native,
-)
 from mockube.apimachinery.tree import ReadOnlyTree
+
+from .amounts import ONE, Amounts, read
+from .evaluator import CREATE, UPDATE, Evaluator, is_selected
+from .pod_amounts import has_pod_level, pod_limits, pod_requests
 
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _STANDARD_RESOURCES: Final = frozenset(
@@ -31,8 +25,8 @@ _REQUIRED: Final = frozenset(
 
 
 def is_extended_in_quota(name: str) -> bool:
-    implicit = name.startswith(REQUESTS + IMPLICIT_DEVICES)
-    return name.startswith(REQUESTS) and (implicit or not is_native(name))
+    implicit = name.startswith(resource_names.REQUESTS + resource_names.IMPLICIT_DEVICES)
+    return name.startswith(resource_names.REQUESTS) and (implicit or not resource_names.is_native(name))
 
 
 class PodEvaluator(Evaluator):
@@ -47,7 +41,9 @@ class PodEvaluator(Evaluator):
         return (
             name in _STANDARD_RESOURCES
             or name == self.count_name
-            or name.startswith((HUGE_PAGES, REQUESTS + HUGE_PAGES))
+            or name.startswith(
+                (resource_names.HUGE_PAGES, resource_names.REQUESTS + resource_names.HUGE_PAGES)
+            )
             or is_extended_in_quota(name)
         )
 
@@ -105,10 +101,14 @@ def pod_usage(pod: ReadOnlyTree, now: datetime, rules: SizeRules) -> Amounts:
 def _usage_of(requests: Amounts, limits: Amounts) -> dict[str, Quantity]:
     used = {"pods": ONE}
     for name, amount in requests.items():
-        if name in _COMPUTE or name.startswith(HUGE_PAGES):
+        if name in _COMPUTE or name.startswith(resource_names.HUGE_PAGES):
             used[name] = amount
-        if name in _COMPUTE or name.startswith((HUGE_PAGES, IMPLICIT_DEVICES)) or is_extended(name):
-            used[REQUESTS + name] = amount
+        if (
+            name in _COMPUTE
+            or name.startswith((resource_names.HUGE_PAGES, resource_names.IMPLICIT_DEVICES))
+            or resource_names.is_extended(name)
+        ):
+            used[resource_names.REQUESTS + name] = amount
     return used | {f"limits.{name}": amount for name, amount in limits.items() if name in _COMPUTE}
 
 

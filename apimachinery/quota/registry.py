@@ -5,10 +5,11 @@ from typing import Final
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.pod_sizes import SizeRules
-from mockube.apimachinery.quota.devices import DeviceClaimEvaluator, Devices
-from mockube.apimachinery.quota.evaluator import Evaluator, ObjectCount
-from mockube.apimachinery.quota.pods import PodEvaluator
-from mockube.apimachinery.quota.services_and_claims import ClaimEvaluator, ServiceEvaluator
+
+from .devices import DeviceClaimEvaluator, Devices
+from .evaluator import Evaluator, ObjectCount
+from .pods import PodEvaluator
+from .services_and_claims import ClaimEvaluator, ServiceEvaluator
 
 IGNORED: Final = frozenset(
     {

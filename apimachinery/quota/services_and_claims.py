@@ -7,10 +7,11 @@ from typing import Final
 from mockube.apimachinery import quantity
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import ZERO, Quantity
-from mockube.apimachinery.quota.amounts import ONE, Amounts
-from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator, is_selected
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import attributes_classes, storage_class_name
+
+from .amounts import ONE, Amounts
+from .evaluator import CREATE, UPDATE, Evaluator, is_selected
 
 LOAD_BALANCERS, NODE_PORTS = "services.loadbalancers", "services.nodeports"
 CLAIMS, STORAGE = "persistentvolumeclaims", "requests.storage"

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from mockube.apimachinery.regexp import unicode
-from mockube.apimachinery.regexp.engine import named_class_cost
-from mockube.apimachinery.regexp.errors import Problem, RegexpError
+from . import unicode
+from .engine import named_class_cost
+from .errors import Problem, RegexpError
 
 _LAST_RUNE: Final = 0x10FFFF
 _RANGE_COST: Final = 12

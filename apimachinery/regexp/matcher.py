@@ -6,9 +6,10 @@ from typing import Final
 
 from mockube.apimachinery.cancellation import raise_if_cancelled
 from mockube.apimachinery.memoize import memoize
-from mockube.apimachinery.regexp.engine import RegexpProgram, compile_program
-from mockube.apimachinery.regexp.errors import Problem, RegexpError
-from mockube.apimachinery.regexp.parser import parse
+
+from .engine import RegexpProgram, compile_program
+from .errors import Problem, RegexpError
+from .parser import parse
 
 MAX_COST: Final = 350_000
 """The maximum number of instructions of a program: 0.2 s to compile. Go needs no limit: a class is one instruction there."""

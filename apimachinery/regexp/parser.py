@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from mockube.apimachinery.regexp import operands
-from mockube.apimachinery.regexp.errors import Problem, RegexpError
-from mockube.apimachinery.regexp.escapes import Escapes
-from mockube.apimachinery.regexp.operands import UNBOUNDED, Flags, LeftParenthesis, Op, Operand
+from . import operands
+from .errors import Problem, RegexpError
+from .escapes import Escapes
+from .operands import UNBOUNDED, Flags, LeftParenthesis, Op, Operand
 
 MAX_HEIGHT: Final = 1000
 MAX_SIZE: Final = (128 << 20) // 40

@@ -14,9 +14,9 @@ from typing import Any, Final
 from msgspec import Raw, Struct
 from msgspec.json import Decoder, decode
 
-from mockube.apimachinery.schema import minors
-from mockube.apimachinery.schema.descriptions import Descriptions
-from mockube.apimachinery.schema.model import Field, SchemaType, Shape
+from . import minors
+from .descriptions import Descriptions
+from .model import Field, SchemaType, Shape
 
 _ZEROS: Final = {Shape.STRING: "", Shape.INTEGER: 0, Shape.BOOLEAN: False}
 

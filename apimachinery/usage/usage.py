@@ -12,7 +12,8 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.quantity import NANO, Format, Quantity, QuantityError
 from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.usage.expressions import Expressions, UsageExpressionError
+
+from .expressions import Expressions, UsageExpressionError
 
 ANNOTATIONS: Final[Mapping[str, str]] = {
     "cpu": "kwok.x-k8s.io/usage-cpu",

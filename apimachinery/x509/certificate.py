@@ -5,17 +5,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.x509 import der
-from mockube.apimachinery.x509.der import CertificateError, Reader
-from mockube.apimachinery.x509.extensions import Extensions, parse_extensions
-from mockube.apimachinery.x509.keys import (
-    CertificateKey,
-    SignatureAlgorithm,
-    parse_algorithm,
-    parse_key,
-    signature_algorithm,
-)
-from mockube.apimachinery.x509.subjects import SubjectName, parse_name
+from . import der
+from .der import CertificateError, Reader
+from .extensions import Extensions, parse_extensions
+from .keys import CertificateKey, SignatureAlgorithm, parse_algorithm, parse_key, signature_algorithm
+from .subjects import SubjectName, parse_name
 
 _VERSION: Final = der.CONTEXT | der.CONSTRUCTED
 _EXTENSIONS: Final = der.CONTEXT | der.CONSTRUCTED | 3

@@ -13,8 +13,9 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from mockube.apimachinery import gotext, uri
-from mockube.apimachinery.x509.addresses import address_text, network_text, packed_ipv4
-from mockube.apimachinery.x509.der import CertificateError
+
+from .addresses import address_text, network_text, packed_ipv4
+from .der import CertificateError
 
 _LABELS: Final = re.compile(r"[\x21-\x2d\x2f-\x7e]+(?:\.[\x21-\x2d\x2f-\x7e]+)*")
 _ATOMS: Final = re.compile(r"(?:[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~.]|\\.)+", re.DOTALL)

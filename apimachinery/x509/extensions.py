@@ -6,11 +6,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import gotext, uri
-from mockube.apimachinery.x509 import der
-from mockube.apimachinery.x509.addresses import parse_address
-from mockube.apimachinery.x509.constraints import Names, Subtrees, domain_is_valid, is_ascii, mailbox
-from mockube.apimachinery.x509.der import CertificateError, Reader
-from mockube.apimachinery.x509.policies import PolicyRules
+
+from . import der
+from .addresses import parse_address
+from .constraints import Names, Subtrees, domain_is_valid, is_ascii, mailbox
+from .der import CertificateError, Reader
+from .policies import PolicyRules
 
 SUBJECT_ALTERNATIVE_NAMES: Final = "2.5.29.17"
 _EMAIL, _DNS, _URI, _IP = 1, 2, 6, 7

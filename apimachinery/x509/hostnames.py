@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from mockube.apimachinery.x509.addresses import address_text, packed_ipv4, parse_address
-from mockube.apimachinery.x509.certificate import Certificate
+from .addresses import address_text, packed_ipv4, parse_address
+from .certificate import Certificate
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_][A-Za-z0-9_-]*)*")
 _PATTERN: Final = re.compile(rf"{_HOST.pattern}|\*(?:\.{_HOST.pattern})")

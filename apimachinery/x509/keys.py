@@ -7,8 +7,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256, SHA384, SHA512, HashAlgorithm
 
-from mockube.apimachinery.x509 import der
-from mockube.apimachinery.x509.der import BitString, CertificateError, Reader
+from . import der
+from .der import BitString, CertificateError, Reader
 
 RSA: Final = "RSA"
 ECDSA: Final = "ECDSA"

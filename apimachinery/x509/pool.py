@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from mockube.apimachinery import pem
-from mockube.apimachinery.x509.certificate import Certificate, parse_certificate
-from mockube.apimachinery.x509.der import CertificateError
+
+from .certificate import Certificate, parse_certificate
+from .der import CertificateError
 
 
 class CertificatePool:

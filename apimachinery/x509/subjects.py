@@ -6,8 +6,9 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.memoize import memoize
-from mockube.apimachinery.x509 import der
-from mockube.apimachinery.x509.der import CertificateError, Reader
+
+from . import der
+from .der import CertificateError, Reader
 
 _INVALID: Final = "x509: invalid RDNSequence"
 _COMMON_NAME: Final = "2.5.4.3"

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery.x509.der import CertificateError
-from mockube.apimachinery.x509.pool import CertificatePool, authorities_problem, pool_from_pem
+from .der import CertificateError
+from .pool import CertificatePool, authorities_problem, pool_from_pem
 
 _FILES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from mockube.apimachinery.x509 import keys
-from mockube.apimachinery.x509.certificate import parse_certificate
-from mockube.apimachinery.x509.der import CertificateError
-from mockube.apimachinery.x509.pool import CertificatePool
-from mockube.apimachinery.x509.verify import Options, verify
+from . import keys
+from .certificate import parse_certificate
+from .der import CertificateError
+from .pool import CertificatePool
+from .verify import Options, verify
 
 MAX_CHAINS: Final = 100
 """The number of valid chains that a context remembers."""

@@ -7,15 +7,16 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.x509 import constraints
-from mockube.apimachinery.x509.certificate import Certificate
-from mockube.apimachinery.x509.constraints import ChainLink
-from mockube.apimachinery.x509.der import CertificateError
-from mockube.apimachinery.x509.extensions import SUBJECT_ALTERNATIVE_NAMES
-from mockube.apimachinery.x509.hostnames import host_problem
-from mockube.apimachinery.x509.keys import signature_problem
-from mockube.apimachinery.x509.policies import ChainPolicies, policies_are_valid
-from mockube.apimachinery.x509.pool import CertificatePool
+
+from . import constraints
+from .certificate import Certificate
+from .constraints import ChainLink
+from .der import CertificateError
+from .extensions import SUBJECT_ALTERNATIVE_NAMES
+from .hostnames import host_problem
+from .keys import signature_problem
+from .policies import ChainPolicies, policies_are_valid
+from .pool import CertificatePool
 
 SERVER_AUTH: Final = "1.3.6.1.5.5.7.3.1"
 CLIENT_AUTH: Final = "1.3.6.1.5.5.7.3.2"

@@ -1,8 +1,9 @@
 """AlwaysAdmit and AlwaysDeny: admit or reject every write."""
 
-from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
+
+from .plugin import Plugin, forbidden
 
 
 class AlwaysAdmit(Plugin):

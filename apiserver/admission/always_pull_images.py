@@ -6,9 +6,10 @@ from typing import Any, Final
 from mockube.apimachinery import errors
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
+
+from .plugin import PODS, WRITE, Plugin, forbidden
 
 _ALWAYS: Final = "Always"
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")

@@ -9,17 +9,13 @@ from cryptography.x509.oid import NameOID
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import (
-    UPDATE,
-    WRITE,
-    Plugin,
-    changes_only_collector_fields,
-    forbidden,
-)
 from mockube.apiserver.authz.chain import Attributes
 from mockube.apiserver.kinds.certificates.validation import parse_request
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from . import plugin
+from .plugin import Plugin
 
 GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (
@@ -44,7 +40,7 @@ def may_use_signer(registry: Registry, attributes: AdmissionAttributes, verb: st
 
 def _check(registry: Registry, attributes: AdmissionAttributes, verb: str, signer: str, refusal: str) -> None:
     if not may_use_signer(registry, attributes, verb, signer):
-        raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
+        raise plugin.forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
 
 
 def _signer(tree: Tree) -> str:
@@ -58,7 +54,7 @@ def request_of(csr: Tree) -> x509.CertificateSigningRequest:
 
 
 class CertificateApproval(Plugin):
-    operations = UPDATE
+    operations = plugin.UPDATE
     targets = frozenset({APPROVAL})
 
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
@@ -68,7 +64,7 @@ class CertificateApproval(Plugin):
 
 
 class CertificateSigning(Plugin):
-    operations = UPDATE
+    operations = plugin.UPDATE
     targets = frozenset({STATUS})
 
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
@@ -99,20 +95,22 @@ class CertificateSubjectRestriction(Plugin):
         try:
             request = request_of(csr)
         except ValueError as error:
-            raise forbidden(attributes, f"failed to parse CSR: {error}") from error
+            raise plugin.forbidden(attributes, f"failed to parse CSR: {error}") from error
         organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
         if any(organization.value == MASTERS for organization in organizations):
-            raise forbidden(attributes, f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed")
+            raise plugin.forbidden(
+                attributes, f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"
+            )
 
 
 class ClusterTrustBundleAttest(Plugin):
-    operations = WRITE
+    operations = plugin.WRITE
     targets = frozenset({BUNDLE})
 
     async def validate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
         new, old = attributes.object, attributes.old
         assert new is not None
         signer = _signer(new)
-        if not signer or (old is not None and changes_only_collector_fields(new, old)):
+        if not signer or (old is not None and plugin.changes_only_collector_fields(new, old)):
             return
         _check(registry, attributes, "attest", signer, "user not permitted to attest for signerName")

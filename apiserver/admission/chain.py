@@ -7,58 +7,52 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.admission.always import AlwaysAdmit, AlwaysDeny
-from mockube.apiserver.admission.always_pull_images import AlwaysPullImages
-from mockube.apiserver.admission.certificates import (
-    CertificateApproval,
-    CertificateSigning,
-    CertificateSubjectRestriction,
-    ClusterTrustBundleAttest,
-)
-from mockube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
-from mockube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
-from mockube.apiserver.admission.event_rate_limit import EventRateLimit, Limit
-from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
-from mockube.apiserver.admission.limit_ranger import LimitRanger
-from mockube.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from mockube.apiserver.admission.namespaces import NamespaceAutoProvision, NamespaceExists
-from mockube.apiserver.admission.node_restriction import NodeRestriction
-from mockube.apiserver.admission.owner_references import OwnerReferencesPermissionEnforcement
-from mockube.apiserver.admission.persistent_volume_claim_resize import PersistentVolumeClaimResize
-from mockube.apiserver.admission.plugin import Plugin, name_of
-from mockube.apiserver.admission.pod_node_selector import PodNodeSelector
-from mockube.apiserver.admission.pod_topology_labels import PodTopologyLabels
-from mockube.apiserver.admission.podsecurity.plugin import Configuration, PodSecurity
-from mockube.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
-from mockube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
-from mockube.apiserver.admission.priority import Priority
-from mockube.apiserver.admission.resource_quota import LimitedResource, ResourceQuota
-from mockube.apiserver.admission.restrictions import (
-    DenyServiceExternalIPs,
-    LimitPodHardAntiAffinityTopology,
-    NodeDeclaredFeatureValidator,
-    PodResizeValidator,
-)
-from mockube.apiserver.admission.runtime_class import RuntimeClass
-from mockube.apiserver.admission.service_account import ServiceAccount
-from mockube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
-from mockube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
-from mockube.apiserver.admission.tolerations import (
-    ExtendedResourceToleration,
-    PodTolerationRestriction,
-    TolerationConfiguration,
-)
-from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
-from mockube.apiserver.admission.webhooks.plugins import (
-    MutatingAdmissionWebhook,
-    ValidatingAdmissionWebhook,
-)
 from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, retry_async_decision
 from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, AdmissionMetrics, PolicyMetrics
 from mockube.apiserver.metrics.requests import Durations
 from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+
+from .always import AlwaysAdmit, AlwaysDeny
+from .always_pull_images import AlwaysPullImages
+from .certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
+)
+from .default_classes import DefaultIngressClass, DefaultStorageClass
+from .default_toleration_seconds import DefaultTolerationSeconds
+from .event_rate_limit import EventRateLimit, Limit
+from .image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
+from .limit_ranger import LimitRanger
+from .namespace_lifecycle import NamespaceLifecycle
+from .namespaces import NamespaceAutoProvision, NamespaceExists
+from .node_restriction import NodeRestriction
+from .owner_references import OwnerReferencesPermissionEnforcement
+from .persistent_volume_claim_resize import PersistentVolumeClaimResize
+from .plugin import Plugin, name_of
+from .pod_node_selector import PodNodeSelector
+from .pod_topology_labels import PodTopologyLabels
+from .podsecurity.plugin import Configuration, PodSecurity
+from .policies.mutating import MutatingAdmissionPolicy
+from .policies.validating import ValidatingAdmissionPolicy
+from .priority import Priority
+from .resource_quota import LimitedResource, ResourceQuota
+from .restrictions import (
+    DenyServiceExternalIPs,
+    LimitPodHardAntiAffinityTopology,
+    NodeDeclaredFeatureValidator,
+    PodResizeValidator,
+)
+from .runtime_class import RuntimeClass
+from .service_account import ServiceAccount
+from .storage_object_in_use_protection import StorageObjectInUseProtection
+from .taint_nodes_by_condition import TaintNodesByCondition
+from .tolerations import ExtendedResourceToleration, PodTolerationRestriction, TolerationConfiguration
+from .webhooks.dispatch import WebhookDependencies
+from .webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 
 PLUGINS: Sequence[type[Plugin]] = (
     AlwaysAdmit,

@@ -5,17 +5,12 @@ Of several defaults the newest is used; of those with the same creation time, th
 
 from collections.abc import Sequence
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.wellknown import (
-    ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
-    ANNOTATION_BETA_STORAGE_CLASS,
-    ANNOTATION_DEFAULT_INGRESS_CLASS,
-    ANNOTATION_DEFAULT_STORAGE_CLASS,
-)
-from mockube.apiserver.admission.plugin import CLAIMS, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import CLAIMS, Plugin
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")
@@ -28,9 +23,14 @@ class DefaultStorageClass(Plugin):
     async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         claim = attributes.object
         assert claim is not None
-        if "storageClassName" in claim["spec"] or ANNOTATION_BETA_STORAGE_CLASS in meta.annotations(claim):
+        if "storageClassName" in claim["spec"] or wellknown.ANNOTATION_BETA_STORAGE_CLASS in meta.annotations(
+            claim
+        ):
             return
-        annotation_names = (ANNOTATION_DEFAULT_STORAGE_CLASS, ANNOTATION_BETA_DEFAULT_STORAGE_CLASS)
+        annotation_names = (
+            wellknown.ANNOTATION_DEFAULT_STORAGE_CLASS,
+            wellknown.ANNOTATION_BETA_DEFAULT_STORAGE_CLASS,
+        )
         if name := _default_class(backend, STORAGE_CLASSES, annotation_names):
             claim["spec"] = claim["spec"] | {"storageClassName": name}
 
@@ -44,7 +44,7 @@ class DefaultIngressClass(Plugin):
         spec = ingress.get("spec", {})
         if "ingressClassName" in spec or OLD_INGRESS_CLASS in meta.annotations(ingress):
             return
-        if name := _default_class(backend, INGRESS_CLASSES, (ANNOTATION_DEFAULT_INGRESS_CLASS,)):
+        if name := _default_class(backend, INGRESS_CLASSES, (wellknown.ANNOTATION_DEFAULT_INGRESS_CLASS,)):
             ingress["spec"] = spec | {"ingressClassName": name}
 
 

@@ -2,9 +2,10 @@
 
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import TAINT_NOT_READY, TAINT_UNREACHABLE
-from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import PODS, WRITE, Plugin
 
 EFFECT = "NoExecute"
 

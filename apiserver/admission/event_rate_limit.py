@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from mockube.apimachinery.status import TooManyRequests
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.plugin import WRITE, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import WRITE, Plugin
 
 DEFAULT_SIZE: Final = 4096
 SERVER: Final = "Server"

@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
 from mockube.apiserver.outgoing import KubeconfigEndpoint, OutgoingDependencies, Reviewer, ReviewFailed
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import POD, WRITE, Plugin, forbidden
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 1024

@@ -8,10 +8,12 @@ from mockube.apimachinery import errors, meta, quantity, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
-from mockube.apiserver.admission.pod_resources import Amounts, amounts, pod_total
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+
+from . import plugin
+from .plugin import Plugin
+from .pod_resources import Amounts, amounts, pod_total
 
 LIMIT_RANGES = GroupResource("", "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
@@ -27,9 +29,9 @@ CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
 class LimitRanger(Plugin):
-    operations = WRITE
+    operations = plugin.WRITE
     needs: GroupResource | None = LIMIT_RANGES
-    targets = frozenset({POD, RESIZE, CLAIM})
+    targets = frozenset({plugin.POD, RESIZE, plugin.CLAIM})
 
     def handles(self, operation: Operation, target: Target) -> bool:
         return super().handles(operation, target) and operation in _LIMITED_TARGETS[target].operations
@@ -48,7 +50,7 @@ class LimitRanger(Plugin):
         for limits in _limit_ranges(backend, attributes.namespace):
             problem = await backend.run(attributes.context, _first_problems, check, limits, written["spec"])
             if problem:
-                raise forbidden(attributes, problem)
+                raise plugin.forbidden(attributes, problem)
 
 
 def _limit_ranges(backend: Backend, namespace: str) -> Iterator[list[Tree]]:
@@ -200,9 +202,9 @@ class _LimitedTarget(NamedTuple):
 
 
 _LIMITED_TARGETS: Mapping[Target, _LimitedTarget] = {
-    POD: _LimitedTarget(CREATE, _check_pod, has_defaults=True),
-    RESIZE: _LimitedTarget(UPDATE, _check_pod, has_defaults=True),
-    CLAIM: _LimitedTarget(WRITE, _check_claim, has_defaults=False),
+    plugin.POD: _LimitedTarget(plugin.CREATE, _check_pod, has_defaults=True),
+    RESIZE: _LimitedTarget(plugin.UPDATE, _check_pod, has_defaults=True),
+    plugin.CLAIM: _LimitedTarget(plugin.WRITE, _check_claim, has_defaults=False),
 }
 
 

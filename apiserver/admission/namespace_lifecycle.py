@@ -1,20 +1,17 @@
 """NamespaceLifecycle: nothing is created in a missing or terminating namespace, and system namespaces are not deleted."""
 
-from mockube.apimachinery import status
+from mockube.apimachinery import status, wellknown
 from mockube.apimachinery.groups import NAMESPACES, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import Cause
-from mockube.apimachinery.wellknown import (
-    CAUSE_NAMESPACE_TERMINATING,
-    NAMESPACE_DEFAULT,
-    NAMESPACE_PUBLIC,
-    NAMESPACE_SYSTEM,
-)
-from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 
-IMMORTAL_NAMESPACES = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
+from .plugin import Plugin, forbidden
+
+IMMORTAL_NAMESPACES = frozenset(
+    {wellknown.NAMESPACE_DEFAULT, wellknown.NAMESPACE_SYSTEM, wellknown.NAMESPACE_PUBLIC}
+)
 _UPDATED_SINCE = "1.37"
 """The first minor that allows updates of objects whose namespace does not exist any more."""
 _ALLOWED_WHILE_ENDING = frozenset({GroupResource("authorization.k8s.io", "localsubjectaccessreviews")})
@@ -45,7 +42,7 @@ def _check(backend: Backend, attributes: AdmissionAttributes) -> None:
         return
     if (stored.shared_tree().get("status") or {}).get("phase") == "Terminating":
         cause = Cause(
-            reason=CAUSE_NAMESPACE_TERMINATING,
+            reason=wellknown.CAUSE_NAMESPACE_TERMINATING,
             message=f"namespace {name} is being terminated",
             field="metadata.namespace",
         )

@@ -7,11 +7,12 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.status import AlreadyExists, ApiError
-from mockube.apiserver.admission.plugin import CREATE, Plugin, forbidden
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Body, Operation, RequestContext
 from mockube.apiserver.user import MASTERS, User
+
+from .plugin import CREATE, Plugin, forbidden
 
 _SERVER: Final = User(name="system:apiserver", groups=(MASTERS,))
 

@@ -10,20 +10,15 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import NODES, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from mockube.apiserver.admission.certificates import REQUEST, request_of
-from mockube.apiserver.admission.node_certificates import (
-    CERTIFICATE_REQUESTS,
-    certificate_request_problem,
-    existing_object,
-    existing_pod,
-    signer_problem,
-)
-from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_earlier_writes
 from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.node.references import of_pod
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.user import NODE, node_name
+
+from . import node_certificates
+from .certificates import REQUEST, request_of
+from .plugin import POD, Plugin, forbidden, wait_for_earlier_writes
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
 _LEASES: Final = "kube-node-lease"
@@ -64,8 +59,8 @@ class NodeRestriction(Plugin):
         problem = check(registry, attributes, node)
         if not problem and attributes.target == ("", "serviceaccounts", "token"):
             problem = _audience_problem(self._authorization, registry, attributes)
-        if not problem and attributes.target[:2] == CERTIFICATE_REQUESTS:
-            problem = signer_problem(self._authorization, registry, attributes)
+        if not problem and attributes.target[:2] == node_certificates.CERTIFICATE_REQUESTS:
+            problem = node_certificates.signer_problem(self._authorization, registry, attributes)
         if problem:
             raise forbidden(attributes, problem)
 
@@ -76,7 +71,7 @@ Check = Callable[[Registry, AdmissionAttributes, str], str]
 
 def _pod(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.operation is _DELETE:
-        pod = existing_pod(registry, attributes.namespace, attributes.name)
+        pod = node_certificates.existing_pod(registry, attributes.namespace, attributes.name)
         runs_here = pod["spec"].get("nodeName") == node
         return (
             "" if runs_here else f"node {quote(node)} can only delete pods with spec.nodeName set to itself"
@@ -154,7 +149,7 @@ def _claims(status_: ReadOnlyTree) -> list[tuple[Any, Any]]:
 def _pod_eviction(registry: Registry, attributes: AdmissionAttributes, node: str) -> str:
     if attributes.operation is not _CREATE:
         return f"unexpected operation {attributes.operation.value}"
-    pod = existing_pod(registry, attributes.namespace, attributes.name)
+    pod = node_certificates.existing_pod(registry, attributes.namespace, attributes.name)
     runs_here = pod["spec"].get("nodeName") == node
     return "" if runs_here else f"node {node} can only evict pods with spec.nodeName set to itself"
 
@@ -245,7 +240,7 @@ def _token(registry: Registry, attributes: AdmissionAttributes, node: str) -> st
         return "node requested token not bound to a pod"
     if not bound.get("uid"):
         return "node requested token with a pod binding without a uid"
-    pod = existing_pod(registry, attributes.namespace, bound["name"])
+    pod = node_certificates.existing_pod(registry, attributes.namespace, bound["name"])
     if meta.uid(pod) != bound["uid"]:
         problem = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record."
         return f"{problem} The object might have been deleted and then recreated"
@@ -263,7 +258,7 @@ def _audience_problem(
     if len(audiences) > 1:
         return "node may only request 0 or 1 audiences"
     (audience,) = audiences
-    pod = existing_pod(registry, attributes.namespace, spec["boundObjectRef"]["name"])
+    pod = node_certificates.existing_pod(registry, attributes.namespace, spec["boundObjectRef"]["name"])
     missing: list[str] = []
     for volume in pod["spec"].get("volumes") or ():
         try:
@@ -296,7 +291,9 @@ def _audiences(registry: Registry, pod: ReadOnlyTree, volume: ReadOnlyTree) -> I
         if "serviceAccountToken" in source:
             yield source["serviceAccountToken"].get("audience") or ""
     if driver := _driver(registry, pod, volume):
-        csi_driver = existing_object(registry, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
+        csi_driver = node_certificates.existing_object(
+            registry, GroupResource("storage.k8s.io", "csidrivers"), "", driver
+        )
         for request in csi_driver["spec"].get("tokenRequests") or ():
             yield request.get("audience") or ""
 
@@ -310,9 +307,13 @@ def _driver(registry: Registry, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
         name = f"{meta.name(pod)}-{volume['name']}"
     if not name:
         return ""
-    claim = existing_object(registry, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name)
+    claim = node_certificates.existing_object(
+        registry, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name
+    )
     bound = claim["spec"].get("volumeName") or ""
-    persistent_volume = existing_object(registry, GroupResource("", "persistentvolumes"), "", bound)
+    persistent_volume = node_certificates.existing_object(
+        registry, GroupResource("", "persistentvolumes"), "", bound
+    )
     return str((persistent_volume["spec"].get("csi") or {}).get("driver") or "")
 
 
@@ -368,7 +369,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("storage.k8s.io", "csinodes"): _csi_node,
     ("resource.k8s.io", "resourceslices"): _slice,
     REQUEST[:2]: _signing_request,
-    CERTIFICATE_REQUESTS: certificate_request_problem,
+    node_certificates.CERTIFICATE_REQUESTS: node_certificates.certificate_request_problem,
 }
 """The checks of resources, including all their subresources."""
 _SUBRESOURCE_CHECKS: Final[Mapping[Target, Check]] = {

@@ -5,12 +5,13 @@ from typing import Final
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.admission.plugin import WRITE, Plugin, forbidden
-from mockube.apiserver.admission.rules import Equivalents, rows_of_kind
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
+
+from .plugin import WRITE, Plugin, forbidden
+from .rules import Equivalents, rows_of_kind
 
 _EXEMPT: Final = ("", "pods", "status")
 _DELETE: Final = "cannot set an ownerRef on a resource you can't delete"

@@ -4,9 +4,10 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
-from mockube.apiserver.admission.plugin import CLAIMS, UPDATE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import CLAIMS, UPDATE, Plugin, forbidden
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 

@@ -9,11 +9,12 @@ from mockube.apimachinery import errors, meta, status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.certificates import GROUP, may_use_signer
-from mockube.apiserver.admission.plugin import UPDATE, Plugin
 from mockube.apiserver.kinds.certificates.pod_certificate_request import status_errors
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .certificates import GROUP, may_use_signer
+from .plugin import UPDATE, Plugin
 
 _SIGNER: Final = ROOT.child("spec", "signerName")
 

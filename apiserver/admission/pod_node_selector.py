@@ -7,9 +7,10 @@ from mockube.apimachinery import meta, names, status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.status import Unknown
-from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden_object
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import PODS, Plugin, forbidden_object
 
 _ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT: Final = "clusterDefaultNodeSelector"

@@ -3,9 +3,10 @@
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.wellknown import LABEL_REGION, LABEL_ZONE
-from mockube.apiserver.admission.plugin import POD, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Target
+
+from .plugin import POD, Plugin
 
 BINDING: Target = "", "pods", "binding"
 TOPOLOGY = frozenset({LABEL_ZONE, LABEL_REGION})

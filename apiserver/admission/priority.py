@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
+
+from .plugin import POD, WRITE, Plugin, forbidden
 
 PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 PREEMPT = "PreemptLowerPriority"

@@ -15,12 +15,13 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
 from mockube.apiserver.authn.serviceaccount.claims import split_username
 from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision, forbidden
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.user import User
+
+from .plugin import WRITE, Plugin, wait_for_earlier_writes
 
 _GROUP: Final = "resource.k8s.io"
 _NODE_NAME: Final = "authentication.kubernetes.io/node-name"

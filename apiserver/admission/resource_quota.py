@@ -20,7 +20,6 @@ from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirem
 from mockube.apimachinery.quota.registry import IGNORED, Evaluators
 from mockube.apimachinery.status import ApiError, Unknown
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.admission.plugin import CLAIM, POD, WRITE, Plugin, forbidden
 from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.registry import Registry
@@ -37,6 +36,9 @@ from mockube.apiserver.user import User
 from mockube.etcd.kv import Compare, Txn
 from mockube.etcd.kv import Target as Comparand
 
+from . import plugin
+from .plugin import Plugin
+
 QUOTAS: Final = GroupResource("", "resourcequotas")
 ATTEMPTS: Final = 20
 """The number of attempts to update the quotas while others write them."""
@@ -46,10 +48,10 @@ _WRITER: Final = User(name="system:apiserver", groups=("system:masters",))
 _SERVER: Final = "kube-apiserver"
 _UPDATES: Final[frozenset[Target]] = frozenset(
     {
-        POD,
+        plugin.POD,
         ("", "pods", "resize"),
         ("", "services", ""),
-        CLAIM,
+        plugin.CLAIM,
         ("", "persistentvolumeclaims", "status"),
         ("resource.k8s.io", "resourceclaims", ""),
     }
@@ -104,7 +106,7 @@ _CHARGED: Final = "charged to quotas"
 
 
 class ResourceQuota(Plugin):
-    operations = WRITE
+    operations = plugin.WRITE
     needs: GroupResource | None = QUOTAS
 
     def __init__(self, limited: Sequence[LimitedResource] = ()) -> None:
@@ -273,7 +275,7 @@ def _check(registry: Registry, quotas: Sequence[_Quota], request: _Request) -> S
     usage = evaluator.usage(request.object, now)
     if negative := [name for name, amount in usage.items() if amount < quantity.ZERO]:
         problem = f"quota usage is negative for resource(s): {amounts.format_names(negative)}"
-        raise forbidden(attributes, problem)
+        raise plugin.forbidden(attributes, problem)
     added = {quota.name: _added_usage(request, usage, registry, quota.requirements) for quota in concerned}
     uses_more = any(added.values()) if concerned else bool(_added_usage(request, usage, registry, ()))
     if request.limited and uses_more:
@@ -300,7 +302,7 @@ def _check_covered(
         if amount > quantity.ZERO and any(part in name for part in limit.contains)
     } - counted_names
     if missing:
-        raise forbidden(attributes, f"insufficient quota to consume: {','.join(sorted(missing))}")
+        raise plugin.forbidden(attributes, f"insufficient quota to consume: {','.join(sorted(missing))}")
     in_scope = partial(evaluator.is_in_scope, tree=request.object)
     covered_scopes = {
         requirement["scopeName"] for quota in quotas for requirement in filter(in_scope, quota.requirements)
@@ -324,10 +326,10 @@ def _counts_object(quota: _Quota, request: _Request) -> bool:
     if not names or not is_counted(evaluator, quota.requirements, request.object):
         return False
     if problem := evaluator.problem(names, request.object):
-        raise forbidden(attributes, f"failed quota: {quota.name}: {problem}")
+        raise plugin.forbidden(attributes, f"failed quota: {quota.name}: {problem}")
     if not quota.used.keys() >= {*names}:
         message = f"status unknown for quota: {quota.name}, resources: {amounts.format_names(names)}"
-        raise forbidden(attributes, message)
+        raise plugin.forbidden(attributes, message)
     return True
 
 
@@ -353,7 +355,7 @@ def _charge_quota(attributes: AdmissionAttributes, quota: _Quota, added: Amounts
             for resource_list in (added, quota.used, quota.hard)
         ]
         problem = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota.name, *texts)
-        raise forbidden(attributes, problem)
+        raise plugin.forbidden(attributes, problem)
     return _Quota(
         stored=quota.stored, name=quota.name, hard=quota.hard, used=used, requirements=quota.requirements
     )

@@ -12,9 +12,11 @@ from mockube.apimachinery.groups import NODES
 from mockube.apimachinery.quota.pod_amounts import pod_requests
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.plugin import POD, PODS, UPDATE, WRITE, Plugin, forbidden
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Target
+
+from . import plugin
+from .plugin import Plugin
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _OS: Final = "kubernetes.io/os"
@@ -22,8 +24,8 @@ RESIZE: Target = "", "pods", "resize"
 
 
 class LimitPodHardAntiAffinityTopology(Plugin):
-    operations = WRITE
-    targets = PODS
+    operations = plugin.WRITE
+    targets = plugin.PODS
 
     async def validate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         pod = attributes.object
@@ -41,21 +43,21 @@ class LimitPodHardAntiAffinityTopology(Plugin):
 
 
 class DenyServiceExternalIPs(Plugin):
-    operations = WRITE
+    operations = plugin.WRITE
     targets = frozenset({("", "services", "")})
 
     async def validate(self, _backend: Backend, attributes: AdmissionAttributes) -> None:
         new, old = attributes.object or {}, attributes.old or {}
         new_ips, old_ips = ((tree.get("spec") or {}).get("externalIPs") or () for tree in (new, old))
         if not set(new_ips) <= set(old_ips):
-            raise forbidden(attributes, "Use of external IPs is denied by admission control")
+            raise plugin.forbidden(attributes, "Use of external IPs is denied by admission control")
 
 
 class NodeDeclaredFeatureValidator(Plugin):
     """Rejects changes of a pod that need a feature which the kubelet of its node does not declare."""
 
-    operations = UPDATE
-    targets = frozenset({POD, RESIZE})
+    operations = plugin.UPDATE
+    targets = frozenset({plugin.POD, RESIZE})
 
     async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         pod, old = attributes.object, attributes.old
@@ -69,13 +71,13 @@ class NodeDeclaredFeatureValidator(Plugin):
             return
         stored = backend.find_cached(NODES, "", name)
         if stored is None:
-            raise forbidden(attributes, f"node {quote(name)} not found")
+            raise plugin.forbidden(attributes, f"node {quote(name)} not found")
         declared = (stored.tree().get("status") or {}).get("declaredFeatures") or ()
         if missing_text := ", ".join(feature for feature in needed if feature not in declared):
             problem = (
                 f"pod update requires features {missing_text} which are not available on node {quote(name)}"
             )
-            raise forbidden(attributes, problem)
+            raise plugin.forbidden(attributes, problem)
 
 
 def _resizes_pod(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
@@ -102,7 +104,7 @@ _FEATURES: Final = (
 class PodResizeValidator(Plugin):
     """Rejects a resize that does not fit onto the pod's node."""
 
-    operations = UPDATE
+    operations = plugin.UPDATE
     targets = frozenset({RESIZE})
 
     async def validate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
@@ -114,15 +116,15 @@ class PodResizeValidator(Plugin):
             return
         stored = backend.find_cached(NODES, "", name)
         if stored is None:
-            raise forbidden(attributes, f"node {quote(name)} not found")
+            raise plugin.forbidden(attributes, f"node {quote(name)} not found")
         system = stored.labels.get(_OS, "linux")
         if system != "linux":
             problem = f"pod resize is only supported on linux nodes, node {quote(name)} is {quote(system)}"
-            raise forbidden(attributes, problem, [Cause(reason="UnsupportedPlatform")])
+            raise plugin.forbidden(attributes, problem, [Cause(reason="UnsupportedPlatform")])
         missing_text = "; ".join(_missing_resources(pod, stored.tree()))
         if missing_text:
             problem = f"node didn't have enough allocatable resources: {missing_text}"
-            raise forbidden(attributes, problem, [Cause(reason="NodeCapacity")])
+            raise plugin.forbidden(attributes, problem, [Cause(reason="NodeCapacity")])
 
 
 def _missing_resources(pod: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[str]:

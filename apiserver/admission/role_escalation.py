@@ -9,13 +9,6 @@ from typing import Final
 
 from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import (
-    WRITE,
-    Plugin,
-    changes_only_collector_fields,
-    forbidden_object,
-    wait_for_earlier_writes,
-)
 from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.rbac.escalation import FULL_AUTHORITY, PolicyRule, escalation
 from mockube.apiserver.authz.rbac.policy import (
@@ -32,12 +25,15 @@ from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.storage.stored_object import path_segment
 from mockube.apiserver.user import MASTERS
 
+from . import plugin
+from .plugin import Plugin
+
 _BIND: Final = "bind"
 _AGGREGATION: Final = "must have cluster-admin privileges to use the aggregationRule"
 
 
 class RoleEscalation(Plugin):
-    operations = WRITE
+    operations = plugin.WRITE
     targets = frozenset((GROUP, resource, "") for resource in RESOURCES)
 
     def __init__(self, authorization: Authorization, policy: RBACPolicy) -> None:
@@ -48,9 +44,11 @@ class RoleEscalation(Plugin):
         """Reject a role or a binding that grants too much; the object is not changed."""
         context, tree, old = attributes.context, attributes.object, attributes.old
         assert tree is not None
-        if MASTERS in context.user.groups or (old is not None and changes_only_collector_fields(tree, old)):
+        if MASTERS in context.user.groups or (
+            old is not None and plugin.changes_only_collector_fields(tree, old)
+        ):
             return
-        await wait_for_earlier_writes(registry, attributes)
+        await plugin.wait_for_earlier_writes(registry, attributes)
         if attributes.resource.name in (ROLES, CLUSTER_ROLES):
             self._check_role(attributes, tree, old)
         else:
@@ -63,7 +61,7 @@ class RoleEscalation(Plugin):
         self._check(attributes, tree.get("rules") or ())
         is_aggregated = _has_aggregation(tree) or (old is not None and _has_aggregation(old))
         if is_aggregated and self._problem(attributes, FULL_AUTHORITY):
-            raise forbidden_object(attributes, _AGGREGATION)
+            raise plugin.forbidden_object(attributes, _AGGREGATION)
 
     def _check_binding(self, attributes: AdmissionAttributes, tree: Tree) -> None:
         role = tree.get("roleRef") or {}
@@ -100,7 +98,7 @@ class RoleEscalation(Plugin):
     def _check(self, attributes: AdmissionAttributes, rules: Sequence[PolicyRule]) -> None:
         problem = self._problem(attributes, rules)
         if problem:
-            raise forbidden_object(attributes, problem)
+            raise plugin.forbidden_object(attributes, problem)
 
     def _problem(self, attributes: AdmissionAttributes, rules: Sequence[PolicyRule]) -> str:
         return escalation(self._policy, attributes.context.user, attributes.namespace, rules)

@@ -4,11 +4,12 @@ from mockube.apimachinery import gotext, quantity
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden, unreachable
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.registry.body import has_sent_empty
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import PODS, Plugin, forbidden, unreachable
 
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 

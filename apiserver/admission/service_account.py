@@ -10,10 +10,12 @@ from mockube.apimachinery.pods import secret_names
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden, unreachable
 from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+
+from . import plugin
+from .plugin import Plugin
 
 EPHEMERAL: Target = "", "pods", "ephemeralcontainers"
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")
@@ -25,11 +27,11 @@ ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccount(Plugin):
-    operations = WRITE
-    targets = frozenset({POD, EPHEMERAL})
+    operations = plugin.WRITE
+    targets = frozenset({plugin.POD, EPHEMERAL})
 
     def handles(self, operation: Operation, target: Target) -> bool:
-        return (operation, target) in ((Operation.CREATE, POD), (Operation.UPDATE, EPHEMERAL))
+        return (operation, target) in ((Operation.CREATE, plugin.POD), (Operation.UPDATE, EPHEMERAL))
 
     async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         """Set the account of a new pod, mount its token, and check its secrets before other plugins change it."""
@@ -55,14 +57,14 @@ class ServiceAccount(Plugin):
         """Check the pod after all mutating plugins."""
         pod = attributes.object
         assert pod is not None
-        if attributes.target == POD and ANNOTATION_MIRROR_POD in meta.annotations(pod):
+        if attributes.target == plugin.POD and ANNOTATION_MIRROR_POD in meta.annotations(pod):
             _check_mirror_pod(attributes, pod)
             return
         spec = pod["spec"]
         name = spec.get("serviceAccountName")
         if not name:
             pod_key = f"{attributes.namespace}/{meta.name(pod)}"
-            raise forbidden(attributes, f"no service account specified for pod {pod_key}")
+            raise plugin.forbidden(attributes, f"no service account specified for pod {pod_key}")
         await _check_secrets(backend, attributes, spec, await _find_account(backend, attributes, name))
 
 
@@ -71,10 +73,10 @@ async def _check_secrets(
 ) -> None:
     """Refuse secrets that are not the account's, if it enforces mountable secrets."""
     if BOOLEANS.get(meta.annotations(account).get(ENFORCE, "")):
-        find = _secret_problems if attributes.target == POD else _ephemeral_secret_problems
+        find = _secret_problems if attributes.target == plugin.POD else _ephemeral_secret_problems
         problem = await backend.run(attributes.context, lambda: next(find(spec, account), ""))
         if problem:
-            raise forbidden(attributes, problem)
+            raise plugin.forbidden(attributes, problem)
 
 
 async def _find_account(backend: Backend, attributes: AdmissionAttributes, name: str) -> ReadOnlyTree:
@@ -83,8 +85,8 @@ async def _find_account(backend: Backend, attributes: AdmissionAttributes, name:
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
     if stored is None:
         account_key = f"{attributes.namespace}/{name}"
-        problem = unreachable(name) or f'serviceaccount "{name}" not found'
-        raise forbidden(attributes, f"error looking up service account {account_key}: {problem}")
+        problem = plugin.unreachable(name) or f'serviceaccount "{name}" not found'
+        raise plugin.forbidden(attributes, f"error looking up service account {account_key}: {problem}")
     return stored.shared_tree()
 
 
@@ -92,13 +94,15 @@ def _check_mirror_pod(attributes: AdmissionAttributes, pod: Tree) -> None:
     """Refuse a mirror pod with a service account or a secret."""
     spec = pod["spec"]
     if spec.get("serviceAccountName"):
-        raise forbidden(attributes, "a mirror pod may not reference service accounts")
+        raise plugin.forbidden(attributes, "a mirror pod may not reference service accounts")
     if any(secret_names(spec)):
-        raise forbidden(attributes, "a mirror pod may not reference secrets")
+        raise plugin.forbidden(attributes, "a mirror pod may not reference secrets")
     for volume in spec.get("volumes", ()):
         for source in (volume.get("projected") or {}).get("sources") or ():
             if "serviceAccountToken" in source:
-                raise forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
+                raise plugin.forbidden(
+                    attributes, "a mirror pod may not use ServiceAccountToken volume projections"
+                )
 
 
 def _wants_token(spec: Tree, account: ReadOnlyTree) -> bool:

@@ -8,9 +8,10 @@ from mockube.apimachinery.wellknown import (
     FINALIZER_PVC_PROTECTION,
     FINALIZER_VAC_PROTECTION,
 )
-from mockube.apiserver.admission.plugin import CLAIM, Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Target
+
+from .plugin import CLAIM, Plugin
 
 FINALIZERS: Mapping[Target, str] = {
     ("", "persistentvolumes", ""): FINALIZER_PV_PROTECTION,

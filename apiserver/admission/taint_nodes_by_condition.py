@@ -1,9 +1,10 @@
 """TaintNodesByCondition: a new node gets no pods before it reports ready."""
 
 from mockube.apimachinery.wellknown import TAINT_NOT_READY
-from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from .plugin import Plugin
 
 EFFECT = "NoSchedule"
 

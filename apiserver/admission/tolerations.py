@@ -11,12 +11,13 @@ from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.resource_names import is_extended
 from mockube.apimachinery.status import Unknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.plugin import PODS, WRITE, Plugin
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.kinds.core.pod.qos import BEST_EFFORT, qos_class
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.wire.go_json import syntax_error
+
+from .plugin import PODS, WRITE, Plugin
 
 Toleration = Mapping[str, Any]
 _DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"

@@ -9,7 +9,6 @@ from mockube.apimachinery import conditions
 from mockube.apimachinery.groups import SERVICES
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments, Remotes, remote_of
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
@@ -22,6 +21,8 @@ from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.component_base.clock import Clock, Timer
 from mockube.etcd.errors import KVError
+
+from .remotes import RemoteAPIService, RemoteDocuments, Remotes, remote_of
 
 LOG = logging.getLogger(__name__)
 

@@ -6,9 +6,10 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.aggregation.remotes import RemoteAPIService, RemoteDocuments
 from mockube.apiserver.discovery import aggregated
 from mockube.apiserver.kinds.kind import Group
+
+from .remotes import RemoteAPIService, RemoteDocuments
 
 CUSTOM: Final = (1000, 100)
 """The priorities of the group and versions of custom resources."""

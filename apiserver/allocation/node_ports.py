@@ -13,12 +13,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.core.service.strategy import (
-    allocates_node_ports,
-    needs_health_check_node_port,
-    needs_node_port,
-    node_ports,
-)
+from mockube.apiserver.kinds.core.service import strategy
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.wire.protobuf import envelope
@@ -175,8 +170,8 @@ _PORTS = ROOT.child("spec", "ports")
 
 def allocated_node_ports(spec: Tree) -> frozenset[int]:
     """Return the node ports of a Service, including the one for health checks."""
-    allocated = node_ports(spec) if needs_node_port(spec) else frozenset()
-    health = spec.get("healthCheckNodePort", 0) if needs_health_check_node_port(spec) else 0
+    allocated = strategy.node_ports(spec) if strategy.needs_node_port(spec) else frozenset()
+    health = spec.get("healthCheckNodePort", 0) if strategy.needs_health_check_node_port(spec) else 0
     return allocated | {health} if health else allocated
 
 
@@ -184,7 +179,7 @@ def allocate_node_ports(
     spec: Tree, record: NodePorts, old_ports: Collection[int], *, is_new: bool
 ) -> Sequence[FieldError]:
     """Allocate the node ports that the client chose, and free ones for the other ports; return errors."""
-    if needs_node_port(spec) and spec.get("ports"):
+    if strategy.needs_node_port(spec) and spec.get("ports"):
         assigned_ports = (
             _allocate_for_new(spec, record) if is_new else _allocate_for_changed(spec, record, old_ports)
         )
@@ -194,7 +189,7 @@ def allocate_node_ports(
             port | {"nodePort": node_port} if node_port else port
             for port, node_port in zip(spec["ports"], assigned_ports, strict=True)
         ]
-    if needs_health_check_node_port(spec):
+    if strategy.needs_health_check_node_port(spec):
         _allocate_health_check(spec, record, old_ports)
     return ()
 
@@ -206,7 +201,7 @@ def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
     assigned_ports = []
     for index, port in enumerate(spec["ports"]):
         number, chosen = port.get("port", 0), port.get("nodePort", 0)
-        if not chosen and not allocates_node_ports(spec):
+        if not chosen and not strategy.allocates_node_ports(spec):
             assigned_ports.append(0)
             continue
         if number not in shared:
@@ -237,7 +232,7 @@ def _allocate_for_changed(
     seen: set[tuple[str, int]] = set()
     for index, port in enumerate(spec["ports"]):
         chosen = port.get("nodePort", 0)
-        if not chosen and not allocates_node_ports(spec):
+        if not chosen and not strategy.allocates_node_ports(spec):
             assigned_ports.append(0)
             continue
         if chosen and chosen not in old_ports and chosen not in record.allocated:

@@ -11,27 +11,16 @@ from mockube.apimachinery.groups import SERVICES, GroupKind, GroupResource
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.allocation import addresses
-from mockube.apiserver.allocation.addresses import IP_ADDRESSES
-from mockube.apiserver.allocation.families import (
-    init_ip_families,
-    is_headless,
-    is_well_formed,
-    keeps_prefer_dual_stack,
-)
-from mockube.apiserver.allocation.node_ports import (
-    NodePorts,
-    UsedPortLister,
-    allocate_node_ports,
-    allocated_node_ports,
-    read_node_ports,
-)
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.kinds.core.service.cluster_ips import check_cluster_ips
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
 from mockube.apiserver.registry.registry import NO_ALLOCATIONS, WRONG_TYPE_ERRORS, Allocations, Backend
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.etcd.kv import Compare, Delete, Put, Target
+
+from . import addresses, families
+from .addresses import IP_ADDRESSES
+from .node_ports import NodePorts, UsedPortLister, allocate_node_ports, allocated_node_ports, read_node_ports
 
 ENDPOINTS = GroupResource("", "endpoints")
 SERVICE_CIDRS = GroupResource("networking.k8s.io", "servicecidrs")
@@ -53,7 +42,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         old_spec = {} if old is None else old["spec"]
         if field_errors := _check_addresses(new["spec"], old_spec or None):
             raise status.invalid(SERVICE, meta.name(new), field_errors)
-        if needs_cluster_ip(new["spec"]) and not is_well_formed(new["spec"]):
+        if needs_cluster_ip(new["spec"]) and not families.is_well_formed(new["spec"]):
             return NO_ALLOCATIONS
         new["spec"] = dict(new["spec"])
         await self._allocate_addresses(backend, new, old_spec, dry_run=dry_run)
@@ -123,10 +112,10 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         """Set the IP families, and a cluster IP for each."""
         spec = new["spec"]
         configured = list(dict.fromkeys(map(addresses.family, self.networks)))
-        problems = init_ip_families(spec, old_spec or None, configured)
+        problems = families.init_ip_families(spec, old_spec or None, configured)
         if problems:
             raise status.invalid(SERVICE, meta.name(new), problems)
-        if not needs_cluster_ip(spec) or is_headless(spec):
+        if not needs_cluster_ip(spec) or families.is_headless(spec):
             return
         networks = self._networks(backend)
         cluster_ips, old_addresses = spec.get("clusterIPs", []), _allocated_addresses(old_spec)
@@ -179,14 +168,14 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
 
 def _check_addresses(spec: Tree, old_spec: Tree | None) -> Sequence[FieldError]:
     """Return the errors of addresses and families before an allocation. If there are any, no other error is reported."""
-    if old_spec is not None and keeps_prefer_dual_stack(spec, old_spec):
+    if old_spec is not None and families.keeps_prefer_dual_stack(spec, old_spec):
         return ()
     return [*check_cluster_ips(spec, old_spec)]
 
 
 def _allocated_addresses(spec: Tree) -> Sequence[str]:
     """Return the cluster IPs that are allocated to a Service."""
-    if not spec or not needs_cluster_ip(spec) or is_headless(spec):
+    if not spec or not needs_cluster_ip(spec) or families.is_headless(spec):
         return ()
     cluster_ips: Sequence[str] = spec.get("clusterIPs", ())
     return cluster_ips

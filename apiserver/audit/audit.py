@@ -22,11 +22,12 @@ from msgspec import Struct
 
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.audit.policy import AuditDecision, AuditPolicy, Level
 from mockube.apiserver.authz.chain import Decision, DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import ImpersonatedUser, User
 from mockube.component_base.clock import Clock
+
+from .policy import AuditDecision, AuditPolicy, Level
 
 LOG = logging.getLogger(__name__)
 

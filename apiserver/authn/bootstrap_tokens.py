@@ -9,10 +9,11 @@ from typing import Final
 
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.authenticators import KnownToken
-from mockube.apiserver.authn.serviceaccount.tokens import Find
 from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.component_base.clock import Clock
+
+from .authenticators import KnownToken
+from .serviceaccount.tokens import Find
 
 _TOKEN: Final = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")
 _GROUP: Final = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.authn.authenticators import (
+from mockube.apiserver.outgoing import Reviewer, Send
+from mockube.apiserver.pki.issue import make_key
+from mockube.apiserver.user import User
+from mockube.component_base.clock import Clock
+
+from .authenticators import (
     Anonymous,
     Authentication,
     BearerTokens,
@@ -14,24 +19,16 @@ from mockube.apiserver.authn.authenticators import (
     CredentialCounts,
     TokenAuthenticator,
 )
-from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
-from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
-from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys, load
-from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
-from mockube.apiserver.authn.serviceaccount.tokens import Find, ServiceAccounts, TokenLifetime
-from mockube.apiserver.authn.token_file import StaticTokens
-from mockube.apiserver.authn.token_webhook import TokenWebhook, TokenWebhookSettings
-from mockube.apiserver.outgoing import Reviewer, Send
-from mockube.apiserver.pki.issue import make_key
-from mockube.apiserver.user import User
-from mockube.component_base.clock import Clock
+from .bootstrap_tokens import BootstrapTokens
+from .request_headers import FrontProxy, RequestHeaders
+from .serviceaccount.keys import ServiceAccountKeys, load
+from .serviceaccount.legacy import LabelSecret, LegacyTokens
+from .serviceaccount.tokens import Find, ServiceAccounts, TokenLifetime
+from .token_file import StaticTokens
+from .token_webhook import TokenWebhook, TokenWebhookSettings
 
 if TYPE_CHECKING:
-    from mockube.apiserver.authn.oidc.authenticators import (
-        AuthenticationObserver,
-        JWTAuthenticators,
-        JWTSettings,
-    )
+    from .oidc.authenticators import AuthenticationObserver, JWTAuthenticators, JWTSettings
 
 ISSUER = "https://kubernetes.default.svc"
 
@@ -122,7 +119,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
 def _jwt_authenticators(
     settings: "JWTSettings", audiences: Sequence[str], clock: Clock, remote: RemoteDependencies
 ) -> "JWTAuthenticators":
-    from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators  # noqa: PLC0415 - few need it
+    from .oidc.authenticators import JWTAuthenticators  # noqa: PLC0415 - few need it
 
     observer = remote.observer()
     return JWTAuthenticators(settings, audiences=audiences, send=remote.send, clock=clock, observer=observer)

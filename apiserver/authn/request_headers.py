@@ -6,9 +6,10 @@ from functools import cached_property
 from msgspec import Struct
 
 from mockube.apimachinery import status, uri
-from mockube.apiserver.authn.authenticators import PresentedCredentials
 from mockube.apiserver.user import User, with_authenticated
 from mockube.component_base.clock import Clock
+
+from .authenticators import PresentedCredentials
 
 Headers = Iterable[tuple[str, str]]
 

@@ -5,8 +5,9 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mockube.apiserver.authn.authenticators import KnownToken, token_digest
 from mockube.apiserver.user import AUTHENTICATED, User
+
+from .authenticators import KnownToken, token_digest
 
 LOG = logging.getLogger(__name__)
 

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apiserver.authn.authenticators import BadToken, KnownToken
 from mockube.apiserver.outgoing import KubeconfigEndpoint, Reviewer, ReviewFailed
 from mockube.apiserver.user import User, with_authenticated
 from mockube.component_base.clock import Clock
+
+from .authenticators import BadToken, KnownToken
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 4096

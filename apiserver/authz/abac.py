@@ -7,9 +7,10 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, UserRules
 from mockube.apiserver.configuration_files import ConfigurationError, Record, decode
 from mockube.apiserver.user import AUTHENTICATED, User
+
+from .chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, UserRules
 
 _READ: Final = frozenset({"get", "list", "watch"})
 _ALLOWED: Final = (Decision.ALLOW, "")

@@ -12,8 +12,9 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.apiserver.authz.conditions import Conditions, compile_conditions
 from mockube.apiserver.configuration_files import ConfigurationError, Record, decode
+
+from .conditions import Conditions, compile_conditions
 
 MODES: Final = ("ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook")
 WEBHOOK: Final = "Webhook"

@@ -9,16 +9,13 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
-from mockube.apiserver.authz.abac import ABAC
-from mockube.apiserver.authz.chain import (
-    AlwaysAllow,
-    AlwaysDeny,
-    Authorization,
-    Authorizer,
-    Decision,
-    RemoteAuthorization,
-)
-from mockube.apiserver.authz.configuration import (
+from mockube.apiserver.configuration_files import ConfigurationError
+from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
+from mockube.apiserver.outgoing import Reviewer
+
+from .abac import ABAC
+from .chain import AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Decision, RemoteAuthorization
+from .configuration import (
     DENY,
     SECOND,
     WEBHOOK,
@@ -27,10 +24,7 @@ from mockube.apiserver.authz.configuration import (
     conditions_of,
     read_configuration,
 )
-from mockube.apiserver.authz.webhook import WebhookAuthorizer, WebhookSettings
-from mockube.apiserver.configuration_files import ConfigurationError
-from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
-from mockube.apiserver.outgoing import Reviewer
+from .webhook import WebhookAuthorizer, WebhookSettings
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0

@@ -5,22 +5,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.authz.chain import (
-    AlwaysAllow,
-    AlwaysDeny,
-    Authorization,
-    Authorizer,
-    RemoteAuthorization,
-)
-from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
-from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
-from mockube.apiserver.authz.rbac.authorizer import RBAC
-from mockube.apiserver.authz.rbac.policy import GROUP, RBACPolicy
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.watch_cache import WatchCache
 
+from .chain import AlwaysAllow, AlwaysDeny, Authorization, Authorizer, RemoteAuthorization
+from .node.authorizer import NodeAuthorizer
+from .node.graph import GROUPS, NodeGraph
+from .rbac.authorizer import RBAC
+from .rbac.policy import GROUP, RBACPolicy
+
 if TYPE_CHECKING:
-    from mockube.apiserver.authz.configured_authorizers import AuthorizationSettings, ConfiguredAuthorizers
+    from .configured_authorizers import AuthorizationSettings, ConfiguredAuthorizers
 
 
 DEFAULT_MODES: Final = ("Node", "RBAC")
@@ -49,7 +44,7 @@ class Rights:
         self, settings: "AuthorizationSettings", remote: RemoteAuthorization
     ) -> "ConfiguredAuthorizers":
         """Replace the authorizers by those of a configuration; its `run` reloads the file."""
-        from mockube.apiserver.authz.configured_authorizers import ConfiguredAuthorizers  # noqa: PLC0415 - few need it
+        from .configured_authorizers import ConfiguredAuthorizers  # noqa: PLC0415 - few need it
 
         built_in: Mapping[str, Authorizer] = {"Node": self._node, "RBAC": self.rbac}
         return ConfiguredAuthorizers(settings, self.authorization, built_in, remote)

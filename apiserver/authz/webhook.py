@@ -11,7 +11,12 @@ from msgspec import Struct
 from mockube.apimachinery import labels
 from mockube.apimachinery.labels import Operator, SelectorError
 from mockube.apiserver import fields
-from mockube.apiserver.authz.chain import (
+from mockube.apiserver.fields import FieldSelectorError
+from mockube.apiserver.outgoing import Reviewer, ReviewFailed
+from mockube.apiserver.user import User
+from mockube.component_base.clock import Clock
+
+from .chain import (
     NO_OPINION,
     Attributes,
     AuthorizationObserver,
@@ -21,11 +26,7 @@ from mockube.apiserver.authz.chain import (
     RemoteAnswerNeeded,
     UserRules,
 )
-from mockube.apiserver.authz.conditions import AuthorizerConditionsFailed, Conditions
-from mockube.apiserver.fields import FieldSelectorError
-from mockube.apiserver.outgoing import Reviewer, ReviewFailed
-from mockube.apiserver.user import User
-from mockube.component_base.clock import Clock
+from .conditions import AuthorizerConditionsFailed, Conditions
 
 LOG: Final = logging.getLogger(__name__)
 MAX_CACHED_ANSWERS: Final = 8192

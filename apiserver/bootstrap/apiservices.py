@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.aggregation.registration import AUTOMANAGED, SYSTEM
-from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext
 from mockube.etcd.errors import KVError
+
+from .required_object import RequiredObject
 
 LOG = logging.getLogger(__name__)
 

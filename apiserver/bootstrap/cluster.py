@@ -12,18 +12,14 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.request_headers import RequestHeaders
-from mockube.apiserver.bootstrap.apiservices import api_services
-from mockube.apiserver.bootstrap.authentication_trust import (
-    OWN_HEADERS,
-    TrustedAuthorities,
-    authentication_data,
-    combine,
-)
-from mockube.apiserver.bootstrap.flowcontrol import flow_control
-from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.packs.definitions import definition_trees
 from mockube.apiserver.pki.cert_dir import PROXY_CLIENT
+
+from .apiservices import api_services
+from .authentication_trust import OWN_HEADERS, TrustedAuthorities, authentication_data, combine
+from .flowcontrol import flow_control
+from .required_object import RequiredObject
 
 CONFIG_MAPS, NAMESPACES = ("", "v1", "configmaps"), ("", "v1", "namespaces")
 SERVICES = ("", "v1", "services")

@@ -14,15 +14,16 @@ import orjson
 
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.bootstrap.cluster import SERVICE
-from mockube.apiserver.bootstrap.ensure import ensure
-from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.stored_object import MASTER_LEASES
 from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError, LeaseNotFound
 from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
+
+from .cluster import SERVICE
+from .ensure import ensure
+from .required_object import GroupVersionResource, RequiredObject
 
 LOG = logging.getLogger(__name__)
 

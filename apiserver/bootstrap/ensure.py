@@ -11,7 +11,6 @@ from mockube.apimachinery import meta, randomness
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
@@ -28,6 +27,8 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.version import version
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Compare, Target, Txn
+
+from .required_object import GroupVersionResource, RequiredObject
 
 LOG = logging.getLogger(__name__)
 

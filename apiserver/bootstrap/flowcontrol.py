@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.bootstrap.required_object import RequiredObject
+
+from .required_object import RequiredObject
 
 _GROUP = ("flowcontrol.apiserver.k8s.io", "v1")
 FLOW_SCHEMAS, PRIORITY_LEVELS = (*_GROUP, "flowschemas"), (*_GROUP, "prioritylevelconfigurations")

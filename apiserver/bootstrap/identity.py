@@ -14,14 +14,15 @@ from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import TimestampError, format_micro_time, parse_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.bootstrap.ensure import SERVER, USER_AGENT, ensure
-from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext
 from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
+
+from .ensure import SERVER, USER_AGENT, ensure
+from .required_object import GroupVersionResource, RequiredObject
 
 LOG = logging.getLogger(__name__)
 

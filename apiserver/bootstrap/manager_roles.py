@@ -17,10 +17,11 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLE_BINDINGS,
     ROLES,
 )
-from mockube.apiserver.bootstrap.rbac import policy, resource_name
-from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
 from mockube.component_base.packs import load_pack
+
+from .rbac import policy, resource_name
+from .required_object import RequiredObject
 
 _NAME: Final = MANAGER_GROUP
 _UPSTREAM: Final = ("system:kube-scheduler", "system:volume-scheduler", "system:node")

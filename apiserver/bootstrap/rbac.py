@@ -21,7 +21,8 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLE_BINDINGS,
     ROLES,
 )
-from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
+
+from .required_object import GroupVersionResource, RequiredObject
 
 AUTOUPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 _LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}

@@ -9,15 +9,16 @@ from typing import Final
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.bootstrap import rbac
-from mockube.apiserver.bootstrap.ensure import create_directly, ensure, request_context
-from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.delete import delete
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.etcd.errors import KVError
+
+from . import rbac
+from .ensure import create_directly, ensure, request_context
+from .required_object import GroupVersionResource, RequiredObject
 
 LOG = logging.getLogger(__name__)
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Final
 
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.bootstrap.ensure import ensure
-from mockube.apiserver.bootstrap.required_object import GroupVersionResource, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.etcd.errors import KVError
+
+from .ensure import ensure
+from .required_object import GroupVersionResource, RequiredObject
 
 LOG: Final = logging.getLogger(__name__)
 RETRY_SECONDS: Final = 1.0

@@ -14,24 +14,13 @@ from mockube.apimachinery.cel.ast import (
     Literal,
     Select,
 )
-from mockube.apimachinery.cel.cost.ranges import (
-    LIST_BASE,
-    MAP_BASE,
-    MAX_UINT64,
-    ONE,
-    REGEX_FACTOR,
-    STRING_FACTOR,
-    STRUCT_BASE,
-    UNKNOWN,
-    ZERO,
-    EstimateRange,
-    cap,
-    exact_range,
-)
+from mockube.apimachinery.cel.cost import ranges
+from mockube.apimachinery.cel.cost.ranges import EstimateRange
 from mockube.apimachinery.cel.macros import ACCUMULATOR
 from mockube.apimachinery.cel.types import Type
-from mockube.apiserver.cel import cost_of_calls
-from mockube.apiserver.cel.cost_of_calls import AstNode, Estimate, Sizes, estimate_call, literal_size
+
+from . import cost_of_calls
+from .cost_of_calls import AstNode, Estimate, Sizes, estimate_call, literal_size
 
 Path = tuple[str, ...]
 _SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
@@ -74,13 +63,13 @@ class Coster:
         return cost_range
 
     def sum(self, nodes: Sequence[Expr]) -> EstimateRange:
-        total = ZERO
+        total = ranges.ZERO
         for node in nodes:
             total = total.plus(self.cost(node))
         return total
 
     def literal(self, _node: Literal) -> EstimateRange:
-        return ZERO
+        return ranges.ZERO
 
     def variable(self, name: str) -> Variable | None:
         stack = self.variables.get(name)
@@ -89,17 +78,17 @@ class Coster:
     def ident(self, node: Ident) -> EstimateRange:
         variable = self.variable(node.name)
         self.paths[id(node)] = variable.path if variable else (node.name,)
-        return ONE
+        return ranges.ONE
 
     def select(self, node: Select) -> EstimateRange:
         if node.resolved is not None:
             self.paths[id(node)] = (node.resolved,)
-            return ONE
+            return ranges.ONE
         cost = self.cost(node.operand)
         if node.test_only:
             return cost
         if node.operand.type.kind in ("map", "struct", "param"):
-            cost = cost.plus(ONE)
+            cost = cost.plus(ranges.ONE)
         self.paths[id(node)] = (*self.path(node.operand), node.field)
         return cost
 
@@ -125,12 +114,12 @@ class Coster:
             self.sizes[id(node)] = size_range
             return size_range
         if is_scalar(node.type):
-            return ONE
+            return ranges.ONE
         variable = self.variable(node.name) if isinstance(node, Ident) else None
         return variable.size if variable else None
 
     def size_or_unknown(self, node: Expr) -> EstimateRange:
-        return self.size(node) or UNKNOWN
+        return self.size(node) or ranges.UNKNOWN
 
     def entry_sizes(self, node: Expr) -> Entries | None:
         entries = self.entries.get(id(node))
@@ -141,17 +130,17 @@ class Coster:
 
     def call(self, node: Call) -> EstimateRange:
         if node.function == "dyn":
-            cost = ONE.plus(self.cost(node.args[0]))
+            cost = ranges.ONE.plus(self.cost(node.args[0]))
             self.copy_sizes(node, node.args[0])
             return cost
         arg_costs = [self.cost(arg) for arg in node.args]
         args = [self.node(arg) for arg in node.args]
-        target_cost = ZERO
+        target_cost = ranges.ZERO
         target: AstNode | None = None
         if node.target is not None:
             target_cost = self.cost(node.target)
             target = self.node(node.target)
-        total, size = EstimateRange(MAX_UINT64, 0), None
+        total, size = EstimateRange(ranges.MAX_UINT64, 0), None
         for overload in node.overloads:
             estimate = self.overload(node, overload, target, args, arg_costs)
             total = total.union(estimate.cost)
@@ -181,10 +170,10 @@ class Coster:
         special = None if estimate else self.estimate_special(node, overload, costs)
         if special is not None:
             return special
-        total = ZERO
+        total = ranges.ZERO
         for cost in costs:
             total = total.plus(cost)
-        estimate = estimate or self.standard(node, overload, target, args) or Estimate(ONE)
+        estimate = estimate or self.standard(node, overload, target, args) or Estimate(ranges.ONE)
         return Estimate(estimate.cost.plus(total), estimate.size)
 
     def estimate_special(self, node: Call, overload: str, costs: Sequence[EstimateRange]) -> Estimate | None:
@@ -206,21 +195,21 @@ class Coster:
         """Estimate a function of the standard library whose cost depends on its arguments; None for others."""
         if overload in _COMPARISON_OVERLOADS:
             smaller = min(_size(args[0]).high, _size(args[1]).high)
-            return Estimate(EstimateRange(min(smaller, 1), smaller).scale_by(STRING_FACTOR))
+            return Estimate(EstimateRange(min(smaller, 1), smaller).scale_by(ranges.STRING_FACTOR))
         if overload in ("add_string", "add_bytes", "add_list"):
             return self.addition(node, overload, args)
         if overload in ("starts_with_string", "ends_with_string"):
-            return Estimate(_size(args[0]).scale_by(STRING_FACTOR))
+            return Estimate(_size(args[0]).scale_by(ranges.STRING_FACTOR))
         if overload == "in_list":
             return Estimate(_size(args[1]).scale_by(1))
         if overload == "matches_string" and target is not None:
-            text = _size(target).plus(ONE).scale_by(STRING_FACTOR)
-            return Estimate(text.times(_size(args[0]).scale_by(REGEX_FACTOR)))
+            text = _size(target).plus(ranges.ONE).scale_by(ranges.STRING_FACTOR)
+            return Estimate(text.times(_size(args[0]).scale_by(ranges.REGEX_FACTOR)))
         if overload == "contains_string" and target is not None:
-            text = _size(target).scale_by(STRING_FACTOR)
-            return Estimate(text.times(_size(args[0]).scale_by(STRING_FACTOR)))
+            text = _size(target).scale_by(ranges.STRING_FACTOR)
+            return Estimate(text.times(_size(args[0]).scale_by(ranges.STRING_FACTOR)))
         if overload == "string_format" and target is not None:
-            return Estimate(_size(target).scale_by(STRING_FACTOR))
+            return Estimate(_size(target).scale_by(ranges.STRING_FACTOR))
         return _conversion_cost(overload, args)
 
     def addition(self, node: Call, overload: str, args: Sequence[AstNode]) -> Estimate:
@@ -228,19 +217,19 @@ class Coster:
         left, right = self.entry_sizes(node.args[0]), self.entry_sizes(node.args[1])
         if left is not None and right is not None:
             self.entries[id(node)] = left.union(right)
-        return Estimate(ONE if overload == "add_list" else size.scale_by(STRING_FACTOR), size)
+        return Estimate(ranges.ONE if overload == "add_list" else size.scale_by(ranges.STRING_FACTOR), size)
 
     def create_list(self, node: CreateList) -> EstimateRange:
         total = self.sum(node.elements)
-        size = EstimateRange(MAX_UINT64, 0) if node.elements else ZERO
+        size = EstimateRange(ranges.MAX_UINT64, 0) if node.elements else ranges.ZERO
         for element in node.elements:
             size = size.union(self.size_or_unknown(element))
-        self.entries[id(node)] = Entries("list", ONE, size)
-        return total.plus(exact_range(LIST_BASE))
+        self.entries[id(node)] = Entries("list", ranges.ONE, size)
+        return total.plus(ranges.exact_range(ranges.LIST_BASE))
 
     def create_map(self, node: CreateMap) -> EstimateRange:
-        total = exact_range(MAP_BASE)
-        keys = values = EstimateRange(MAX_UINT64, 0) if node.entries else ZERO
+        total = ranges.exact_range(ranges.MAP_BASE)
+        keys = values = EstimateRange(ranges.MAX_UINT64, 0) if node.entries else ranges.ZERO
         for entry in node.entries:
             total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             keys = keys.union(self.size_or_unknown(entry.key))
@@ -249,7 +238,7 @@ class Coster:
         return total
 
     def create_struct(self, node: CreateStruct) -> EstimateRange:
-        return self.sum([entry.value for entry in node.entries]).plus(exact_range(STRUCT_BASE))
+        return self.sum([entry.value for entry in node.entries]).plus(ranges.exact_range(ranges.STRUCT_BASE))
 
     def push(self, name: str, variable: Variable) -> None:
         self.variables.setdefault(name, []).append(variable)
@@ -323,7 +312,7 @@ def estimate_cost(expr: Expr, sizes: Sizes) -> EstimateRange:
 
 
 def _size(node: AstNode) -> EstimateRange:
-    return node.size or UNKNOWN
+    return node.size or ranges.UNKNOWN
 
 
 def _conversion_cost(overload: str, args: Sequence[AstNode]) -> Estimate | None:
@@ -331,19 +320,21 @@ def _conversion_cost(overload: str, args: Sequence[AstNode]) -> Estimate | None:
         return None
     size = _size(args[0])
     result = {
-        "string_to_bytes": EstimateRange(size.low, size.high * 4 % (MAX_UINT64 + 1)),
+        "string_to_bytes": EstimateRange(size.low, size.high * 4 % (ranges.MAX_UINT64 + 1)),
         "bytes_to_string": EstimateRange(size.low // 4, size.high),
-        "strings_quote": EstimateRange(cap(size.low + 2), (size.high * 2 + 2) % (MAX_UINT64 + 1)),
+        "strings_quote": EstimateRange(
+            ranges.cap(size.low + 2), (size.high * 2 + 2) % (ranges.MAX_UINT64 + 1)
+        ),
     }[overload]
-    return Estimate(size.scale_by(STRING_FACTOR), result)
+    return Estimate(size.scale_by(ranges.STRING_FACTOR), result)
 
 
 def _own_size(node: Expr) -> EstimateRange | None:
     if isinstance(node, Literal):
-        return exact_range(literal_size(node.value))
+        return ranges.exact_range(literal_size(node.value))
     if isinstance(node, CreateList):
-        return exact_range(len(node.elements))
-    return exact_range(len(node.entries)) if isinstance(node, CreateMap) else None
+        return ranges.exact_range(len(node.elements))
+    return ranges.exact_range(len(node.entries)) if isinstance(node, CreateMap) else None
 
 
 def is_scalar(type_: Type) -> bool:

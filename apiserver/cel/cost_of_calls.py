@@ -5,19 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from mockube.apimachinery.cel.ast import Expr, Literal
-from mockube.apimachinery.cel.cost.ranges import (
-    AUTHORIZATION_CHECK,
-    LIST_BASE,
-    MAX_UINT64,
-    ONE,
-    REGEX_FACTOR,
-    SIMPLE_FUNCTIONS,
-    STRING_FACTOR,
-    STRUCT_BASE,
-    UNKNOWN,
-    EstimateRange,
-    exact_range,
-)
+from mockube.apimachinery.cel.cost import ranges
+from mockube.apimachinery.cel.cost.ranges import EstimateRange
 from mockube.apimachinery.cel.libraries.lists import SORT_NAMES
 from mockube.apimachinery.cel.types import Type
 
@@ -67,17 +56,17 @@ class EstimatedCall(NamedTuple):
     sizes: Sizes
 
     def size(self, node: AstNode) -> EstimateRange:
-        return node.size or self.sizes(node.path) or UNKNOWN
+        return node.size or self.sizes(node.path) or ranges.UNKNOWN
 
 
 def _unit_cost(_call: EstimatedCall) -> Estimate:
-    return Estimate(ONE)
+    return Estimate(ranges.ONE)
 
 
 def _selector(call: EstimatedCall) -> Estimate:
     length = call.size(call.args[0])
-    parsed = exact_range(LIST_BASE).plus(length.scale_by(STRING_FACTOR))
-    return Estimate(parsed.plus(length.scale_by(0.5).scale_by(LIST_BASE + STRUCT_BASE)))
+    parsed = ranges.exact_range(ranges.LIST_BASE).plus(length.scale_by(ranges.STRING_FACTOR))
+    return Estimate(parsed.plus(length.scale_by(0.5).scale_by(ranges.LIST_BASE + ranges.STRUCT_BASE)))
 
 
 def _element(node: AstNode) -> AstNode | None:
@@ -92,27 +81,27 @@ def _list_traversal(call: EstimatedCall) -> Estimate | None:
         return None
     element = _element(call.target)
     if element is None:
-        return Estimate(call.size(call.target).scale_by(STRING_FACTOR))
-    cost = ONE
+        return Estimate(call.size(call.target).scale_by(ranges.STRING_FACTOR))
+    cost = ranges.ONE
     if element.type.kind in ("string", "bytes"):
-        cost = cost.plus(call.size(element).scale_by(STRING_FACTOR))
+        cost = cost.plus(call.size(element).scale_by(ranges.STRING_FACTOR))
     return Estimate(call.size(call.target).times(cost))
 
 
 def _read_argument(call: EstimatedCall) -> Estimate:
-    return Estimate(call.size(call.args[0]).scale_by(STRING_FACTOR))
+    return Estimate(call.size(call.args[0]).scale_by(ranges.STRING_FACTOR))
 
 
 def _read_argument_sized(call: EstimatedCall) -> Estimate:
     size = call.size(call.args[0])
-    return Estimate(size.scale_by(STRING_FACTOR), size)
+    return Estimate(size.scale_by(ranges.STRING_FACTOR), size)
 
 
 def _read_target(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
-    return Estimate(size.scale_by(STRING_FACTOR), size)
+    return Estimate(size.scale_by(ranges.STRING_FACTOR), size)
 
 
 def _replace(call: EstimatedCall) -> Estimate | None:
@@ -121,20 +110,20 @@ def _replace(call: EstimatedCall) -> Estimate | None:
     size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
     maximum, max_retained = 0, 0
     if old.low == 0:
-        maximum, max_retained = min(size.high + 1, MAX_UINT64), size.high
+        maximum, max_retained = min(size.high + 1, ranges.MAX_UINT64), size.high
     elif new.high <= old.low:
         max_retained = size.high
     else:
         maximum = math.ceil(float(size.high) / float(old.low))
     minimum, min_retained = 0, 0
     if old.high == 0:
-        minimum, min_retained = min(size.low + 1, MAX_UINT64), size.low
+        minimum, min_retained = min(size.low + 1, ranges.MAX_UINT64), size.low
     elif old.high <= new.low:
         min_retained = size.low
     else:
         minimum = math.ceil(float(size.low) / float(old.high))
     result = EstimateRange(minimum, maximum).times(new).plus(EstimateRange(min_retained, max_retained))
-    return Estimate(size.scale_by(2 * STRING_FACTOR), result)
+    return Estimate(size.scale_by(2 * ranges.STRING_FACTOR), result)
 
 
 def _split_cost(call: EstimatedCall) -> Estimate | None:
@@ -146,7 +135,7 @@ def _split_cost(call: EstimatedCall) -> Estimate | None:
         count = call.args[1].expr
         if isinstance(count, Literal) and type(count.value) is int:
             maximum = count.value % (1 << 64)
-    return Estimate(size.scale_by(2 * STRING_FACTOR), EstimateRange(0, maximum))
+    return Estimate(size.scale_by(2 * ranges.STRING_FACTOR), EstimateRange(0, maximum))
 
 
 def _join(call: EstimatedCall) -> Estimate | None:
@@ -154,51 +143,58 @@ def _join(call: EstimatedCall) -> Estimate | None:
         return None
     count = call.size(call.target)
     element = _element(call.target)
-    size = count.times(call.size(element)) if element is not None else exact_range(0)
+    size = count.times(call.size(element)) if element is not None else ranges.exact_range(0)
     if call.args:
         separators = EstimateRange(max(count.low - 1, 0), max(count.high - 1, 0))
         size = size.plus(call.size(call.args[0]).times(separators))
-    return Estimate(size.scale_by(STRING_FACTOR), size)
+    return Estimate(size.scale_by(ranges.STRING_FACTOR), size)
 
 
 def _find(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
-    text = size.plus(ONE).scale_by(STRING_FACTOR)
-    return Estimate(text.times(call.size(call.args[0]).scale_by(REGEX_FACTOR)), EstimateRange(0, size.high))
+    text = size.plus(ranges.ONE).scale_by(ranges.STRING_FACTOR)
+    return Estimate(
+        text.times(call.size(call.args[0]).scale_by(ranges.REGEX_FACTOR)), EstimateRange(0, size.high)
+    )
 
 
 def _ip(call: EstimatedCall) -> Estimate | None:
     if call.overload == "cidr_ip":
-        return Estimate(ONE)
+        return Estimate(ranges.ONE)
     return _read_argument(call) if call.args else None
 
 
 def _read_argument_twice(call: EstimatedCall) -> Estimate:
-    return Estimate(call.size(call.args[0]).scale_by(2 * STRING_FACTOR))
+    return Estimate(call.size(call.args[0]).scale_by(2 * ranges.STRING_FACTOR))
 
 
 _ADDRESS = EstimateRange(4, 16)
 
 
 def _contains_ip(call: EstimatedCall) -> Estimate:
-    cost = _ADDRESS.plus(_ADDRESS).scale_by(STRING_FACTOR)
+    cost = _ADDRESS.plus(_ADDRESS).scale_by(ranges.STRING_FACTOR)
     if call.overload == "cidr_contains_ip_string":
-        cost = cost.plus(call.size(call.args[0]).scale_by(STRING_FACTOR))
+        cost = cost.plus(call.size(call.args[0]).scale_by(ranges.STRING_FACTOR))
     return Estimate(cost)
 
 
 def _contains_cidr(call: EstimatedCall) -> Estimate:
-    cost = _ADDRESS.plus(_ADDRESS).scale_by(STRING_FACTOR).plus(_ADDRESS.scale_by(STRING_FACTOR)).plus(ONE)
+    cost = (
+        _ADDRESS.plus(_ADDRESS)
+        .scale_by(ranges.STRING_FACTOR)
+        .plus(_ADDRESS.scale_by(ranges.STRING_FACTOR))
+        .plus(ranges.ONE)
+    )
     if call.overload == "cidr_contains_cidr_string":
-        cost = cost.plus(call.size(call.args[0]).scale_by(STRING_FACTOR))
+        cost = cost.plus(call.size(call.args[0]).scale_by(ranges.STRING_FACTOR))
     return Estimate(cost)
 
 
 def _validate(call: EstimatedCall) -> Estimate:
     size = call.size(call.args[0])
-    return Estimate(size.scale_by(STRING_FACTOR).scale_by(_FORMAT_PATTERN_SIZE * REGEX_FACTOR))
+    return Estimate(size.scale_by(ranges.STRING_FACTOR).scale_by(_FORMAT_PATTERN_SIZE * ranges.REGEX_FACTOR))
 
 
 def _equals(call: EstimatedCall) -> Estimate | None:
@@ -206,17 +202,17 @@ def _equals(call: EstimatedCall) -> Estimate | None:
     if left.type != right.type or left.type.kind not in ("opaque", "struct"):
         return None
     if left.type.name in _SIMPLE_TYPES:
-        return Estimate(ONE)
+        return Estimate(ranges.ONE)
     if left.type.name == _FORMAT_TYPE:
-        return Estimate(EstimateRange(1, _FORMAT_SIZE).scale_by(STRING_FACTOR))
+        return Estimate(EstimateRange(1, _FORMAT_SIZE).scale_by(ranges.STRING_FACTOR))
     if left.type.name == _URL_TYPE:
         high = right.size.high if right.size is not None else 1
-        return Estimate(EstimateRange(1, high).scale_by(STRING_FACTOR))
+        return Estimate(EstimateRange(1, high).scale_by(ranges.STRING_FACTOR))
     return None
 
 
 def _allocation(factor: float, size: EstimateRange) -> Estimate:
-    return Estimate(size.scale_by(factor).plus(ONE).plus(exact_range(LIST_BASE)), size)
+    return Estimate(size.scale_by(factor).plus(ranges.ONE).plus(ranges.exact_range(ranges.LIST_BASE)), size)
 
 
 def _int_value(node: AstNode, default: int) -> int:
@@ -229,13 +225,13 @@ def _slice(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
     end = _int_value(call.args[1], call.size(call.target).high)
-    return _allocation(1, exact_range((end - _int_value(call.args[0], 0)) % (1 << 64)))
+    return _allocation(1, ranges.exact_range((end - _int_value(call.args[0], 0)) % (1 << 64)))
 
 
 def _flatten(call: EstimatedCall) -> Estimate | None:
     if call.target is None:
         return None
-    depth = _int_value(call.args[0], MAX_UINT64) if call.args else 1
+    depth = _int_value(call.args[0], ranges.MAX_UINT64) if call.args else 1
     return _allocation(float(depth), call.size(call.target))
 
 
@@ -251,7 +247,7 @@ def _distinct_cost(call: EstimatedCall) -> Estimate | None:
 
 
 def _sort(name: str, *, by_keys: bool) -> Callable[[EstimatedCall], Estimate | None]:
-    factor = 2 + STRING_FACTOR if name in ("string", "bytes") else 2.0
+    factor = 2 + ranges.STRING_FACTOR if name in ("string", "bytes") else 2.0
 
     def estimate(call: EstimatedCall) -> Estimate | None:
         if call.target is None:
@@ -265,15 +261,15 @@ def _sort(name: str, *, by_keys: bool) -> Callable[[EstimatedCall], Estimate | N
 def _sets(factor: int) -> Callable[[EstimatedCall], Estimate]:
     def estimate(call: EstimatedCall) -> Estimate:
         product = call.size(call.args[0]).times(call.size(call.args[1]))
-        return Estimate(product.scale_by(factor).plus(ONE))
+        return Estimate(product.scale_by(factor).plus(ranges.ONE))
 
     return estimate
 
 
 Estimator = Callable[[EstimatedCall], Estimate | None]
 BY_FUNCTION: Final[dict[str, Estimator]] = {
-    **dict.fromkeys(SIMPLE_FUNCTIONS, _unit_cost),
-    "check": lambda _: Estimate(exact_range(AUTHORIZATION_CHECK)),
+    **dict.fromkeys(ranges.SIMPLE_FUNCTIONS, _unit_cost),
+    "check": lambda _: Estimate(ranges.exact_range(ranges.AUTHORIZATION_CHECK)),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_traversal),
     **dict.fromkeys(("url", "jsonpatch.escapeKey"), _read_argument_sized),
@@ -295,7 +291,9 @@ BY_FUNCTION: Final[dict[str, Estimator]] = {
 BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "list_slice": _slice,
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
-    "lists_range": lambda call: _allocation(1, exact_range(_int_value(call.args[0], MAX_UINT64))),
+    "lists_range": lambda call: _allocation(
+        1, ranges.exact_range(_int_value(call.args[0], ranges.MAX_UINT64))
+    ),
     "list_reverse": _reverse,
     "list_distinct": _distinct_cost,
     **{f"list_{name}_sort": _sort(name, by_keys=False) for name in SORT_NAMES},

@@ -10,7 +10,8 @@ from typing import Any, Final, NoReturn
 import orjson
 
 from mockube.apimachinery.cel.values import CelError
-from mockube.apiserver.cel.schema_values import MapList
+
+from .schema_values import MapList
 
 Schema = Mapping[str, Any]
 _WHOLE_FLOAT_ENDS: Final = (b".0,", b".0}", b".0]")

@@ -14,8 +14,10 @@ from mockube.apiserver.admission.podsecurity.plugin import Configuration, Exempt
 from mockube.apiserver.admission.podsecurity.policy import NO_POLICY, PREFIX, read_policy
 from mockube.apiserver.admission.resource_quota import LimitedResource
 from mockube.apiserver.admission.tolerations import TolerationConfiguration
-from mockube.apiserver.config.files import FileProblem, Tree, check_fields, from_flag, list_of, read_tree
 from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
+
+from . import files
+from .files import FileProblem, Tree
 
 _FILES: Final = frozenset(
     (version, "AdmissionConfiguration")
@@ -27,11 +29,11 @@ _LEGACY: Final = "podNodeSelectorPluginConfig"
 
 def admission_configuration(text: str) -> Configurations:
     """Read the file that a flag names."""
-    return from_flag(read, text)
+    return files.from_flag(read, text)
 
 
 def read(path: Path) -> Configurations:
-    tree = read_tree(path)
+    tree = files.read_tree(path)
     if "kind" not in tree and _LEGACY in tree:
         return Configurations(**_node_selectors(tree))
     if (tree.get("apiVersion"), tree.get("kind")) not in _FILES:
@@ -39,9 +41,9 @@ def read(path: Path) -> Configurations:
         raise FileProblem(
             f"it is not an AdmissionConfiguration of apiserver.config.k8s.io/v1, but {group_version_kind}"
         )
-    check_fields(tree, {"apiVersion", "kind", "plugins"}, "the file")
+    files.check_fields(tree, {"apiVersion", "kind", "plugins"}, "the file")
     settings: dict[str, Any] = {}
-    for entry in list_of(tree, "plugins"):
+    for entry in files.list_of(tree, "plugins"):
         name = str(entry.get("name"))
         if name in _REFUSED:
             raise FileProblem(f"the configuration of {name} is not supported")
@@ -58,14 +60,14 @@ def _configuration(path: Path, entry: Tree) -> Tree | None:
     configuration = entry.get("configuration")
     if isinstance(configuration, dict):
         return configuration
-    return read_tree(path.parent / entry["path"]) if entry.get("path") else None
+    return files.read_tree(path.parent / entry["path"]) if entry.get("path") else None
 
 
 def _check_kind(tree: Tree, group: str, kind: str, allowed_fields: Collection[str]) -> None:
     if tree.get("kind") != kind or str(tree.get("apiVersion")).rpartition("/")[0] != group:
         group_version_kind = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
         raise FileProblem(f"expected a {kind} of {group}, not {group_version_kind}")
-    check_fields(tree, {"apiVersion", "kind", *allowed_fields}, f"the {kind}")
+    files.check_fields(tree, {"apiVersion", "kind", *allowed_fields}, f"the {kind}")
 
 
 def _texts(tree: Tree, name: str) -> tuple[str, ...]:
@@ -124,7 +126,7 @@ def _nanoseconds(tree: Tree, name: str, unit: int, bounds: tuple[int, int], defa
 
 def _event_limits(tree: Tree) -> dict[str, Any]:
     _check_kind(tree, "eventratelimit.admission.k8s.io", "Configuration", {"limits"})
-    limits = [_limit(entry, index) for index, entry in enumerate(list_of(tree, "limits"))]
+    limits = [_limit(entry, index) for index, entry in enumerate(files.list_of(tree, "limits"))]
     if not limits:
         raise FileProblem("limits: Invalid value: null: must not be empty")
     return {"event_limits": limits}
@@ -132,7 +134,7 @@ def _event_limits(tree: Tree) -> dict[str, Any]:
 
 def _limit(tree: Tree, index: int) -> Limit:
     location = f"limits[{index}]"
-    check_fields(tree, {"type", "qps", "burst", "cacheSize"}, location)
+    files.check_fields(tree, {"type", "qps", "burst", "cacheSize"}, location)
     kind, size = str(tree.get("type")), tree.get("cacheSize", 0)
     if kind not in KEYS:
         supported_types = ", ".join(map(quote, KEYS))
@@ -150,7 +152,7 @@ def _limit(tree: Tree, index: int) -> Limit:
 def _tolerations(tree: Tree) -> dict[str, Any]:
     group = "podtolerationrestriction.admission.k8s.io"
     _check_kind(tree, group, "Configuration", {"default", "whitelist"})
-    default, whitelist = list_of(tree, "default"), list_of(tree, "whitelist")
+    default, whitelist = files.list_of(tree, "default"), files.list_of(tree, "whitelist")
     return {"tolerations": TolerationConfiguration(default=default, whitelist=whitelist)}
 
 
@@ -158,8 +160,8 @@ def _pod_security(tree: Tree) -> dict[str, Any]:
     group, kind = "pod-security.admission.config.k8s.io", "PodSecurityConfiguration"
     _check_kind(tree, group, kind, {"defaults", "exemptions"})
     defaults, exemptions = tree.get("defaults") or {}, tree.get("exemptions") or {}
-    check_fields(defaults, _MODES, "defaults")
-    check_fields(exemptions, {"usernames", "namespaces", "runtimeClasses"}, "exemptions")
+    files.check_fields(defaults, _MODES, "defaults")
+    files.check_fields(exemptions, {"usernames", "namespaces", "runtimeClasses"}, "exemptions")
     policy, wrong = read_policy(
         {f"{PREFIX}{name}": str(value) for name, value in defaults.items()}, NO_POLICY
     )
@@ -189,19 +191,19 @@ def _limited_resources(tree: Tree) -> dict[str, Any]:
         raise FileProblem(
             f"expected a ResourceQuotaConfiguration of apiserver.config.k8s.io, not {group_version_kind}"
         )
-    check_fields(tree, {"apiVersion", "kind", "limitedResources"}, "the configuration")
-    entries = list_of(tree, "limitedResources")
+    files.check_fields(tree, {"apiVersion", "kind", "limitedResources"}, "the configuration")
+    entries = files.list_of(tree, "limitedResources")
     return {"limited_resources": [_limited_resource(entry, index) for index, entry in enumerate(entries)]}
 
 
 def _limited_resource(tree: Tree, index: int) -> LimitedResource:
     location = f"limitedResources[{index}]"
-    check_fields(tree, _LIMITED, location)
+    files.check_fields(tree, _LIMITED, location)
     if not tree.get("resource"):
         raise FileProblem(f"{location}.resource: Required value")
-    scopes = list_of(tree, "matchScopes")
+    scopes = files.list_of(tree, "matchScopes")
     for number, scope in enumerate(scopes):
-        check_fields(scope, {"scopeName", "operator", "values"}, f"{location}.matchScopes[{number}]")
+        files.check_fields(scope, {"scopeName", "operator", "values"}, f"{location}.matchScopes[{number}]")
         _texts(scope, "values")
     return LimitedResource(
         resource=GroupResource(str(tree.get("apiGroup") or ""), str(tree["resource"])),

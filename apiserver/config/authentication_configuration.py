@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.paths import Path as FieldPath
-from mockube.apiserver.config.files import FileProblem, from_flag
 from mockube.component_base.flags import Flag, comma_separated
+
+from .files import FileProblem, from_flag
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.oidc.authenticators import JWTSettings

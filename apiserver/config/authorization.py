@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apiserver.authz.rights import DEFAULT_MODES
-from mockube.apiserver.config.files import FileProblem, from_flag
-from mockube.apiserver.config.upstream import AUTHORIZATION_MODES
 from mockube.apiserver.configuration_files import ConfigurationError
 from mockube.component_base.flags import Flag, comma_separated, seconds
+
+from .files import FileProblem, from_flag
+from .upstream import AUTHORIZATION_MODES
 
 if TYPE_CHECKING:
     from mockube.apiserver.authz.abac import ABAC

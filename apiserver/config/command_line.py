@@ -10,17 +10,18 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.feature_gates import gates_of
-from mockube.apiserver.config import (
-    admission_plugins,
-    authentication_configuration,
-    authorization,
-    request_headers,
-    tls,
-)
-from mockube.apiserver.config.authentication_configuration import OpenIDConnect
-from mockube.apiserver.config.authorization import AuthorizationOptions
-from mockube.apiserver.config.features import IMPLEMENTED_GATES, Features
-from mockube.apiserver.config.settings import (
+from mockube.apiserver.kinds.resource_config import left_out, runtime_config_problem
+from mockube.apiserver.packs.problems import packs_problem
+from mockube.component_base.flags import Sections, flags_of, seconds
+from mockube.component_base.klog import Logging
+from mockube.component_base.release_options import gates_problem, ignored_settings
+from mockube.component_base.version import print_version, version_problem
+
+from . import admission_plugins, authentication_configuration, authorization, request_headers, tls
+from .authentication_configuration import OpenIDConnect
+from .authorization import AuthorizationOptions
+from .features import IMPLEMENTED_GATES, Features
+from .settings import (
     SECTIONS,
     AdmissionOptions,
     Auditing,
@@ -30,13 +31,7 @@ from mockube.apiserver.config.settings import (
     Serving,
     StorageOptions,
 )
-from mockube.apiserver.config.upstream import IGNORED
-from mockube.apiserver.kinds.resource_config import left_out, runtime_config_problem
-from mockube.apiserver.packs.problems import packs_problem
-from mockube.component_base.flags import Sections, flags_of, seconds
-from mockube.component_base.klog import Logging
-from mockube.component_base.release_options import gates_problem, ignored_settings
-from mockube.component_base.version import print_version, version_problem
+from .upstream import IGNORED
 
 _OPEN: Final = (
     "--authorization-mode=AlwaysAllow: every authenticated user may do everything; keep the server's kubeconfig and"

@@ -7,7 +7,7 @@ from cryptography.x509 import load_pem_x509_certificates
 from mockube.apiserver.authn.request_headers import RequestHeaders
 
 if TYPE_CHECKING:
-    from mockube.apiserver.config.settings import AuthenticationOptions
+    from .settings import AuthenticationOptions
 
 _STANDARD_UID: Final = "x-remote-uid"
 _LISTS: Final = (

@@ -9,17 +9,6 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apiserver.admission.chain import NO_CONFIGURATIONS, Configurations
-from mockube.apiserver.config.admission_configuration import admission_configuration
-from mockube.apiserver.config.admission_plugins import SIMULATED_WEBHOOKS, service_addresses
-from mockube.apiserver.config.authentication_configuration import (
-    NO_FILE,
-    AuthenticationFile,
-    OpenIDConnect,
-    authentication_configuration,
-)
-from mockube.apiserver.config.authorization import AuthorizationOptions
-from mockube.apiserver.config.features import Features
-from mockube.apiserver.config.tls import cipher_suites, tls_version
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.component_base.flags import (
     DEFAULT_SERVICE_NETWORKS,
@@ -36,6 +25,18 @@ from mockube.component_base.flags import (
     service_networks,
 )
 from mockube.component_base.klog import Logging
+
+from .admission_configuration import admission_configuration
+from .admission_plugins import SIMULATED_WEBHOOKS, service_addresses
+from .authentication_configuration import (
+    NO_FILE,
+    AuthenticationFile,
+    OpenIDConnect,
+    authentication_configuration,
+)
+from .authorization import AuthorizationOptions
+from .features import Features
+from .tls import cipher_suites, tls_version
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 

@@ -11,21 +11,22 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.customresources.compile import by_maturity
-from mockube.apiserver.customresources.conversion_webhook import (
-    ConversionWebhook,
-    Converter,
-    FunctionConverter,
-    ReviewDependencies,
-    WebhookConversion,
-)
-from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
 from mockube.apiserver.kinds.kind import Conversion, Group
 from mockube.apiserver.kinds.registry import Kinds
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.storage.stored_object import Layout
+
+from .compile import by_maturity
+from .conversion_webhook import (
+    ConversionWebhook,
+    Converter,
+    FunctionConverter,
+    ReviewDependencies,
+    WebhookConversion,
+)
+from .custom_version import CustomVersion
 
 GroupVersionResource: TypeAlias = tuple[str, str, str]
 """The group, version and name of a resource."""

@@ -11,16 +11,17 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.schema.model import SchemaType
-from mockube.apiserver.customresources.columns import printer
-from mockube.apiserver.customresources.cost import cost_of
-from mockube.apiserver.customresources.custom_version import CustomVersion, pack_schema
-from mockube.apiserver.customresources.scales import ScalePaths
-from mockube.apiserver.customresources.strategy import custom_strategy
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm, Subresource
 from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
 from mockube.apiserver.kinds.jsonschema.schema import ANY_VALUE, properties
 from mockube.apiserver.wire.table import Printer
+
+from .columns import printer
+from .cost import cost_of
+from .custom_version import CustomVersion, pack_schema
+from .scales import ScalePaths
+from .strategy import custom_strategy
 
 _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _MATURITY: Final = {None: 0, "beta": 1, "alpha": 2}

@@ -9,12 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from mockube.apimachinery import conditions, errors, gotext, meta
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.apiextensions.validation import (
-    APPROVAL,
-    approval_problem,
-    authorities_problem,
-    is_protected,
-)
+from mockube.apiserver.kinds.apiextensions import validation
 from mockube.apiserver.kinds.jsonschema.structural import check_structural
 
 Names: TypeAlias = Mapping[str, Any]
@@ -172,7 +167,7 @@ def is_established(tree: ReadOnlyTree) -> bool:
 def may_be_served(tree: ReadOnlyTree) -> bool:
     if is_established(tree):
         return True
-    return conditions.is_true(tree, "NamesAccepted") and not authorities_problem(tree)
+    return conditions.is_true(tree, "NamesAccepted") and not validation.authorities_problem(tree)
 
 
 def is_unstructured(tree: ReadOnlyTree) -> bool:
@@ -183,7 +178,9 @@ def with_established(old: ReadOnlyTree, now: datetime) -> Tree | None:
     """Return a definition with the condition Established, or None if nothing changes. An established one stays so."""
     if conditions.is_true(old, "Established") or not conditions.is_true(old, "NamesAccepted"):
         return None
-    return with_condition(old, _INVALID_AUTHORITIES if authorities_problem(old) else _ESTABLISHED, now)
+    return with_condition(
+        old, _INVALID_AUTHORITIES if validation.authorities_problem(old) else _ESTABLISHED, now
+    )
 
 
 def with_condition(old: ReadOnlyTree, condition: Condition, now: datetime) -> Tree | None:
@@ -194,10 +191,10 @@ def with_condition(old: ReadOnlyTree, condition: Condition, now: datetime) -> Tr
 
 def approval(tree: ReadOnlyTree) -> Condition | None:
     """Return the approval condition of a definition in a protected group of Kubernetes; None in other groups."""
-    if not is_protected(tree["spec"]["group"]):
+    if not validation.is_protected(tree["spec"]["group"]):
         return None
-    annotation = meta.annotations(tree).get(APPROVAL, "")
-    problem = approval_problem(annotation)
+    annotation = meta.annotations(tree).get(validation.APPROVAL, "")
+    problem = validation.approval_problem(annotation)
     if problem:
         status, reason = "False", "InvalidAnnotation" if annotation else "MissingAnnotation"
     elif annotation.startswith("unapproved"):

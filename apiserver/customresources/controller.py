@@ -17,13 +17,6 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.customresources import conditions
-from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.compile import compile_definition
-from mockube.apiserver.customresources.conditions import UsedNames
-from mockube.apiserver.customresources.custom_version import CustomVersion
-from mockube.apiserver.customresources.finalizing import DefinitionFinalizer, DefinitionStatusWriter
-from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.interpreter_memory import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
@@ -31,6 +24,14 @@ from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
+
+from . import conditions
+from .catalog import Catalog
+from .compile import compile_definition
+from .conditions import UsedNames
+from .custom_version import CustomVersion
+from .finalizing import DefinitionFinalizer, DefinitionStatusWriter
+from .registries import OBJECT_META
 
 SLICE_BYTES: Final = 256 * 1024
 """The size of changed definitions that are parsed before other requests are served."""

@@ -14,17 +14,9 @@ from mockube.apimachinery.patch.gofmt import go_type
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
+from mockube.apiserver.wire import review_decode
 from mockube.apiserver.wire.go_json import syntax_error, type_name
-from mockube.apiserver.wire.review_decode import (
-    ANY,
-    STATUS,
-    TEXT,
-    UID,
-    FieldType,
-    ReviewKind,
-    UndecodableReview,
-    decode_review,
-)
+from mockube.apiserver.wire.review_decode import FieldType, ReviewKind, UndecodableReview
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "ConversionReview"
@@ -32,13 +24,21 @@ VERSIONS: Final = ("v1", "v1beta1")
 _RESPONSE: Final = FieldType(
     "v1.ConversionResponse",
     dict,
-    {"uid": UID, "convertedObjects": FieldType("[]runtime.RawExtension", list, item=ANY), "result": STATUS},
+    {
+        "uid": review_decode.UID,
+        "convertedObjects": FieldType("[]runtime.RawExtension", list, item=review_decode.ANY),
+        "result": review_decode.STATUS,
+    },
 )
 _REVIEW: Final = ReviewKind(
     GROUP,
     KIND,
     VERSIONS,
-    FieldType("v1.ConversionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
+    FieldType(
+        "v1.ConversionReview",
+        dict,
+        {"kind": review_decode.TEXT, "apiVersion": review_decode.TEXT, "response": _RESPONSE},
+    ),
 )
 
 CALL: Final = "conversion_webhook_call_failure"
@@ -104,7 +104,7 @@ _read_review = msgspec.json.Decoder(_Review).decode
 
 def _response(data: bytes, version: str, uid: str, about: str) -> _Response:
     try:
-        review = decode_review(data, _REVIEW, version, _read_review)
+        review = review_decode.decode_review(data, _REVIEW, version, _read_review)
     except UndecodableReview as error:
         raise ConversionFailed(f"{about} failed: {error}") from error
     if problem := _problem(review, version, uid):

@@ -17,15 +17,16 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.customresources import conversion_review as review
-from mockube.apiserver.customresources.conversion_review import ConversionFailed
-from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.event_loop import Worker, batches
 from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.clock import Clock
+
+from . import conversion_review as review
+from .conversion_review import ConversionFailed
+from .custom_version import CustomVersion
 
 MAX_OBJECTS: Final = 100
 MAX_BYTES: Final = 1 << 20

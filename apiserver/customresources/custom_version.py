@@ -18,11 +18,6 @@ from mockube.apimachinery.regexp.matcher import compile_pattern
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.customresources.defaulting import Fill, defaults_filler
-from mockube.apiserver.customresources.list_types import lists_checker
-from mockube.apiserver.customresources.rules import RulesCheck, rules_checker
-from mockube.apiserver.customresources.scales import ScalePaths
-from mockube.apiserver.customresources.types import kind_type, load_all
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.embedded import Coerce, coercer, embedded_checker
@@ -31,6 +26,12 @@ from mockube.apiserver.kinds.jsonschema.schema import Schema, has_rules, pattern
 from mockube.apiserver.kinds.jsonschema.validate import ValueChecker, checker
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import Printer
+
+from .defaulting import Fill, defaults_filler
+from .list_types import lists_checker
+from .rules import RulesCheck, rules_checker
+from .scales import ScalePaths
+from .types import kind_type, load_all
 
 _BLOCKING_ERRORS: Final = frozenset(
     (

@@ -8,15 +8,6 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.conditions import (
-    COMPLETED,
-    IN_PROGRESS,
-    NOT_EMPTY,
-    Condition,
-    not_deleted,
-    nothing_to_delete,
-)
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry import metadata
@@ -28,6 +19,9 @@ from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.etcd.errors import KVError
+
+from .catalog import Catalog
+from .conditions import COMPLETED, IN_PROGRESS, NOT_EMPTY, Condition, not_deleted, nothing_to_delete
 
 LOG = logging.getLogger(__name__)
 

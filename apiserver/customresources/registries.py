@@ -13,8 +13,6 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema.model import Schemas, SchemaType
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.jsonschema.pruning import Prune
@@ -22,6 +20,9 @@ from mockube.apiserver.registry.registry import Rules
 from mockube.apiserver.schema import document, faults
 from mockube.apiserver.schema.decode import DecodedObject, Decoder, has_duplicates
 from mockube.apiserver.schema.normal import Normaliser
+
+from .catalog import Catalog
+from .custom_version import CustomVersion
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

@@ -4,7 +4,8 @@ from functools import partial
 
 from mockube.apimachinery.gonumbers import with_go_numbers
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.strategy import MAIN, METADATA, SPEC, STATUS, Strategy, StrategyContext
+from mockube.apiserver.kinds import strategy
+from mockube.apiserver.kinds.strategy import Strategy, StrategyContext
 
 _NEVER_COUNTS = frozenset({"kind", "apiVersion", "metadata"})
 
@@ -40,14 +41,14 @@ def custom_strategy(*, has_status: bool, has_default_status: bool = False) -> St
             canonicalize=_write_numbers,
             first_generation=1,
             unconditional_update=False,
-            prepare_update={MAIN: _WITHOUT_STATUS, "scale": _WITHOUT_STATUS},
+            prepare_update={strategy.MAIN: _WITHOUT_STATUS, "scale": _WITHOUT_STATUS},
         )
     return Strategy(
-        resets={MAIN: STATUS, "status": (*SPEC, *METADATA)},
-        only={"status": STATUS},
+        resets={strategy.MAIN: strategy.STATUS, "status": (*strategy.SPEC, *strategy.METADATA)},
+        only={"status": strategy.STATUS},
         canonicalize=_write_numbers,
         has_default_status=has_default_status,
         first_generation=1,
         unconditional_update=False,
-        prepare_update={MAIN: _WITH_STATUS, "scale": _WITH_STATUS},
+        prepare_update={strategy.MAIN: _WITH_STATUS, "scale": _WITH_STATUS},
     )

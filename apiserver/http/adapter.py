@@ -13,17 +13,18 @@ from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apimachinery import status, uri
 from mockube.apiserver.authn.authenticators import ClientCertificate
-from mockube.apiserver.http.backend_connection import LIMIT
-from mockube.apiserver.http.response import Refusal, render, write_pieces
-from mockube.apiserver.http.streams import Chunks, Messages
 from mockube.apiserver.request.request import Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
+
+from .backend_connection import LIMIT
+from .response import Refusal, render, write_pieces
+from .streams import Chunks, Messages
 
 if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
     from multidict import CIMultiDict
 
-    from mockube.apiserver.http.connection import Connection
+    from .connection import Connection
 
 
 class Tunnel:

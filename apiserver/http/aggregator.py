@@ -33,15 +33,16 @@ from mockube.apiserver.aggregation.remotes import (
 )
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
-from mockube.apiserver.http.backend_connection import Dialer
-from mockube.apiserver.http.service_proxy import Address, Fetched, ServiceProxy
-from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.openapi.documents import ForeignDocuments
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.user import User
+
+from .backend_connection import Dialer
+from .service_proxy import Address, Fetched, ServiceProxy
+from .webhook_client import WebhookClient
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -18,12 +18,13 @@ from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
-from mockube.apiserver.http import outgoing_limits
-from mockube.apiserver.http.dial_limiter import FairDialLimiter
 from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
 from mockube.component_base.clock import Clock, RealClock
+
+from . import outgoing_limits
+from .dial_limiter import FairDialLimiter
 
 LIMIT: Final = 64 * 1024
 """Bytes that are read ahead, and the maximum of a response's head."""

@@ -20,17 +20,19 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
 from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
-from mockube.apiserver.http import methods
-from mockube.apiserver.http.adapter import SocketClient
-from mockube.apiserver.http.authorities import Identity, verified_chain
-from mockube.apiserver.http.response import BAD_REQUEST, TOO_LARGE, Refusal, refusal_of_head
+
+from . import methods
+from .adapter import SocketClient
+from .authorities import Identity, verified_chain
+from .response import BAD_REQUEST, TOO_LARGE, Refusal, refusal_of_head
 
 if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
     from aiohttp.streams import StreamReader
 
-    from mockube.apiserver.http.server import Server
     from mockube.apiserver.request.response import Response
+
+    from .server import Server
 
 HEAD_BYTES: Final = (1 << 20) + 4096
 """The limit of a request line and all headers together, as in Go: a mebibyte and some slack."""

@@ -9,10 +9,11 @@ from typing import Any, Final, cast
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.http.adapter import SocketClient, Tunnel
-from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, flush
 from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
+
+from .adapter import SocketClient, Tunnel
+from .backend_connection import LIMIT, BackendConnection, flush
 
 LOG: Final = logging.getLogger(__name__)
 CANCELED: Final = "context canceled"

@@ -17,13 +17,14 @@ from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
 from mockube.apiserver.authn.chain import RemoteDependencies
 from mockube.apiserver.authz.chain import RemoteAuthorization
-from mockube.apiserver.http import outgoing_limits
-from mockube.apiserver.http.named_sockets import NamedConnector, begin_request
-from mockube.apiserver.http.webhook_client import failure_reason
 from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
 from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies, OutgoingRequest, RemoteResponse, Tls
 from mockube.component_base.clock import Clock
+
+from . import outgoing_limits
+from .named_sockets import NamedConnector, begin_request
+from .webhook_client import failure_reason
 
 _CONNECTIONS: Final = 100
 

@@ -8,8 +8,9 @@ from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTime
 from yarl import URL
 
 from mockube.apimachinery import gotext
-from mockube.apiserver.http import outgoing_limits
 from mockube.apiserver.registry.component_statuses import ComponentHealth
+
+from . import outgoing_limits
 
 SECONDS: Final = 20.0
 _MAX_REDIRECTS: Final = 10

@@ -11,27 +11,15 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
-from mockube.apiserver.http import outgoing_limits
-from mockube.apiserver.http.adapter import SocketClient
-from mockube.apiserver.http.backend_connection import (
-    BackendConnection,
-    Dialer,
-    DialFailed,
-    KubeletClient,
-    ResponseHead,
-)
-from mockube.apiserver.http.exchanges import (
-    CANCELED,
-    Exchanges,
-    copy_body,
-    copy_to,
-    is_upgrade,
-    switch_protocols,
-)
 from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Frame, Request
 from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock
+
+from . import exchanges, outgoing_limits
+from .adapter import SocketClient
+from .backend_connection import BackendConnection, Dialer, DialFailed, KubeletClient, ResponseHead
+from .exchanges import Exchanges
 
 MESSAGE: Final = 2048
 """The maximum bytes of a log in one message of a WebSocket."""
@@ -84,7 +72,7 @@ class ReverseProxy:
         work = self._stream(request, location, name)
         try:
             return await self._exchanges.run(
-                request, work, lambda: ApiError(f'Get "{_url(location)}": {CANCELED}')
+                request, work, lambda: ApiError(f'Get "{_url(location)}": {exchanges.CANCELED}')
             )
         finally:
             request.is_aborted = False  # upstream ignores what ends the copy of a log
@@ -93,10 +81,10 @@ class ReverseProxy:
         """Forward a request; an upgrade becomes a tunnel."""
         if not isinstance(request.client, SocketClient):
             raise BadRequest("proxying needs a connection")
-        if is_upgrade(request):
+        if exchanges.is_upgrade(request):
             work = self._upgrade(request, location)
             return await self._exchanges.run(
-                request, work, lambda: ApiError(f"error dialing backend: {CANCELED}")
+                request, work, lambda: ApiError(f"error dialing backend: {exchanges.CANCELED}")
             )
         if upgrade_required:
             raise BadRequest("Upgrade request required")
@@ -116,7 +104,7 @@ class ReverseProxy:
                 body = backend.body(head, "GET")
                 if request.is_websocket:
                     return await _send_messages(request, body)
-                return await copy_body(request, Response(HTTPStatus.OK, (), "text/plain"), body)
+                return await exchanges.copy_body(request, Response(HTTPStatus.OK, (), "text/plain"), body)
         except DialFailed as error:
             raise ApiError(f'Get "{_url(location)}": {error}') from error
 
@@ -151,7 +139,7 @@ class ReverseProxy:
                     head.header("content-type"),
                     headers=_response_headers(head, request, location),
                 )
-                return await copy_body(request, response, backend.body(head, request.method))
+                return await exchanges.copy_body(request, response, backend.body(head, request.method))
         except DialFailed as error:
             raise status.ServiceUnavailable(f"error trying to reach service: {error}") from error
 
@@ -166,7 +154,7 @@ class ReverseProxy:
                     *_upgrade_headers(request),
                 ]
                 await backend.send_head(request.method, _target(location), headers)
-                return await switch_protocols(request, backend)
+                return await exchanges.switch_protocols(request, backend)
         except DialFailed as error:
             raise ApiError(f"error dialing backend: {error}") from error
 
@@ -206,7 +194,7 @@ async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Respon
     messages = request.messages(
         [protocol] if protocol else [], _LOG_PROTOCOLS[protocol], request.client.abort
     )
-    return await copy_to(request, Response(HTTPStatus.SWITCHING_PROTOCOLS), messages, _pieces(body))
+    return await exchanges.copy_to(request, Response(HTTPStatus.SWITCHING_PROTOCOLS), messages, _pieces(body))
 
 
 def _base64(data: bytes) -> str:

@@ -18,14 +18,15 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
-from mockube.apiserver.http.adapter import SocketClient, expectation_failed, is_continue
-from mockube.apiserver.http.authorities import Authorities
-from mockube.apiserver.http.connection import HEAD_BYTES, PARSED_HEADERS, Connection
-from mockube.apiserver.http.response import refusal_of_request
 from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock, RealClock, Timer
+
+from .adapter import SocketClient, expectation_failed, is_continue
+from .authorities import Authorities
+from .connection import HEAD_BYTES, PARSED_HEADERS, Connection
+from .response import refusal_of_request
 
 LOG = logging.getLogger(__name__)
 

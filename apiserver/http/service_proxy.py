@@ -24,12 +24,6 @@ from mockube.apimachinery.x509.tls import VerificationError, alert_problem, clie
 from mockube.apiserver.aggregation.availability import ServerUnreachable
 from mockube.apiserver.aggregation.remotes import RemoteAPIService
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
-from mockube.apiserver.http import outgoing_limits
-from mockube.apiserver.http.adapter import SocketClient
-from mockube.apiserver.http.backend_connection import BackendConnection, Dialer, DialFailed, connect
-from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, send_body, switch_protocols
-from mockube.apiserver.http.named_sockets import NamedConnector, begin_request
-from mockube.apiserver.http.webhook_client import CheckedResolver, check_address, failure_reason
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import Location
@@ -38,6 +32,13 @@ from mockube.apiserver.request.request import SUBPROTOCOL, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, text_response
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
+
+from . import exchanges, outgoing_limits
+from .adapter import SocketClient
+from .backend_connection import BackendConnection, Dialer, DialFailed, connect
+from .exchanges import Exchanges
+from .named_sockets import NamedConnector, begin_request
+from .webhook_client import CheckedResolver, check_address, failure_reason
 
 CHECK_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 30.0
@@ -106,7 +107,7 @@ class ServiceProxy:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         path, _, query = request.uri.partition("?")
         target = f"{path}{_sorted_query(request) if query else ''}"
-        if is_upgrade(request) and isinstance(request.client, SocketClient):
+        if exchanges.is_upgrade(request) and isinstance(request.client, SocketClient):
             return await self._exchanges.run(request, self._upgrade(remote, request, address, target))
         if isinstance(address, Location):
             return await self._exchanges.run(request, self._forward_to_pod(remote, request, address, target))
@@ -138,13 +139,13 @@ class ServiceProxy:
         try:
             async with self._connect(remote, pod) as backend:
                 await backend.send_head(request.method, target, [("Host", pod.authority), *headers.items()])
-                await send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
+                await exchanges.send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
                 head = await backend.read_head()
                 if head.code in _REDIRECTS:
                     return _redirect_error()
                 returned = _returned_headers(dict(head.headers))
                 response = Response(head.code, (), head.header("content-type"), headers=returned)
-                return await copy_body(request, response, backend.body(head, request.method))
+                return await exchanges.copy_body(request, response, backend.body(head, request.method))
         except (OSError, DialFailed) as error:
             reason = f"error trying to reach service: {error}\n"
             return text_response(reason, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -159,7 +160,7 @@ class ServiceProxy:
         try:
             async with self._connect(remote, address) as backend:
                 await backend.send_head(request.method, target, [("Host", host), *headers.items()])
-                return await switch_protocols(request, backend)
+                return await exchanges.switch_protocols(request, backend)
         except (OSError, DialFailed, Timeout) as error:
             reason = _dial_problem(error, host) if isinstance(error, OSError) else error
             raise status.internal_error(f"error dialing backend: {reason}") from error

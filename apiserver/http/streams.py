@@ -20,7 +20,7 @@ from mockube.apiserver.request.response import (
 )
 
 if TYPE_CHECKING:
-    from mockube.apiserver.http.connection import Connection
+    from .connection import Connection
 
 LOG = logging.getLogger(__name__)
 

@@ -37,12 +37,13 @@ from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import VerificationError, alert_problem, client_context
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
-from mockube.apiserver.http import outgoing_limits
-from mockube.apiserver.http.backend_connection import Dialer, DialFailed
-from mockube.apiserver.http.named_sockets import NamedConnector, begin_request, connection_names
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.wire.review_decode import status_message
 from mockube.component_base.clock import Clock
+
+from . import outgoing_limits
+from .backend_connection import Dialer, DialFailed
+from .named_sockets import NamedConnector, begin_request, connection_names
 
 _CONNECTIONS: Final = 100
 _HEADERS: Final = {

@@ -7,12 +7,13 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.common.defaults import Table, defaults_table
-from mockube.apiserver.kinds.kind import Conversion, Group, Kind
-from mockube.apiserver.kinds.registry import NEWEST, Kinds
-from mockube.apiserver.kinds.resource import v1beta1 as resource_v1beta1
-from mockube.apiserver.kinds.resource_config import Overrides, registered_versions
 from mockube.component_base.clock import Clock
+
+from .common.defaults import Table, defaults_table
+from .kind import Conversion, Group, Kind
+from .registry import NEWEST, Kinds
+from .resource import v1beta1 as resource_v1beta1
+from .resource_config import Overrides, registered_versions
 
 _Convert: TypeAlias = Callable[[Tree], Tree]
 _POLICIES: Final = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")

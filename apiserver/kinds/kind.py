@@ -11,14 +11,15 @@ from msgspec.structs import force_setattr
 
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.defaults import Table
-from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.table import Printer
 from mockube.component_base.clock import Clock
+
+from .api_resource import Resource
+from .common.defaults import Table
+from .common.validation import Validation
+from .common.warnings import Warnings
+from .strategy import Strategy
 
 
 class RemoteConversion(Protocol):

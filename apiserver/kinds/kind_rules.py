@@ -13,14 +13,15 @@ from typing import Any, Final, ParamSpec, TypeAlias
 from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.schema.model import Schemas, SchemaType, Shape
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.declared import NO_RULES
-from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
-from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
-from mockube.apiserver.kinds.common.validation_context import validate_unprivileged
-from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.component_base.clock import Clock
+
+from .api_resource import Resource
+from .common import objectmeta
+from .common.declared import NO_RULES
+from .common.defaults import NOWHERE, Fill, Literals, Steps, round_up
+from .common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
+from .common.validation_context import validate_unprivileged
+from .registry import NEWEST, Kinds
 
 _NONE: Final = Validation(metadata_first=False, declared=None)
 """The validation of a kind that is not in the registry: only its metadata is checked."""

@@ -14,39 +14,32 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.admissionregistration import (
+from mockube.apiserver.wire.table import NAME, Column, Printer
+from mockube.component_base.clock import Clock
+
+from .admissionregistration import (
     matching,
     mutating_admission_policy,
     policy_bindings,
     validating_admission_policy,
     webhook_configurations,
 )
-from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
-from mockube.apiserver.kinds.apiextensions import custom_resource_definition
-from mockube.apiserver.kinds.apiregistration import api_service
-from mockube.apiserver.kinds.apps import (
-    controller_revision,
-    daemon_set,
-    deployment,
-    replica_set,
-    stateful_set,
-)
-from mockube.apiserver.kinds.authentication import reviews
-from mockube.apiserver.kinds.authorization import access_reviews
-from mockube.apiserver.kinds.autoscaling import scale
-from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import horizontal_pod_autoscaler
-from mockube.apiserver.kinds.batch import cron_job
-from mockube.apiserver.kinds.batch.job import job
-from mockube.apiserver.kinds.certificates import (
-    certificate_signing_request,
-    cluster_trust_bundle,
-    pod_certificate_request,
-)
-from mockube.apiserver.kinds.common.defaults import Steps, Table, defaults_table
-from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.coordination import lease
-from mockube.apiserver.kinds.core import (
+from .api_resource import GroupVersion, Resource
+from .apiextensions import custom_resource_definition
+from .apiregistration import api_service
+from .apps import controller_revision, daemon_set, deployment, replica_set, stateful_set
+from .authentication import reviews
+from .authorization import access_reviews
+from .autoscaling import scale
+from .autoscaling.horizontal_pod_autoscaler import horizontal_pod_autoscaler
+from .batch import cron_job
+from .batch.job import job
+from .certificates import certificate_signing_request, cluster_trust_bundle, pod_certificate_request
+from .common.defaults import Steps, Table, defaults_table
+from .common.validation import Validation
+from .common.warnings import Warnings
+from .coordination import lease
+from .core import (
     component_status,
     config_maps_and_secrets,
     endpoints,
@@ -58,33 +51,22 @@ from mockube.apiserver.kinds.core import (
     resource_quota,
     service_account,
 )
-from mockube.apiserver.kinds.core.pod import pod, pod_template
-from mockube.apiserver.kinds.core.service import service
-from mockube.apiserver.kinds.core.volumes import persistent_volume, persistent_volume_claim
-from mockube.apiserver.kinds.core.volumes import sources as volume_sources
-from mockube.apiserver.kinds.discovery import endpoint_slice
-from mockube.apiserver.kinds.events import event as events_event
-from mockube.apiserver.kinds.flowcontrol import flow_schema, priority_level_configuration
-from mockube.apiserver.kinds.kind import Conversion, Group, Kind
-from mockube.apiserver.kinds.metrics.resource_metrics import GROUP as METRICS_GROUP
-from mockube.apiserver.kinds.networking import (
-    ingress,
-    ingress_class,
-    ip_address,
-    network_policy,
-    service_cidr,
-)
-from mockube.apiserver.kinds.node import runtime_class
-from mockube.apiserver.kinds.policy import pod_disruption_budget
-from mockube.apiserver.kinds.rbac import role_bindings, roles
-from mockube.apiserver.kinds.resource import (
-    device_class,
-    device_taint_rule,
-    resource_claims,
-    resource_slice,
-)
-from mockube.apiserver.kinds.scheduling import priority_class
-from mockube.apiserver.kinds.storage import (
+from .core.pod import pod, pod_template
+from .core.service import service
+from .core.volumes import persistent_volume, persistent_volume_claim
+from .core.volumes import sources as volume_sources
+from .discovery import endpoint_slice
+from .events import event as events_event
+from .flowcontrol import flow_schema, priority_level_configuration
+from .kind import Conversion, Group, Kind
+from .metrics.resource_metrics import GROUP as METRICS_GROUP
+from .networking import ingress, ingress_class, ip_address, network_policy, service_cidr
+from .node import runtime_class
+from .policy import pod_disruption_budget
+from .rbac import role_bindings, roles
+from .resource import device_class, device_taint_rule, resource_claims, resource_slice
+from .scheduling import priority_class
+from .storage import (
     csi_driver,
     csi_node,
     csi_storage_capacity,
@@ -92,10 +74,8 @@ from mockube.apiserver.kinds.storage import (
     volume_attachment,
     volume_attributes_class,
 )
-from mockube.apiserver.kinds.storagemigration import storage_version_migration
-from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.wire.table import NAME, Column, Printer
-from mockube.component_base.clock import Clock
+from .storagemigration import storage_version_migration
+from .strategy import Strategy
 
 GROUPS: Final = (
     Group(

@@ -9,7 +9,8 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.gotext import parse_bool, quote
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.kinds.api_resource import GroupVersion
+
+from .api_resource import GroupVersion
 
 Pair: TypeAlias = tuple[str, str]
 """A key of the flag and its value."""

@@ -6,10 +6,11 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
-from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.registry import NEWEST, Kinds
-from mockube.apiserver.kinds.resource_config import NO_OVERRIDES, Overrides
+
+from .field_gates import FIELD_GATES, RULE_GATES
+from .kind import Kind
+from .registry import NEWEST, Kinds
+from .resource_config import NO_OVERRIDES, Overrides
 
 
 def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES, gates: FeatureGates | None = None) -> Kinds:
@@ -17,7 +18,7 @@ def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES, gates: FeatureGate
     kinds = _kinds_of_gates(_kinds_of_minor(minor), gates or FeatureGates(minor))
     if not overrides:
         return kinds
-    from mockube.apiserver.kinds.betas import switched_kinds  # noqa: PLC0415 - few servers have others than by default
+    from .betas import switched_kinds  # noqa: PLC0415 - few servers have others than by default
 
     return switched_kinds(kinds, overrides, lambda kind: _kind_of_minor(kind, minor))
 
@@ -25,7 +26,7 @@ def kinds_of(minor: str, overrides: Overrides = NO_OVERRIDES, gates: FeatureGate
 def _kinds_of_minor(minor: str) -> Kinds:
     if minor == minors.NEWEST:
         return NEWEST
-    from mockube.apiserver.kinds.minors.older_kinds import older_kinds  # noqa: PLC0415 - most servers are of the newest
+    from .minors.older_kinds import older_kinds  # noqa: PLC0415 - most servers are of the newest
 
     return older_kinds(minor)
 
@@ -54,6 +55,6 @@ def _kind_of_gates(kind: Kind, enabled: Collection[str]) -> Kind:
 def _kind_of_minor(kind: Kind, minor: str) -> Kind:
     if minor == minors.NEWEST:
         return kind
-    from mockube.apiserver.kinds.minors.older_kinds import older_kind  # noqa: PLC0415 - most servers are of the newest
+    from .minors.older_kinds import older_kind  # noqa: PLC0415 - most servers are of the newest
 
     return older_kind(kind, minor)

@@ -11,7 +11,7 @@ import prometheus_client
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apiserver.metrics.requests import Durations
+from .requests import Durations
 
 ADMIT, VALIDATE = "admit", "validate"
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)

@@ -8,9 +8,10 @@ from prometheus_client import Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apiserver.metrics.config_reload import ConfigReloadMetrics, digest
-from mockube.apiserver.metrics.requests import Durations, counter, histogram
 from mockube.component_base.clock import Clock
+
+from .config_reload import ConfigReloadMetrics, digest
+from .requests import Durations, counter, histogram
 
 _BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _TOKENS: Final = {

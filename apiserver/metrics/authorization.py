@@ -7,8 +7,9 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from mockube.apiserver.metrics.config_reload import ConfigReloadMetrics
 from mockube.component_base.clock import Clock
+
+from .config_reload import ConfigReloadMetrics
 
 _PREFIX: Final = "apiserver_authorization"
 _TYPE: Final = "Webhook"

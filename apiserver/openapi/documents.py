@@ -17,11 +17,12 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.openapi import gnostic, gnostic_v3
-from mockube.apiserver.openapi.paths import META, PathBuilder, group_tag, group_title
-from mockube.apiserver.openapi.paths_v2 import SharedParameters, paths_v2, references
-from mockube.apiserver.openapi.schemas import V2, V3, Definitions
 from mockube.component_base.version import openapi_version
+
+from . import gnostic, gnostic_v3
+from .paths import META, PathBuilder, group_tag, group_title
+from .paths_v2 import SharedParameters, paths_v2, references
+from .schemas import V2, V3, Definitions
 
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _SECURITY: Final = {

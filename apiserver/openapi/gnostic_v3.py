@@ -8,23 +8,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.openapi.gnostic import (
-    Table,
-    any_message,
-    any_messages,
-    flag,
-    message,
-    named_value,
-    texts,
-)
 from mockube.apiserver.wire.protobuf.varint import bytes_field, string_field, varint, varint_field
+
+from . import gnostic
+from .gnostic import Table
 
 MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 """The media type of responses. Clients also send an @ in place of the last dot but one."""
 
 
 def encode(document: ReadOnlyTree) -> bytes:
-    return message(_DOCUMENT, document, 9)
+    return gnostic.message(_DOCUMENT, document, 9)
 
 
 def _double(number: int, value: float) -> bytes:
@@ -36,7 +30,7 @@ def _integer(number: int, value: int) -> bytes:
 
 
 def _true(number: int, value: bool) -> bytes:  # noqa: FBT001 - a writer like the others
-    return flag(number, value) if value else b""
+    return gnostic.flag(number, value) if value else b""
 
 
 def _text(number: int, value: str) -> bytes:
@@ -44,14 +38,14 @@ def _text(number: int, value: str) -> bytes:
 
 
 def _info(number: int, info: ReadOnlyTree) -> bytes:
-    return bytes_field(number, message({"title": (1, _text), "version": (6, _text)}, info, 7))
+    return bytes_field(number, gnostic.message({"title": (1, _text), "version": (6, _text)}, info, 7))
 
 
 def _map(encode_value: Callable[[Any], bytes], field: int = 1) -> Callable[[int, ReadOnlyTree], bytes]:
     """Return the writer of a message whose field is repeated: pairs of a name and a value."""
 
     def write(number: int, named: ReadOnlyTree) -> bytes:
-        pairs = (named_value(field, name, encode_value(value)) for name, value in named.items())
+        pairs = (gnostic.named_value(field, name, encode_value(value)) for name, value in named.items())
         return bytes_field(number, b"".join(pairs))
 
     return write
@@ -77,35 +71,35 @@ def _or_reference(encode_value: Callable[[Any], bytes]) -> Callable[[ReadOnlyTre
 
 
 def _path_item(tree: ReadOnlyTree) -> bytes:
-    return message(_PATH_ITEM, tree, 14)
+    return gnostic.message(_PATH_ITEM, tree, 14)
 
 
 def _operation(tree: ReadOnlyTree) -> bytes:
-    return message(_OPERATION, tree, 13)
+    return gnostic.message(_OPERATION, tree, 13)
 
 
 def _parameter(tree: ReadOnlyTree) -> bytes:
-    return message(_PARAMETER, tree, 14)
+    return gnostic.message(_PARAMETER, tree, 14)
 
 
 def _body(tree: ReadOnlyTree) -> bytes:
-    return message(_BODY, tree, 4)
+    return gnostic.message(_BODY, tree, 4)
 
 
 def _response(tree: ReadOnlyTree) -> bytes:
-    return message(_RESPONSE, tree, 5)
+    return gnostic.message(_RESPONSE, tree, 5)
 
 
 def _media_type(tree: ReadOnlyTree) -> bytes:
-    return message({"schema": (1, _single(_schema_or_reference))}, tree, 5)
+    return gnostic.message({"schema": (1, _single(_schema_or_reference))}, tree, 5)
 
 
 def _security_scheme(tree: ReadOnlyTree) -> bytes:
-    return message(_SECURITY_SCHEME, tree, 9)
+    return gnostic.message(_SECURITY_SCHEME, tree, 9)
 
 
 def _schema(tree: ReadOnlyTree) -> bytes:
-    return message(_SCHEMA, tree, 36)
+    return gnostic.message(_SCHEMA, tree, 36)
 
 
 def _schema_or_reference(tree: ReadOnlyTree) -> bytes:
@@ -117,7 +111,7 @@ def _responses(number: int, responses: ReadOnlyTree) -> bytes:
     fields = [
         bytes_field(1, encode_response(tree))
         if code == "default"
-        else named_value(2, code, encode_response(tree))
+        else gnostic.named_value(2, code, encode_response(tree))
         for code, tree in responses.items()
     ]
     return bytes_field(number, b"".join(fields))
@@ -154,7 +148,7 @@ _DOCUMENT: Final[Table] = {
     "openapi": (1, _text),
     "info": (2, _info),
     "paths": (4, _map(_path_item)),
-    "components": (5, lambda number, tree: bytes_field(number, message(_COMPONENTS, tree, 10))),
+    "components": (5, lambda number, tree: bytes_field(number, gnostic.message(_COMPONENTS, tree, 10))),
 }
 _COMPONENTS: Final[Table] = {
     "schemas": (1, _SCHEMAS),
@@ -171,7 +165,7 @@ _PATH_ITEM: Final[Table] = {
     "parameters": (13, _PARAMETERS),
 }
 _OPERATION: Final[Table] = {
-    "tags": (1, texts),
+    "tags": (1, gnostic.texts),
     "summary": (2, _text),
     "description": (3, _text),
     "operationId": (5, _text),
@@ -201,10 +195,10 @@ _SCHEMA: Final[Table] = {
     "externalDocs": (
         6,
         lambda number, tree: bytes_field(
-            number, message({"description": (1, _text), "url": (2, _text)}, tree, 3)
+            number, gnostic.message({"description": (1, _text), "url": (2, _text)}, tree, 3)
         ),
     ),
-    "example": (7, lambda number, value: bytes_field(number, any_message(value))),
+    "example": (7, lambda number, value: bytes_field(number, gnostic.any_message(value))),
     "title": (9, _text),
     "multipleOf": (10, _double),
     "maximum": (11, _double),
@@ -219,8 +213,8 @@ _SCHEMA: Final[Table] = {
     "uniqueItems": (20, _true),
     "maxProperties": (21, _integer),
     "minProperties": (22, _integer),
-    "required": (23, texts),
-    "enum": (24, any_messages),
+    "required": (23, gnostic.texts),
+    "enum": (24, gnostic.any_messages),
     "type": (25, _text),
     "allOf": (26, _SCHEMA_LIST),
     "oneOf": (27, _SCHEMA_LIST),

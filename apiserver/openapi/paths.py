@@ -12,8 +12,9 @@ from msgspec import Struct
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
-from mockube.apiserver.openapi.order import METHODS, ordered_operation
-from mockube.apiserver.openapi.schemas import V3, Definitions
+
+from .order import METHODS, ordered_operation
+from .schemas import V3, Definitions
 
 NamesByKind: TypeAlias = Mapping[tuple[str, str, str], str]
 """The name of the definition of each group, version and kind."""

@@ -9,9 +9,10 @@ import orjson
 from mockube.apimachinery.fnv import fnv1
 from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.tree import Tree, sorted_keys
-from mockube.apiserver.openapi.order import METHODS
-from mockube.apiserver.openapi.paths import PRODUCES
-from mockube.apiserver.openapi.schemas import V2, V3
+
+from .order import METHODS
+from .paths import PRODUCES
+from .schemas import V2, V3
 
 _NEVER_SHARED: Final = frozenset({"name", "dryRun", "fieldValidation"})
 _WATCH: Final = (

@@ -18,7 +18,8 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apimachinery.tree import sorted_keys
 from mockube.apiserver.customresources.custom_version import CustomVersion
-from mockube.apiserver.openapi.order import ordered_rules, ordered_schema
+
+from .order import ordered_rules, ordered_schema
 
 Schema: TypeAlias = dict[str, Any]
 

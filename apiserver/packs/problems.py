@@ -4,10 +4,11 @@ from collections.abc import Collection, Iterable
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.packs.definitions import definition_trees
-from mockube.apiserver.packs.registry import webhooks_of
-from mockube.apiserver.packs.webhook import KindWebhook
 from mockube.component_base.packs import PackError
+
+from .definitions import definition_trees
+from .registry import webhooks_of
+from .webhook import KindWebhook
 
 
 def packs_problem(packs: Collection[str]) -> str:

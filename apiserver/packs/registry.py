@@ -11,9 +11,10 @@ from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.customresources.registries import OBJECT_META
-from mockube.apiserver.packs.definitions import definition_trees
-from mockube.apiserver.packs.webhook import KindWebhook, KindWebhookPlugin
 from mockube.component_base.packs import PackError, load_pack, parts_of
+
+from .definitions import definition_trees
+from .webhook import KindWebhook, KindWebhookPlugin
 
 
 @cache

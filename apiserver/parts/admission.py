@@ -12,8 +12,9 @@ from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog, equivalent_resources
 from mockube.apiserver.packs.registry import pack_plugins
-from mockube.apiserver.parts.outgoing import Outgoing
 from mockube.apiserver.storage.stored_object import Layout
+
+from .outgoing import Outgoing
 
 
 def make_webhooks(

@@ -7,10 +7,11 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import CredentialCounts
 from mockube.apiserver.authn.chain import Authenticators, authenticators
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.parts.environment import ServerEnvironment
-from mockube.apiserver.parts.outgoing import Outgoing
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.registry import Registry
+
+from .environment import ServerEnvironment
+from .outgoing import Outgoing
 
 
 def make_authentication(

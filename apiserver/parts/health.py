@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from mockube.apiserver.bootstrap.rbac_hook import BootstrapRoles
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import HealthChecks, server_checks
 from mockube.component_base.task_supervisor import TaskSupervisor
+
+from .environment import ServerEnvironment
 
 
 def make_health(  # noqa: PLR0913 - each argument is a part

@@ -13,10 +13,11 @@ from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.http.aggregator import Aggregator
 from mockube.apiserver.metrics.audit import AuditMetrics
 from mockube.apiserver.metrics.storage import DecodeMetrics, ObjectMetrics
-from mockube.apiserver.parts.caches import ResourceCaches
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.request.metrics_pages import MetricsPages
+
+from .caches import ResourceCaches
 
 
 def make_metrics(

@@ -11,8 +11,9 @@ from mockube.apiserver.http.outgoing_client import RemoteServices
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.registry import Registry
+
+from .environment import ServerEnvironment
 
 
 class Outgoing(Struct, frozen=True, kw_only=True):

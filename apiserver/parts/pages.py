@@ -11,15 +11,16 @@ from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.http.aggregator import Aggregator
 from mockube.apiserver.metrics.storage import storage_size
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
-from mockube.apiserver.parts.catalog import documented_resources
-from mockube.apiserver.parts.environment import ServerEnvironment
-from mockube.apiserver.parts.metrics import SimulatedMetrics
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import HealthChecks, Pages
 from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.openapi import openapi_pages
 from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.zpages import debug_pages, zpages
+
+from .catalog import documented_resources
+from .environment import ServerEnvironment
+from .metrics import SimulatedMetrics
 
 
 def make_fixed_pages(

@@ -13,7 +13,6 @@ from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.kinds.apiextensions import v1beta1
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules, UnprivilegedRules
-from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.registry import Allocators, Registry, Scheme
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
@@ -21,6 +20,8 @@ from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
 from mockube.etcd.kv import KV
+
+from .environment import ServerEnvironment
 
 EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 """The resource of events, which two groups serve."""

@@ -21,8 +21,6 @@ from mockube.apiserver.http.server import Server
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import printer_of_kind
 from mockube.apiserver.metrics.requests import AccessMetrics, RequestMetrics
-from mockube.apiserver.parts.environment import ServerEnvironment
-from mockube.apiserver.parts.metrics import SimulatedMetrics
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.reviews.verbs import review_verbs
@@ -36,6 +34,9 @@ from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.wire.table import Printer
+
+from .environment import ServerEnvironment
+from .metrics import SimulatedMetrics
 
 FindResource: TypeAlias = Callable[[str, str, str], Resource | None]
 """Returns the resource of a group, version and name."""

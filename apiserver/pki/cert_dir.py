@@ -18,8 +18,9 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority, make_key, not_after
-from mockube.apiserver.pki.private import write_private
+
+from .issue import CertificateIssuer, Pair, Subject, make_authority, make_key, not_after
+from .private import write_private
 
 LOG = logging.getLogger(__name__)
 

@@ -16,8 +16,9 @@ from typing import Final
 from cryptography.x509 import load_pem_x509_certificates
 from msgspec import Struct
 
-from mockube.apiserver.pki.issue import Pair
 from mockube.component_base.clock import Clock
+
+from .issue import Pair
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0

@@ -15,20 +15,17 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.patch.apply import Conflicts, FieldManager
 from mockube.apiserver.patch.apply.field_manager import describe_object, format_kind
-from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.body import as_warnings, decode_applied
-from mockube.apiserver.registry.metadata import field_manager
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import (
-    ObjectResult,
-    RequestContext,
-    patch_options,
-)
-from mockube.apiserver.registry.update import guaranteed_update
-from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema.decode import DecodeError
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import CONVERTING, UnreadableBody, duplicate_keys, parse_applied
+
+from . import metadata
+from .body import as_warnings, decode_applied
+from .metadata import field_manager
+from .registry import Registry
+from .request_context import ObjectResult, RequestContext, patch_options
+from .update import guaranteed_update
+from .write import Write
 
 CHECKED_SINCE = "1.37"
 """The first minor that reads a patch before it looks for the object, so that its audit log has valid JSON."""

@@ -15,14 +15,15 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
-from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema import document, faults, unstructured
 from mockube.apiserver.schema.decode import DecodedObject, DecodeError, has_duplicates
 from mockube.apiserver.schema.numbers import convert_numbers
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, ParsedObject, UnreadableBody, parse
+
+from .registry import Registry
+from .request_context import Body, RequestContext, WriteOptions
+from .write import Write
 
 SUMMARY_BYTES = 30
 """The number of bytes that an error quotes of a body that is not an object."""

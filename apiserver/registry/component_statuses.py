@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.registry.registry import Backend, OwnVerbs
-from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
-from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.etcd.errors import KVError
+
+from .registry import Backend, OwnVerbs
+from .request_context import ListResult, ObjectResult, RequestContext
+from .selection import select_by
 
 
 class ComponentHealth(Struct, frozen=True, kw_only=True):

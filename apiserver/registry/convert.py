@@ -12,11 +12,12 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion, RemoteConversion
-from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
-from mockube.apiserver.registry.request_context import ListResult, ObjectResult
-from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
+
+from .body import decode_as
+from .registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
+from .request_context import ListResult, ObjectResult
+from .write import Write
 
 
 def to_stored(registry: Registry, conversion: Conversion, tree: Tree) -> Tree:

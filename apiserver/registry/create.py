@@ -8,13 +8,14 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.names import generate_name
 from mockube.apimachinery.piecewise import decode_in_pieces
-from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
-from mockube.apiserver.registry.stages import ADMISSION, BEING_DELETED, STORAGE
-from mockube.apiserver.registry.write import Write, run
 from mockube.apiserver.wire.parse import check_format
+
+from . import metadata
+from .body import read_object
+from .registry import Registry
+from .request_context import ObjectResult, RequestContext, write_options
+from .stages import ADMISSION, BEING_DELETED, STORAGE
+from .write import Write, run
 
 MAX_NAMES: Final = 8
 """The number of generated names that are tried before AlreadyExists is returned."""

@@ -17,16 +17,12 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import is_selected, total
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
-from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
-from mockube.apiserver.registry.resource_metrics import (
-    CLUSTER_RESOURCE_USAGES,
-    MEASURED_RESOURCES,
-    RESOURCE_USAGES,
-    SLICE,
-    UsageMeter,
-)
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
+
+from . import resource_metrics
+from .registry import WRONG_TYPE_ERRORS, Backend
+from .resource_metrics import UsageMeter
 
 CUSTOM_METRICS: Final = GroupResource("kwok.x-k8s.io", "custommetrics")
 EXTERNAL_METRICS: Final = GroupResource("kwok.x-k8s.io", "externalmetrics")
@@ -47,7 +43,7 @@ class CustomMetrics:
         measure = UsageMeter(self._backend, self._expressions)
         items = []
         for index, stored in enumerate(chosen or ()):
-            if index % SLICE == SLICE - 1:
+            if index % resource_metrics.SLICE == resource_metrics.SLICE - 1:
                 await yield_to_loop()
             value = None if row is None else self._value(row, stored, metric, measure)
             if row is not None and value is not None:
@@ -78,13 +74,13 @@ class CustomMetrics:
             if row is not None:
                 names = [metric["name"] for metric in tree["spec"].get("metrics") or ()]
                 namespaced_by_name |= {f"{row.group_resource}/{name}": row.namespaced for name in names}
-        for resource in (RESOURCE_USAGES, CLUSTER_RESOURCE_USAGES):
+        for resource in (resource_metrics.RESOURCE_USAGES, resource_metrics.CLUSTER_RESOURCE_USAGES):
             for tree in self._all(resource):
                 for rule in (tree.get("spec") or {}).get("usages") or ():
                     namespaced_by_name |= {
                         f"pods/{name}": True
                         for name in rule.get("usage") or ()
-                        if name not in MEASURED_RESOURCES
+                        if name not in resource_metrics.MEASURED_RESOURCES
                     }
         yield from sorted(namespaced_by_name.items())
 
@@ -111,7 +107,7 @@ class CustomMetrics:
                 named = [entry for entry in spec.get("metrics") or () if entry["name"] == metric]
                 if values := _values(named):
                     return values[0]
-        if row.group_resource != PODS or metric in MEASURED_RESOURCES:
+        if row.group_resource != PODS or metric in resource_metrics.MEASURED_RESOURCES:
             return None
         try:
             used = total(measure.pod(tree).values())

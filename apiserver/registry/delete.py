@@ -10,17 +10,21 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery import status
+from mockube.apimachinery import status, timestamps
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Details
-from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Decision
 from mockube.apiserver.kinds.strategy import BACKGROUND, DEFAULT, UNSUPPORTED, Strategy
-from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.convert import deleted_object, marked_object
-from mockube.apiserver.registry.delete_options import (
+from mockube.apiserver.schema.decode import DecodeError
+from mockube.apiserver.storage.stored_object import StoredObject, encoder
+from mockube.component_base.loop import yield_to_loop
+from mockube.etcd.kv import Compare, Delete, Target, Txn
+
+from .body import decode_as
+from .convert import deleted_object, marked_object
+from .delete_options import (
     FINALIZER_OF,
     DeleteOptions,
     check_own_preconditions,
@@ -28,9 +32,9 @@ from mockube.apiserver.registry.delete_options import (
     delete_options,
     refuse_for_collection,
 )
-from mockube.apiserver.registry.read import list_objects
-from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Allocations, CorruptObject, Registry
-from mockube.apiserver.registry.request_context import (
+from .read import list_objects
+from .registry import WRONG_TYPE_ERRORS, Allocations, CorruptObject, Registry
+from .request_context import (
     AdmissionAttributes,
     ListResult,
     ObjectResult,
@@ -38,13 +42,9 @@ from mockube.apiserver.registry.request_context import (
     RequestContext,
     RequestReport,
 )
-from mockube.apiserver.registry.selection import select_by
-from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
-from mockube.apiserver.registry.write import run
-from mockube.apiserver.schema.decode import DecodeError
-from mockube.apiserver.storage.stored_object import StoredObject, encoder
-from mockube.component_base.loop import yield_to_loop
-from mockube.etcd.kv import Compare, Delete, Target, Txn
+from .selection import select_by
+from .sent_fields import canonical_with, stored_text
+from .write import run
 
 COLLECTION = "deletecollection"
 """The verb, whose attributes for admission have no name, as upstream."""
@@ -384,7 +384,7 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
             return tree
         grace = 0
     if not is_ending:
-        meta["deletionTimestamp"] = format_time(after(now, span_of(grace)))
+        meta["deletionTimestamp"] = timestamps.format_time(timestamps.after(now, timestamps.span_of(grace)))
         if not strategy.has_plain_deletion:
             meta["deletionGracePeriodSeconds"] = grace
             if meta.get("generation"):
@@ -399,8 +399,10 @@ def _mark_sooner(tree: Tree, grace_period: int | None) -> Tree | None:
     remaining: int = meta.get("deletionGracePeriodSeconds", 0)
     if grace_period is None or grace_period >= remaining:
         return None
-    end = after(parse_time(meta["deletionTimestamp"]), -span_of(remaining - grace_period))
-    meta |= {"deletionTimestamp": format_time(end), "deletionGracePeriodSeconds": grace_period}
+    end = timestamps.after(
+        timestamps.parse_time(meta["deletionTimestamp"]), -timestamps.span_of(remaining - grace_period)
+    )
+    meta |= {"deletionTimestamp": timestamps.format_time(end), "deletionGracePeriodSeconds": grace_period}
     return tree
 
 

@@ -10,11 +10,12 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.body import decode_as, not_registered, type_of, undecodable
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import META, RequestContext, check_dry_run, refuse_options
 from mockube.apiserver.schema.decode import DecodeError
 from mockube.apiserver.wire.parse import UnreadableBody, parse
+
+from . import body
+from .registry import Registry
+from .request_context import META, RequestContext, check_dry_run, refuse_options
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 FINALIZER_OF = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
@@ -96,9 +97,9 @@ def _from_body(registry: Registry, context: RequestContext) -> Tree:
         sent = {} if parsed.tree is None else parsed.tree
         _check_kind(sent)
         typed = sent | {"kind": KIND, "apiVersion": "v1"}
-        tree: Tree = decode_as(registry, typed, text=parsed.text).tree
+        tree: Tree = body.decode_as(registry, typed, text=parsed.text).tree
     except UnreadableBody as error:
-        raise status.BadRequest(undecodable(error)) from error
+        raise status.BadRequest(body.undecodable(error)) from error
     except DecodeError as error:
         raise status.BadRequest(str(error)) from error
     if context.report.audited is not None:
@@ -108,13 +109,13 @@ def _from_body(registry: Registry, context: RequestContext) -> Tree:
 
 def _check_kind(tree: Any) -> None:
     """Refuse options of another kind; any group and version is allowed."""
-    api_version, kind = type_of(tree)
+    api_version, kind = body.type_of(tree)
     if kind in ("", KIND):
         return
     version = api_version or f"{META}/v1"
     if kind in _OTHER_KINDS.get(version, ()):
         raise status.BadRequest(f"converting (v1.{kind}) to (v1.{KIND}): unknown conversion")
-    raise status.BadRequest(not_registered(version, kind))
+    raise status.BadRequest(body.not_registered(version, kind))
 
 
 def _from_query(context: RequestContext) -> Tree:

@@ -11,9 +11,10 @@ from mockube.apimachinery.schema.model import Field, SchemaType, Shape
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import LARGE
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.storage.stored_object import canonical
+
+from .registry import Registry
+from .request_context import RequestContext
 
 EMPTY_LIST: Final = b":[]"
 """Search it by `find`: `in` first tries to use the bytes as a number, which costs as much as to search a small object."""

@@ -19,11 +19,12 @@ from mockube.apiserver.patch.apply import FieldManager, UnconvertibleVersion, Ve
 from mockube.apiserver.patch.apply.atoms import atom_of_type
 from mockube.apiserver.patch.apply.fieldset import of_fields
 from mockube.apiserver.patch.apply.managers import with_api_version
-from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.convert import remote_conversion
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import MAX_FIELD_MANAGER, RequestContext, WriteOptions
 from mockube.apiserver.storage.stored_object import encoder
+
+from .body import decode_as
+from .convert import remote_conversion
+from .registry import Registry
+from .request_context import MAX_FIELD_MANAGER, RequestContext, WriteOptions
 
 AFTER_ADMISSION: Final = " after mutating admission happens"
 _SYSTEM_FIELDS: Final = (

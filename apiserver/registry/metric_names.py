@@ -7,10 +7,11 @@ from msgspec import Struct
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
-from mockube.apiserver.registry.custom_metrics import CUSTOM_METRICS, EXTERNAL_METRICS, CustomMetrics
-from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.resource_metrics import CLUSTER_RESOURCE_USAGES, RESOURCE_USAGES
 from mockube.apiserver.storage.resource_cache import Change
+
+from .custom_metrics import CUSTOM_METRICS, EXTERNAL_METRICS, CustomMetrics
+from .registry import Backend
+from .resource_metrics import CLUSTER_RESOURCE_USAGES, RESOURCE_USAGES
 
 _SOURCES = frozenset({CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_USAGES, CLUSTER_RESOURCE_USAGES})
 

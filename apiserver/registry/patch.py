@@ -27,9 +27,15 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.patch import json_patch
-from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.apply import CHECKED_SINCE, apply
-from mockube.apiserver.registry.body import (
+from mockube.apiserver.schema import lossless_json
+from mockube.apiserver.schema.decode import DecodedObject, DecodeError
+from mockube.apiserver.user import MASTERS, User
+from mockube.apiserver.wire.negotiation import parse_content_type
+from mockube.apiserver.wire.parse import UnreadableBody, parse
+
+from . import metadata
+from .apply import CHECKED_SINCE, apply
+from .body import (
     as_warnings,
     decode_as,
     decode_unstructured,
@@ -41,22 +47,10 @@ from mockube.apiserver.registry.body import (
     type_of,
     with_whole_numbers,
 )
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import (
-    APPLY_TYPES,
-    Body,
-    ObjectResult,
-    RequestContext,
-    WriteOptions,
-    patch_options,
-)
-from mockube.apiserver.registry.update import guaranteed_update
-from mockube.apiserver.registry.write import Write
-from mockube.apiserver.schema import lossless_json
-from mockube.apiserver.schema.decode import DecodedObject, DecodeError
-from mockube.apiserver.user import MASTERS, User
-from mockube.apiserver.wire.negotiation import parse_content_type
-from mockube.apiserver.wire.parse import UnreadableBody, parse
+from .registry import Registry
+from .request_context import APPLY_TYPES, Body, ObjectResult, RequestContext, WriteOptions, patch_options
+from .update import guaranteed_update
+from .write import Write
 
 ApplyPatch: TypeAlias = Callable[[Tree, Any, SchemaType], Any]
 Decode: TypeAlias = Callable[..., DecodedObject]

@@ -8,16 +8,6 @@ from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, Cause, Expired
 from mockube.apiserver.event_loop import QUICK_SLICE, filter_in_slices
-from mockube.apiserver.registry.convert import objects_for_selectors, remote_conversion
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import (
-    EXACT,
-    ListOptions,
-    ListResult,
-    ObjectResult,
-    RequestContext,
-)
-from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.storage.continue_token import LATEST, BadContinueToken, ContinueToken
 from mockube.apiserver.storage.resource_cache import ResourceCache
@@ -25,6 +15,11 @@ from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, FutureRevision
 from mockube.etcd.kv import Range, prefix_end
+
+from .convert import objects_for_selectors, remote_conversion
+from .registry import Registry
+from .request_context import EXACT, ListOptions, ListResult, ObjectResult, RequestContext
+from .selection import Selection, select_by
 
 WAIT_SECONDS = 3.0
 """How long a read waits for a revision that the watch cache does not have yet."""

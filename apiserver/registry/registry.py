@@ -25,12 +25,6 @@ from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy, StrategyContext
 from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.patch.apply import FieldManager
-from mockube.apiserver.registry.request_context import (
-    AdmissionAttributes,
-    ListResult,
-    ObjectResult,
-    RequestContext,
-)
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
@@ -39,6 +33,8 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
+
+from .request_context import AdmissionAttributes, ListResult, ObjectResult, RequestContext
 
 _R = TypeVar("_R")
 

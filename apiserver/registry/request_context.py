@@ -17,10 +17,11 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
-from mockube.apiserver.registry.request_work import RequestWork
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import parse_content_type
+
+from .request_work import RequestWork
 
 
 class Body(Struct, frozen=True, kw_only=True):

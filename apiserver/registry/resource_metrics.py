@@ -11,11 +11,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, total
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME
-from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend, OwnVerbs
-from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
-from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.component_base.loop import yield_to_loop
+
+from .registry import WRONG_TYPE_ERRORS, Backend, OwnVerbs
+from .request_context import ListResult, ObjectResult, RequestContext
+from .selection import select_by
 
 WINDOW: Final = "15s"
 """The reported interval over which usage was measured: metrics-server's resolution."""

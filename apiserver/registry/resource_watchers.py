@@ -8,8 +8,9 @@ from typing import TypeVar
 from msgspec import Struct
 
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.storage.resource_cache import CacheWatcher, Change, ResourceCache
+
+from .registry import Backend
 
 _Watcher = TypeVar("_Watcher", bound=CacheWatcher)
 

@@ -14,14 +14,10 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.apiserver import fields
 from mockube.apiserver.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import (
-    ListOptions,
-    RequestContext,
-    check_list_options,
-    list_options,
-)
 from mockube.apiserver.storage.stored_object import StoredObject
+
+from .registry import Backend
+from .request_context import ListOptions, RequestContext, check_list_options, list_options
 
 Fields: TypeAlias = Mapping[str, SelectableField]
 

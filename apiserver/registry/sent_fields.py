@@ -22,12 +22,13 @@ from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.patch import json_patch
-from mockube.apiserver.registry.body import has_sent_empty, is_empty, sent_tree
-from mockube.apiserver.registry.request_context import APPLY_TYPES
-from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
+
+from .body import has_sent_empty, is_empty, sent_tree
+from .request_context import APPLY_TYPES
+from .write import Write
 
 Check: TypeAlias = Callable[[Tree], Sequence[FieldError]]
 

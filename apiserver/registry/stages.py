@@ -18,28 +18,16 @@ from mockube.apiserver.authz.chain import Attributes
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, Strategy, apply_fields, is_changed, preserve_fields
 from mockube.apiserver.patch.apply.managers import with_old_times
-from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.convert import (
-    as_read_after_store,
-    convert_locally,
-    to_stored,
-)
-from mockube.apiserver.registry.empty_lists import EMPTY_LIST, with_old_empty_lists, without_empty_lists
-from mockube.apiserver.registry.registry import CorruptObject
-from mockube.apiserver.registry.request_context import AdmissionAttributes, ObjectResult, Operation
-from mockube.apiserver.registry.sent_fields import (
-    canonical_with,
-    check_unchanged,
-    check_with_empty_collections,
-    has_more_empty,
-    sent_text,
-    stored_text,
-    with_empty_maps,
-)
-from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import StoredObject, encoder
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Range, RangeResult, Target, Txn
+
+from . import metadata, sent_fields
+from .convert import as_read_after_store, convert_locally, to_stored
+from .empty_lists import EMPTY_LIST, with_old_empty_lists, without_empty_lists
+from .registry import CorruptObject
+from .request_context import AdmissionAttributes, ObjectResult, Operation
+from .write import Write
 
 BEING_DELETED: Final = "object is being deleted: "
 """The start of the error for the name of an object that is being deleted."""
@@ -207,7 +195,7 @@ def _has_more_empty(write: Write, new: Tree) -> bool:
     """Return whether the client sent empty collections that are not stored."""
     schema = write.registry.scheme.schemas.kind(new["apiVersion"], new["kind"])
     counted = [path[0] for path in write.strategy.generation]
-    return schema is not None and has_more_empty(write, schema, new, counted)
+    return schema is not None and sent_fields.has_more_empty(write, schema, new, counted)
 
 
 async def allocate(write: Write) -> None:
@@ -244,7 +232,7 @@ def _validate_new(write: Write) -> None:
                 write.strategy.disabled.drop(candidate, None)
                 return rules.check_create(context.resource, candidate)
 
-            field_errors = check_with_empty_collections(write, field_errors, check)
+            field_errors = sent_fields.check_with_empty_collections(write, field_errors, check)
         _refuse(write, metadata.ensure_metadata(write.new).get("name", ""), field_errors)
     for warning in rules.warn_create(context.resource, write.new):
         context.report.warn(warning)
@@ -253,7 +241,7 @@ def _validate_new(write: Write) -> None:
 def _validate_changed(write: Write, old: Tree) -> None:
     context, rules = write.context, write.registry.scheme.rules
     subresource = write.subresource
-    sent = with_empty_maps(write, write.strategy.emptiable)
+    sent = sent_fields.with_empty_maps(write, write.strategy.emptiable)
     field_errors = rules.check_update(context.resource, subresource, sent, old)
     if field_errors:
         for warning in rules.warn_refused(context.resource, write.new, old):
@@ -263,9 +251,9 @@ def _validate_changed(write: Write, old: Tree) -> None:
             def check(candidate: Tree) -> Sequence[FieldError]:
                 return rules.check_update(context.resource, subresource, candidate, old)
 
-            field_errors = check_with_empty_collections(write, field_errors, check)
+            field_errors = sent_fields.check_with_empty_collections(write, field_errors, check)
     if raw_fields := write.strategy.raw:
-        field_errors = [*field_errors, *check_unchanged(write, raw_fields)]
+        field_errors = [*field_errors, *sent_fields.check_unchanged(write, raw_fields)]
     if field_errors:
         _refuse(write, context.name, field_errors)
     for warning in rules.warn_update(context.resource, subresource, write.new, old):
@@ -343,10 +331,12 @@ def encode(write: Write) -> None:
         write.new = tree
     if raw := write.strategy.raw:
         stored = write.stored
-        write.value = canonical_with(
+        write.value = sent_fields.canonical_with(
             write.new,
             {
-                name: sent_text(write, name) if stored is None else stored_text(stored.value, name)
+                name: sent_fields.sent_text(write, name)
+                if stored is None
+                else sent_fields.stored_text(stored.value, name)
                 for name in raw
             },
         )

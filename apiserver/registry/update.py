@@ -9,14 +9,15 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.piecewise import decode_in_pieces
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.create import create_object
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import ObjectResult, RequestContext, write_options
-from mockube.apiserver.registry.stages import ADMISSION, READING, STORAGE, check_uid
-from mockube.apiserver.registry.write import Write, run
 from mockube.apiserver.storage.stored_object import StoredObject
+
+from . import metadata
+from .body import read_object
+from .create import create_object
+from .registry import Registry
+from .request_context import ObjectResult, RequestContext, write_options
+from .stages import ADMISSION, READING, STORAGE, check_uid
+from .write import Write, run
 
 
 async def update(registry: Registry, context: RequestContext) -> ObjectResult:

@@ -13,13 +13,14 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.event_loop import filter_in_slices
 from mockube.apiserver.kinds.kind import RemoteConversion
-from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
-from mockube.apiserver.registry.read import get_version, wait_for
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.request_context import ListOptions, RequestContext
-from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOldResourceVersion
 from mockube.apiserver.storage.stored_object import StoredObject
+
+from .convert import remote_conversion, tolerant_client_version_converter
+from .read import get_version, wait_for
+from .registry import Registry
+from .request_context import ListOptions, RequestContext
+from .selection import Selection, select_by
 
 LOG = logging.getLogger(__name__)
 

@@ -12,14 +12,10 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion, NotConverted
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.registry.registry import NO_ALLOCATIONS, Allocations, Registry
-from mockube.apiserver.registry.request_context import (
-    AdmissionAttributes,
-    ObjectResult,
-    RequestContext,
-    WriteOptions,
-)
 from mockube.apiserver.storage.stored_object import StoredObject
+
+from .registry import NO_ALLOCATIONS, Allocations, Registry
+from .request_context import AdmissionAttributes, ObjectResult, RequestContext, WriteOptions
 
 
 class Write(Struct, kw_only=True):

@@ -12,18 +12,13 @@ from mockube.apimachinery.status import ApiError, Unauthorized
 from mockube.apiserver.authn.authenticators import PresentedCredentials, TokenDetails, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, forbidden, retry_decision
-from mockube.apiserver.metrics.requests import ALLOWED, DENIED, ERROR, FAILURE, UNDECIDED
-from mockube.apiserver.request import impersonation
-from mockube.apiserver.request.filter import FilterConfig, Handle
-from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
-from mockube.apiserver.request.response import (
-    Response,
-    error_response,
-    internal_error,
-    refusal,
-    warning_headers,
-)
+from mockube.apiserver.metrics import requests
 from mockube.apiserver.user import ANONYMOUS
+
+from . import impersonation
+from .filter import FilterConfig, Handle
+from .request import AUTHORIZATION, SUBPROTOCOL, Request
+from .response import Response, error_response, internal_error, refusal, warning_headers
 
 LOG: Final = logging.getLogger(__name__)
 _IMPERSONATE: Final = "impersonate-"
@@ -42,7 +37,7 @@ def with_authentication(handle: Handle, config: FilterConfig) -> Handle:
             info = request.info
             user = await authentication.authenticate(presented, info.verb, info.path)
         except Unauthorized as error:
-            result = ERROR if presented.authorization or presented.certificate else FAILURE
+            result = requests.ERROR if presented.authorization or presented.certificate else requests.FAILURE
             access.authentication[result].observe(monotonic() - began)
             response = error_response(error, request)
             observer.reject(request, response)
@@ -121,7 +116,7 @@ def with_impersonation(handle: Handle, config: FilterConfig) -> Handle:
 def with_authorization(handle: Handle, config: FilterConfig) -> Handle:
     """Refuse a request with Forbidden unless an authorizer allows it; store the decision for the audit log."""
     authorization, durations = config.authorization, config.access.authorization
-    monotonic, allowed = config.access.monotonic, durations[ALLOWED]
+    monotonic, allowed = config.access.monotonic, durations[requests.ALLOWED]
 
     async def filter_(request: Request) -> Response:
         attributes = request.attributes()
@@ -129,13 +124,13 @@ def with_authorization(handle: Handle, config: FilterConfig) -> Handle:
         try:
             decision, reason = request.decision = await authorization.authorize(attributes)
         except AuthorizerFailed as error:
-            durations[ERROR].observe(monotonic() - began)
+            durations[requests.ERROR].observe(monotonic() - began)
             request.decision = error.decision, error.reason
             LOG.error('"Unable to authorize the request" err=%s', quote(str(error)))  # noqa: TRY400 - not a bug
             return internal_error(request, str(error))
         seconds = monotonic() - began
         if decision is not Decision.ALLOW:
-            durations[DENIED if decision is Decision.DENY else UNDECIDED].observe(seconds)
+            durations[requests.DENIED if decision is Decision.DENY else requests.UNDECIDED].observe(seconds)
             return refusal(forbidden(attributes, reason), request)
         allowed.observe(seconds)
         return await handle(request)

@@ -13,11 +13,12 @@ from mockube.apimachinery.randomness import Random
 from mockube.apiserver.audit.audit import NO_RESPONSE, Audit, AuditedRequest, AuditedResponse
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.requests import RequestCounts, RequestMetrics, labels
-from mockube.apiserver.request.filter import FilterConfig, Handle
-from mockube.apiserver.request.limits import is_long_running
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import JSON, Response, error_response
 from mockube.component_base.clock import Clock
+
+from .filter import FilterConfig, Handle
+from .limits import is_long_running
+from .request import Request
+from .response import JSON, Response, error_response
 
 AUDIT_ID: Final = "Audit-Id"
 _LAST: Final = 0xFFFFFFFFFFFF

@@ -13,8 +13,9 @@ from mockube.apiserver.authz.chain import AuthorizerFailed, Decision
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.registry.subresources.locations import Location, Locator, log_query
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response
+
+from .request import Request
+from .response import Response
 
 _UPGRADED: Final = frozenset({"GET", "POST"})
 CONNECT_METHODS: Final[Mapping[str, frozenset[str]]] = {

@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import NOT_CACHED, Response
+from .request import Request
+from .response import NOT_CACHED, Response
 
 _RANGE: Final = re.compile(r"\s*+(\d{0,18}+)\s*+-\s*+(\d{0,18}+)\s*+")
 _READS: Final = frozenset({"GET", "HEAD"})

@@ -9,12 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.status import (
-    ApiError,
-    Details,
-    MethodNotSupported,
-    NotAcceptable,
-)
+from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, NotAcceptable
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 from mockube.apiserver.registry.convert import to_client_version
@@ -34,20 +29,18 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.update import update
-from mockube.apiserver.request.connect import ConnectHandler, Proxy
-from mockube.apiserver.request.filter import FilterConfig
-from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.limits import is_long_running
-from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.request.request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
-from mockube.apiserver.request.response import (
-    MIN_COMPRESSED_SIZE,
-    Response,
-    error_response,
-    json_body,
-    text_response,
-)
-from mockube.apiserver.request.routes import (
+from mockube.apiserver.request_info import CONNECT_SUBRESOURCES
+from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, View, negotiate
+from mockube.component_base.loop import yield_to_loop
+
+from .connect import ConnectHandler, Proxy
+from .filter import FilterConfig
+from .health import Page, Pages
+from .limits import is_long_running
+from .rendering import Renderer
+from .request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
+from .response import MIN_COMPRESSED_SIZE, Response, error_response, json_body, text_response
+from .routes import (
     NOT_ACCEPTABLE,
     NoSuchPath,
     check_is_served,
@@ -55,10 +48,7 @@ from mockube.apiserver.request.routes import (
     no_such_resource,
     warnings_of_refused,
 )
-from mockube.apiserver.request.watch import WatchHandler
-from mockube.apiserver.request_info import CONNECT_SUBRESOURCES
-from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, View, negotiate
-from mockube.component_base.loop import yield_to_loop
+from .watch import WatchHandler
 
 MAX_BODY: Final = 3 * 1024 * 1024
 BODIES_BYTES: Final = 128 << 20

@@ -8,16 +8,18 @@ from msgspec import Struct
 from mockube.apiserver.authn.authenticators import Authentication
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response
+
+from .request import Request
+from .response import Response
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
     from mockube.apiserver.metrics.requests import AccessMetrics
-    from mockube.apiserver.request.audit import AuditIds, RequestObserver
-    from mockube.apiserver.request.flow_headers import Flows
-    from mockube.apiserver.request.hosts import Hosts
-    from mockube.apiserver.request.limits import Deadlines, InFlight
+
+    from .audit import AuditIds, RequestObserver
+    from .flow_headers import Flows
+    from .hosts import Hosts
+    from .limits import Deadlines, InFlight
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Handles a request: a filter with all later ones, or the endpoint."""

@@ -10,12 +10,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
-from mockube.apiserver.request.filter import FilterConfig, Handle
-from mockube.apiserver.request.limits import is_long_running
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
+
+from .filter import FilterConfig, Handle
+from .limits import is_long_running
+from .request import Request
+from .response import Response
 
 FLOW_SCHEMAS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas")
 PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")

@@ -5,18 +5,19 @@ from typing import Final
 
 from mockube.apiserver.event_loop import LARGE, Worker
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.request.access import with_authentication, with_authorization, with_impersonation
-from mockube.apiserver.request.audit import with_audit, with_audit_id
-from mockube.apiserver.request.endpoints import Endpoints, Routes
-from mockube.apiserver.request.filter import Filter, FilterConfig, Handle
-from mockube.apiserver.request.flow_headers import with_flow_headers
-from mockube.apiserver.request.hosts import with_allowed_hosts
-from mockube.apiserver.request.limits import with_deadline, with_max_in_flight, with_written_response
-from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, error_response, internal_error
-from mockube.apiserver.request.watch import WatchHandler
 from mockube.apiserver.request_info import parse, parse_query
+
+from .access import with_authentication, with_authorization, with_impersonation
+from .audit import with_audit, with_audit_id
+from .endpoints import Endpoints, Routes
+from .filter import Filter, FilterConfig, Handle
+from .flow_headers import with_flow_headers
+from .hosts import with_allowed_hosts
+from .limits import with_deadline, with_max_in_flight, with_written_response
+from .rendering import Renderer
+from .request import Request
+from .response import Response, error_response, internal_error
+from .watch import WatchHandler
 
 _NO: Final = ("0", "false")
 

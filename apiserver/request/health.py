@@ -12,11 +12,12 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.background_tasks import TASKS, check_name, is_restarted
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.request.limits import Deadlines
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, text_response
 from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
+
+from .limits import Deadlines
+from .request import Request
+from .response import Response, text_response
 
 LOG: Final = logging.getLogger(__name__)
 

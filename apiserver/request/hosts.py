@@ -16,13 +16,13 @@ from typing import Final
 
 from multidict import MultiMapping
 
-from mockube.apimachinery import names
+from mockube.apimachinery import hosts, names
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.hosts import LOCAL, host_name, is_address, is_loopback
 from mockube.apimachinery.status import ApiError, BadRequest, Details, Forbidden
-from mockube.apiserver.request.filter import FilterConfig, Handle
-from mockube.apiserver.request.request import AUTHORIZATION, Request
-from mockube.apiserver.request.response import Response
+
+from .filter import FilterConfig, Handle
+from .request import AUTHORIZATION, Request
+from .response import Response
 
 ANY: Final = "*"
 """As an allowed host: allows every name."""
@@ -55,7 +55,7 @@ class Hosts:
 
     def replace(self, own: Iterable[str]) -> None:
         names = {name.lower().rstrip(".") for name in own}
-        self._names = frozenset({LOCAL, *names})
+        self._names = frozenset({hosts.LOCAL, *names})
         self._checks = ANY not in names
         # Requests repeat a few hosts.
         self._check_cached = lru_cache(maxsize=256)(self._check)
@@ -80,8 +80,8 @@ class Hosts:
         is_read = request.method in _READ_ONLY and "Upgrade" not in request.headers
         if is_read or (host and origin.lower().partition("://")[2] == host.lower()):
             return
-        name = host_name(origin.partition("://")[2]) if len(origin) <= _MAX_HEADER_LENGTH else None
-        if name is None or not (self._is_known(name) or is_loopback(name)):
+        name = hosts.host_name(origin.partition("://")[2]) if len(origin) <= _MAX_HEADER_LENGTH else None
+        if name is None or not (self._is_known(name) or hosts.is_loopback(name)):
             raise Forbidden(
                 f"a page of {quote(origin[:_MAX_HEADER_LENGTH])} may only read: it is not a site of this server. {_HINT}",
                 Details(),
@@ -91,8 +91,8 @@ class Hosts:
         return len(host) <= _MAX_HEADER_LENGTH and self._check_cached(host)
 
     def _check(self, host: str) -> bool:
-        name = host_name(host)
-        return name is not None and (is_address(name) or self._is_known(name))
+        name = hosts.host_name(host)
+        return name is not None and (hosts.is_address(name) or self._is_known(name))
 
     def _is_known(self, name: str) -> bool:
         label, dot, rest = name.partition(".")
@@ -103,5 +103,5 @@ def _is_of_the_network(host: str, headers: MultiMapping[str]) -> bool:
     """Return whether a host is a name without a dot, and the request has a bearer token, which no browser adds."""
     if headers.get(AUTHORIZATION, "")[: len(_BEARER)].lower() != _BEARER or len(host) > _MAX_HEADER_LENGTH:
         return False
-    name = host_name(host)
+    name = hosts.host_name(host)
     return name is not None and not names.check_dns1123_label(name)

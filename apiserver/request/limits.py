@@ -11,12 +11,13 @@ from typing import Final, TypeVar
 from mockube.apimachinery import status
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.request.filter import FilterConfig, Handle
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, too_many_requests
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
 from mockube.apiserver.user import MASTERS, User
 from mockube.component_base.clock import Clock, Timer
+
+from .filter import FilterConfig, Handle
+from .request import Request
+from .response import Response, too_many_requests
 
 T = TypeVar("T")
 

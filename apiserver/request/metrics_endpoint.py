@@ -8,9 +8,6 @@ from typing import Final
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
-from mockube.apiserver.request.health import Page
-from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import NOT_CACHED, Response
 from mockube.apiserver.wire.negotiation import parse_accept
 from mockube.apiserver.wire.protobuf.varint import (
     FIXED64,
@@ -23,6 +20,10 @@ from mockube.apiserver.wire.protobuf.varint import (
 )
 from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import metrics_text
+
+from .health import Page
+from .request import ACCEPT, Request
+from .response import NOT_CACHED, Response
 
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _FAMILY: Final = "io.prometheus.client.MetricFamily"

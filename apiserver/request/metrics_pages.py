@@ -18,12 +18,13 @@ from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
 from mockube.apiserver.registry.custom_metrics import CustomMetrics, resource_list
 from mockube.apiserver.registry.metric_names import MetricNames
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.pages import document
-from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, json_body, text_response
-from mockube.apiserver.request.routes import NOT_ALLOWED, get_only
 from mockube.apiserver.wire.negotiation import FORMATS, MediaType
+
+from .health import Page, Pages
+from .pages import document
+from .request import Request
+from .response import Response, json_body, text_response
+from .routes import NOT_ALLOWED, get_only
 
 
 class MetricsPages:

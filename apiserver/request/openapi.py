@@ -12,13 +12,14 @@ from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 from mockube.apiserver.event_loop import LARGE, Worker
 from mockube.apiserver.openapi import gnostic, gnostic_v3
 from mockube.apiserver.openapi.documents import Documents
-from mockube.apiserver.request.content import Content, http_date, serve_content
-from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import JSON, NOT_CACHED, Response
-from mockube.apiserver.request.routes import get_only
 from mockube.apiserver.wire.negotiation import parse_accept
 from mockube.component_base.clock import Clock
+
+from .content import Content, http_date, serve_content
+from .health import Page, Pages
+from .request import ACCEPT, Request
+from .response import JSON, NOT_CACHED, Response
+from .routes import get_only
 
 PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
 PROTOBUF_3: Final = (gnostic_v3.MEDIA_TYPE, "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")

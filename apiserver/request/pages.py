@@ -10,10 +10,6 @@ from mockube.apimachinery.status import NotAcceptable
 from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.kinds.kind import Group
-from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import MIN_COMPRESSED_SIZE, Response, json_body
-from mockube.apiserver.request.routes import NOT_ACCEPTABLE, get_only
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import (
     DISCOVERY_VERSIONS,
@@ -24,6 +20,11 @@ from mockube.apiserver.wire.negotiation import (
     negotiate,
 )
 from mockube.component_base.version import version_document
+
+from .health import Page, Pages
+from .request import ACCEPT, Request
+from .response import MIN_COMPRESSED_SIZE, Response, json_body
+from .routes import NOT_ACCEPTABLE, get_only
 
 _DOCUMENTS: Final = "/openapi/v3/"
 _UNLISTED: Final = "/debug/"

@@ -19,9 +19,10 @@ from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.fields import FieldSelectorError
 from mockube.apiserver.fields import parse as parse_field_selector
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import NO_USER, ImpersonatedUser, User
+
+from .response import Response
 
 ACCEPT: Final = "Accept"
 AUTHORIZATION: Final = "Authorization"

@@ -21,7 +21,7 @@ from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFo
 from mockube.etcd.errors import KVError, TooLarge
 
 if TYPE_CHECKING:
-    from mockube.apiserver.request.request import Request
+    from .request import Request
 
 LOG = logging.getLogger(__name__)
 

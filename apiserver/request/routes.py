@@ -15,12 +15,13 @@ from mockube.apimachinery.status import (
 )
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.patch import PATCH_TYPES
-from mockube.apiserver.request.connect import CONNECT_METHODS
-from mockube.apiserver.request.health import Page
-from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
-from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.wire.negotiation import FORMATS, MediaType, matches_route, parse_content_type
+
+from .connect import CONNECT_METHODS
+from .health import Page
+from .request import ACCEPT, CONTENT_TYPE, Request
+from .response import Response
 
 NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(FORMATS)}"

@@ -15,16 +15,17 @@ import orjson
 from mockube.apimachinery.status import BadRequest, Conflict, MethodNotSupported
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.request.health import Page
-from mockube.apiserver.request.limits import Deadlines
-from mockube.apiserver.request.request import BodySink, Request
-from mockube.apiserver.request.response import Response
 from mockube.apiserver.snapshot_files import check_snapshot, restore_target
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import KVError
+
+from .health import Page
+from .limits import Deadlines
+from .request import BodySink, Request
+from .response import Response
 
 LOG = logging.getLogger(__name__)
 

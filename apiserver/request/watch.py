@@ -15,16 +15,17 @@ from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
 from mockube.apiserver.registry.watch_stream import ClientWatch, WatchEvent, watch
-from mockube.apiserver.request.rendering import Renderer
-from mockube.apiserver.request.request import BodySink, Frame, Request
-from mockube.apiserver.request.response import PIECE, Response
-from mockube.apiserver.request.routes import NOT_STREAMED
 from mockube.apiserver.storage.resource_cache import Encode
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.wire.frames import FRAMES, json_text
 from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, OutputFormat, View
 from mockube.apiserver.wire.table import parse_include_object
 from mockube.component_base.loop import yield_to_loop
+
+from .rendering import Renderer
+from .request import BodySink, Frame, Request
+from .response import PIECE, Response
+from .routes import NOT_STREAMED
 
 LOG = logging.getLogger(__name__)
 

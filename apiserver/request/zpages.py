@@ -11,13 +11,14 @@ from typing import Final
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.request.health import Page, Pages
-from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import NOT_CACHED, Response, json_body, text_response
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Clause, MediaType, parse_accept
 from mockube.component_base.clock import Clock
 from mockube.component_base.version import version, version_document
+
+from .health import Page, Pages
+from .request import ACCEPT, Request
+from .response import NOT_CACHED, Response, json_body, text_response
 
 COMPONENT: Final = "apiserver"
 _TEXT: Final = "text/plain"

@@ -12,8 +12,9 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.schema.model import SchemaType
-from mockube.apiserver.schema import document, faults
-from mockube.apiserver.schema.normal import Normaliser, WrongKind
+
+from . import document, faults
+from .normal import Normaliser, WrongKind
 
 MAX_DEPTH: Final = 200
 """The maximum depth of a text: more than any type needs, less than orjson's 254 levels and Python's recursion limit."""

@@ -15,9 +15,10 @@ from msgspec import Struct
 from mockube.apimachinery import gotext
 from mockube.apimachinery.paths import format_step
 from mockube.apimachinery.schema.model import Field, SchemaType, Shape
-from mockube.apiserver.schema import either
-from mockube.apiserver.schema.document import Members, NumberLiteral
-from mockube.apiserver.schema.normal import WrongKind, scalar_reader
+
+from . import either
+from .document import Members, NumberLiteral
+from .normal import WrongKind, scalar_reader
 
 MAX_STRICT_ERRORS: Final = 100
 """The errors after which sigs.k8s.io/json stops to collect them (kubernetes_patch.go)."""

@@ -13,7 +13,8 @@ import orjson
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.gotext import HTML_ESCAPES
-from mockube.apiserver.schema.document import NumberLiteral
+
+from .document import NumberLiteral
 
 
 class _Text(str):

@@ -15,7 +15,8 @@ from mockube.apimachinery.gonumbers import round_trip
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.piecewise import sorted_items
 from mockube.apimachinery.schema.model import Field, SchemaType, Shape
-from mockube.apiserver.schema import base64text, either
+
+from . import base64text, either
 
 Pruned: TypeAlias = list[str]
 """A list that collects the names of the dropped unknown fields."""

@@ -6,7 +6,7 @@ integer, and an integer that is too large for its field keeps the low bits.
 
 from typing import Any
 
-from mockube.apimachinery.gonumbers import as_decoded_by_go, int64, is_whole, with_go_numbers
+from mockube.apimachinery import gonumbers
 from mockube.apimachinery.schema.model import SchemaType, Shape
 
 
@@ -18,7 +18,7 @@ def convert_numbers(type_: SchemaType, value: Any) -> Any:
         return _convert_items(type_, value)
     if type_.shape is Shape.INTEGER and value.__class__ in (int, float):
         return _integer(value, 32 if "int32" in type_.go else 64)
-    return with_go_numbers(value) if type_.shape is Shape.INT_OR_STRING else value
+    return gonumbers.with_go_numbers(value) if type_.shape is Shape.INT_OR_STRING else value
 
 
 def _convert_members(type_: SchemaType, value: dict[str, Any]) -> dict[str, Any]:
@@ -44,10 +44,10 @@ def _convert_items(type_: SchemaType, value: list[Any]) -> list[Any]:
 
 
 def _integer(value: float, bits: int) -> int | float:
-    read = as_decoded_by_go(value)
-    if not is_whole(read):
+    read = gonumbers.as_decoded_by_go(value)
+    if not gonumbers.is_whole(read):
         return value
-    integer = int64(read) if isinstance(read, float) else read
+    integer = gonumbers.int64(read) if isinstance(read, float) else read
     half = 1 << (bits - 1)
     converted = (integer + half) % (2 * half) - half
     return value if converted == value and isinstance(value, int) else converted

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from mockube.apimachinery.gonumbers import as_decoded_by_go, is_whole, with_go_numbers
 from mockube.apimachinery.schema.model import SchemaType, Shape
-from mockube.apiserver.schema import base64text, faults
+
+from . import base64text, faults
 
 _NESTED_CLASSES: Final = {Shape.STRUCT: dict, Shape.MAP: dict, Shape.LIST: list}
 _RESTORED_FROM: Final = {Shape.STRUCT: "struct from:", Shape.MAP: "map from", Shape.LIST: "slice from"}

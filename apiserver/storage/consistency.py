@@ -8,11 +8,12 @@ the store: it is logged with its keys and counted, and everything is listed agai
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from mockube.apiserver.storage.resource_cache import ResourceCache, TooOldResourceVersion
-from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, KeyValue, Range, prefix_end
+
+from .resource_cache import ResourceCache, TooOldResourceVersion
+from .watch_cache import WatchCache
 
 LOG = logging.getLogger(__name__)
 

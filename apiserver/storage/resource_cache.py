@@ -13,8 +13,9 @@ from typing import Final, Protocol, TypeAlias
 
 from sortedcontainers import SortedList
 
-from mockube.apiserver.storage.stored_object import MAX_REASON, StoredObject
 from mockube.etcd.kv import prefix_end
+
+from .stored_object import MAX_REASON, StoredObject
 
 
 class ChangeKind(Enum):

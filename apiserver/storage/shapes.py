@@ -16,7 +16,8 @@ from mockube.apimachinery.schema.model import Field, Schemas, SchemaType, Shape
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.schema.decode import DecodeError, Decoder
 from mockube.apiserver.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
-from mockube.apiserver.storage.stored_object import UnreadableValue, canonical, read_value
+
+from .stored_object import UnreadableValue, canonical, read_value
 
 MAX_KINDS: Final = 4096
 """The maximum of cached kinds; others are not checked. There are fewer built-in kinds."""

@@ -10,12 +10,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from mockube.apiserver.event_loop import batches
-from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, UnreadableObjects
-from mockube.apiserver.storage.stored_object import StoredObject, TrustedValues, other_kind
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
+
+from .resource_cache import Change, ChangeKind, ResourceCache, UnreadableObjects
+from .stored_object import StoredObject, TrustedValues, other_kind
 
 LOG = logging.getLogger(__name__)
 

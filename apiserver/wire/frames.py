@@ -6,9 +6,10 @@ from typing import Any
 import orjson
 
 from mockube.apimachinery.piecewise import encoder_for_size
-from mockube.apiserver.wire import yaml_codec
-from mockube.apiserver.wire.negotiation import MediaType
-from mockube.apiserver.wire.protobuf import envelope
+
+from . import yaml_codec
+from .negotiation import MediaType
+from .protobuf import envelope
 
 
 def json_text(kind: str, text: bytes) -> bytes:

@@ -14,10 +14,11 @@ from mockube.apimachinery.piecewise import decode_in_pieces, sorted_in_pieces
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.schema.decode import has_duplicates, is_too_deep
-from mockube.apiserver.wire import go_json
-from mockube.apiserver.wire.negotiation import FORMATS, MediaType, parse_content_type
-from mockube.apiserver.wire.protobuf import envelope
-from mockube.apiserver.wire.protobuf.varint import ProtobufError
+
+from . import go_json
+from .negotiation import FORMATS, MediaType, parse_content_type
+from .protobuf import envelope
+from .protobuf.varint import ProtobufError
 
 
 class UnreadableBody(ValueError):

@@ -12,9 +12,10 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
-from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.negotiation import MediaType
-from mockube.apiserver.wire.parse import NotJson, UnreadableBody, parse
+
+from .go_json import type_name
+from .negotiation import MediaType
+from .parse import NotJson, UnreadableBody, parse
 
 _NO_TYPE: Final = "couldn't get version/kind; json parse error: "
 _TYPE_META: Final = (

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.wire import partial
+
+from . import partial
 
 
 class Column(Struct, frozen=True, kw_only=True):

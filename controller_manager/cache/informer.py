@@ -23,13 +23,14 @@ from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start, start_in
-from mockube.controller_manager.cache.reflector import Reflector
-from mockube.controller_manager.cache.revisions import RevisionTracker
-from mockube.controller_manager.cache.store import Change, Indexer, Lister, OnFailure, Store
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.kinds import rows
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.metrics.client import InformerMetrics, InformerStats
+
+from .reflector import Reflector
+from .revisions import RevisionTracker
+from .store import Change, Indexer, Lister, OnFailure, Store
 
 LOG: Final = logging.getLogger(__name__)
 

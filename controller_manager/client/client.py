@@ -15,17 +15,10 @@ from mockube.apimachinery import meta, status
 from mockube.apimachinery.groups import NO_RESOURCE, GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.sender import Sender
-from mockube.controller_manager.client.wire import (
-    NoResponse,
-    Request,
-    Response,
-    ResponseStream,
-    Transport,
-    Unreachable,
-    no_response,
-)
+
+from .resources import Key, Resource
+from .sender import Sender
+from .wire import NoResponse, Request, Response, ResponseStream, Transport, Unreachable, no_response
 
 AnyResource = Resource[Any]
 Parsed = dict[str, Any]

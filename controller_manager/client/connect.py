@@ -8,18 +8,15 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
-from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.sender import Credential, FileToken, FixedToken, Sender
-from mockube.controller_manager.client.service_accounts import (
-    OwnIdentities,
-    ServiceAccountToken,
-    SharedIdentity,
-)
-from mockube.controller_manager.client.transport import BoundedTransport, FencedTransport, HttpTransport
-from mockube.controller_manager.client.wire import Transport
 from mockube.controller_manager.metrics.client import ClientMetrics
+
+from .client import Client
+from .flowcontrol import Rate, TokenBucket
+from .kubeconfig import Access
+from .sender import Credential, FileToken, FixedToken, Sender
+from .service_accounts import OwnIdentities, ServiceAccountToken, SharedIdentity
+from .transport import BoundedTransport, FencedTransport, HttpTransport
+from .wire import Transport
 
 AGENT: Final = "kube-controller-manager"
 """The default User-Agent: the server uses it as the field manager, so it is upstream's."""

@@ -6,8 +6,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.resources import Resource, whole_tree
+
+from .client import Client
+from .resources import Resource, whole_tree
 
 ROOTS: Final = ("/api", "/apis")
 ACCEPT: Final = ", ".join(

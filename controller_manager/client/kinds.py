@@ -5,8 +5,9 @@ from operator import attrgetter
 from typing import Any, Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Resource, row
+
+from .podview import PodView
+from .resources import Resource, row
 
 _TOKEN_TYPES: Final = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
 

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.config.settings import ClientConnectionOptions
+
+from .flowcontrol import Rate
 
 UNSUPPORTED: Final[Mapping[str, Sequence[str]]] = {
     "cluster": ("proxy-url",),

@@ -10,7 +10,8 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
+
+from .resources import Key
 
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"

@@ -8,16 +8,10 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.flowcontrol import TokenBucket
-from mockube.controller_manager.client.wire import (
-    NoResponse,
-    Request,
-    Response,
-    ResponseStream,
-    Transport,
-    Unreachable,
-)
 from mockube.controller_manager.metrics.client import ClientMetrics
+
+from .flowcontrol import TokenBucket
+from .wire import NoResponse, Request, Response, ResponseStream, Transport, Unreachable
 
 TOKEN_REREAD_SECONDS: Final = 60.0
 """The interval at which a token file is read again; upstream's."""

@@ -13,12 +13,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
-from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.sender import Credential, Sender
-from mockube.controller_manager.client.wire import NoResponse, Unreachable
+
+from .client import AnyResource, Client
+from .flowcontrol import Rate, TokenBucket
+from .kinds import NAMESPACES, SERVICE_ACCOUNTS
+from .resources import Key
+from .sender import Credential, Sender
+from .wire import NoResponse, Unreachable
 
 LOG: Final = logging.getLogger(__name__)
 

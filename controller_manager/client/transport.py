@@ -20,23 +20,10 @@ from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
 from mockube.component_base.clock import Clock, RealClock
-from mockube.controller_manager.client.connections import (
-    CONNECT_SECONDS,
-    Address,
-    ConnectionBroken,
-    Connections,
-    NotConnected,
-)
-from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError
-from mockube.controller_manager.client.wire import (
-    NoResponse,
-    Request,
-    Response,
-    ResponseStream,
-    Transport,
-    Unreachable,
-    no_response,
-)
+
+from .connections import CONNECT_SECONDS, Address, ConnectionBroken, Connections, NotConnected
+from .kubeconfig import Access, KubeconfigError
+from .wire import NoResponse, Request, Response, ResponseStream, Transport, Unreachable, no_response
 
 
 def tls_context(access: Access, clock: Clock) -> ssl.SSLContext:

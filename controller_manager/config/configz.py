@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mockube.controller_manager.config.settings import Config
+from .settings import Config
 
 GROUP = "kubecontrollermanager.config.k8s.io"
 

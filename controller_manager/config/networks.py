@@ -3,7 +3,7 @@
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.config.settings import Config, Networks
+from .settings import Config, Networks
 
 Network = IPv4Network | IPv6Network
 

@@ -23,14 +23,10 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
-from mockube.controller_manager.config.features import Features
-from mockube.controller_manager.config.signing import CertificateSigningOptions
-from mockube.controller_manager.config.simulation_values import (
-    SIMULATED,
-    SUCCEED,
-    parse_container_runtime,
-    parse_unknown_programs,
-)
+
+from . import simulation_values
+from .features import Features
+from .signing import CertificateSigningOptions
 
 
 class ClientConnectionOptions(Struct, frozen=True, kw_only=True):
@@ -318,17 +314,17 @@ class Simulation(Struct, frozen=True, kw_only=True):
         Flag(
             "runtime of containers: simulated, or process, which runs the images of --images as local "
             "processes (simulated)",
-            parse_container_runtime,
+            simulation_values.parse_container_runtime,
         ),
-    ] = SIMULATED
+    ] = simulation_values.SIMULATED
     simulate_unknown_programs: Annotated[
         str,
         Flag(
             "what programs of simulated containers do that are not simulated: succeed, or fail with exit code 127; "
             "a pod's annotation mockube.dev/unknown-programs takes precedence (succeed)",
-            parse_unknown_programs,
+            simulation_values.parse_unknown_programs,
         ),
-    ] = SUCCEED
+    ] = simulation_values.SUCCEED
     simulated_images: Annotated[
         Path | None,
         Flag(

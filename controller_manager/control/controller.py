@@ -15,8 +15,9 @@ from prometheus_client.registry import Collector
 
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.control.actions import Plan, PlanResult
 from mockube.controller_manager.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
+
+from .actions import Plan, PlanResult
 
 ToKeys = Callable[[Caches, Change], Iterable[Key]]
 """A function that maps a change of a watched object to the keys of the primary objects to reconcile."""

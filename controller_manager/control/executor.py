@@ -11,7 +11,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import OutcomeUnknown
-from mockube.controller_manager.control.actions import (
+
+from .actions import (
     Action,
     Adopt,
     AnyResource,
@@ -31,7 +32,7 @@ from mockube.controller_manager.control.actions import (
     SlowStart,
     Update,
 )
-from mockube.controller_manager.control.own_writes import KeyWrites
+from .own_writes import KeyWrites
 
 T = TypeVar("T")
 Function = Callable[[T], Awaitable[None]]

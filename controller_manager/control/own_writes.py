@@ -15,7 +15,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import AnyResource, CompletedWrite, ObjectRef
+
+from .actions import AnyResource, CompletedWrite, ObjectRef
 
 EXPIRY_SECONDS: Final = 300.0
 """The time after which a key no longer waits for its writes; upstream's timeout of expectations."""

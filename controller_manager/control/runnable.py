@@ -19,8 +19,9 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.resources import Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.control.events.recorder import Recorders
 from mockube.controller_manager.metrics.controllers import Metrics
+
+from .events.recorder import Recorders
 
 LOG: Final = logging.getLogger(__name__)
 

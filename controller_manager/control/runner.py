@@ -18,20 +18,15 @@ from mockube.component_base.supervision import start, start_in, timeout
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.actions import Plan, PlanResult
-from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, ToKeys, Watch
-from mockube.controller_manager.control.executor import Executor, ignore
-from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
-from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.metrics.controllers import (
-    ERROR,
-    NOOP_OBSERVER,
-    REQUEUE_AFTER,
-    SUCCESS,
-    Metrics,
-    ReconcileObserver,
-)
+from mockube.controller_manager.metrics import controllers
+from mockube.controller_manager.metrics.controllers import Metrics, ReconcileObserver
 from mockube.controller_manager.queue.workqueue import Debouncer, DelayingQueue, RateLimiter, WorkQueue
+
+from .actions import Plan, PlanResult
+from .controller import Controller, OutcomeMetrics, ToKeys, Watch
+from .executor import Executor, ignore
+from .own_writes import EXPIRY_SECONDS, OwnWrites
+from .runnable import Context
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +52,7 @@ class ReconcileLoop:
         workers: int,
         clock: Clock,
         metrics: Metrics,
-        observer: ReconcileObserver = NOOP_OBSERVER,
+        observer: ReconcileObserver = controllers.NOOP_OBSERVER,
     ) -> None:
         self.name = name
         self._reconcile = reconcile
@@ -102,10 +97,10 @@ class ReconcileLoop:
             await yield_to_loop()  # many keys without actions must not delay the renewal of the lease
 
     async def _process(self, key: Key) -> None:
-        started_at, result = self._observer.start(), ERROR
+        started_at, result = self._observer.start(), controllers.ERROR
         try:
             requeue_after = await self._reconcile(key)
-            result = REQUEUE_AFTER if requeue_after else SUCCESS
+            result = controllers.REQUEUE_AFTER if requeue_after else controllers.SUCCESS
         except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
             self._fail(key, error)
             return

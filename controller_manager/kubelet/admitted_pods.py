@@ -16,24 +16,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Change, Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.effects import Step
-from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
-    NodeAllocation,
-    PodRejection,
-    admission_rejection,
-    is_admitted,
-    reject,
-    resource_shortage,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
-    NothingToPreempt,
-    PreemptiblePod,
-    is_critical,
-    is_preemptable,
-    kill_timeout,
-    pods_to_preempt,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import allocated_spec, with_requests
 from mockube.controller_manager.workloads.indexes import BY_NODE
 from mockube.controller_manager.workloads.pod_requests import (
     Amounts,
@@ -42,6 +24,12 @@ from mockube.controller_manager.workloads.pod_requests import (
     host_ports,
     pod_requests,
 )
+
+from .effects import Step
+from .pod_lifecycle import admission, preemption
+from .pod_lifecycle.admission import NodeAllocation, PodRejection
+from .pod_lifecycle.preemption import NothingToPreempt, PreemptiblePod
+from .pod_lifecycle.resize import allocated_spec, with_requests
 
 LOG = logging.getLogger(__name__)
 _REJECTION_INTERVAL: Final = timedelta(milliseconds=40)
@@ -121,7 +109,7 @@ class AdmittedPods:
 
     def admit(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step | None:
         """Return the step of a pod that is rejected or has to wait; None if the pod is admitted."""
-        if pod.deleting or pod.is_terminal or is_admitted(pod.object):
+        if pod.deleting or pod.is_terminal or admission.is_admitted(pod.object):
             return None
         node_pods = self._pods_of(pod.node)
         if pod.uid in node_pods.pods:
@@ -129,8 +117,8 @@ class AdmittedPods:
         node_pods.set_node(node)
         new = _admitted_pod(pod.object)
         required = _without_devices(pod.object, new.requested)
-        rejection = admission_rejection(pod.object, node, required, new.ports, node_pods.usage())
-        if rejection is None and is_critical(pod.object):
+        rejection = admission.admission_rejection(pod.object, node, required, new.ports, node_pods.usage())
+        if rejection is None and preemption.is_critical(pod.object):
             rejection = self._preempt_for(node_pods, pod, required, now)
         if rejection is None:
             node_pods.add(pod.uid, new)
@@ -138,19 +126,19 @@ class AdmittedPods:
         if node_pods.next_rejection_at is not None and now < node_pods.next_rejection_at:
             return Step(requeue_at=node_pods.next_rejection_at)
         node_pods.next_rejection_at = now + _REJECTION_INTERVAL
-        return reject(pod.object, rejection, now)
+        return admission.reject(pod.object, rejection, now)
 
     def _preempt_for(
         self, node_pods: _NodePods, pod: PodView, required: Amounts, now: datetime
     ) -> PodRejection | None:
         """Preempt pods so that a critical pod fits; return a rejection if that is not possible."""
-        shortage = resource_shortage(required, node_pods.usage())
+        shortage = admission.resource_shortage(required, node_pods.usage())
         if not shortage:
             return None
         others = {
             other.uid: other
             for other in self._pods.by_index(BY_NODE, pod.node)
-            if other.uid in node_pods.pods and is_preemptable(pod.object, other.object)
+            if other.uid in node_pods.pods and preemption.is_preemptable(pod.object, other.object)
         }
         candidates = [
             PreemptiblePod(
@@ -159,7 +147,9 @@ class AdmittedPods:
             for uid, other in others.items()
         ]
         try:
-            victims = [others[candidate.uid] for candidate in pods_to_preempt(candidates, shortage)]
+            victims = [
+                others[candidate.uid] for candidate in preemption.pods_to_preempt(candidates, shortage)
+            ]
         except NothingToPreempt as error:
             problem = f"preemption: error finding a set of pods to preempt: {error}"
             message = f"Unexpected error while attempting to recover from admission failure: {problem}"
@@ -168,7 +158,7 @@ class AdmittedPods:
             node_pods.remove(victim.uid)
             node_pods.victims[victim.uid] = now
             self._preempt(victim)
-        seconds = sum(kill_timeout(victim.object) for victim in victims)
+        seconds = sum(preemption.kill_timeout(victim.object) for victim in victims)
         deadline = now + timedelta(seconds=seconds)
         node_pods.preemptors[pod.uid] = _Preemptor(
             pod.key, frozenset(victim.uid for victim in victims), deadline
@@ -196,7 +186,7 @@ class AdmittedPods:
         elif (admitted_pod := node_pods.pods.get(new.uid)) is not None:
             if admitted_pod.generation != meta.generation(new.object):
                 node_pods.add(new.uid, _admitted_pod(new.object, admitted_pod.generation))
-        elif is_admitted(new.object):
+        elif admission.is_admitted(new.object):
             node_pods.add(new.uid, _admitted_pod(new.object))
 
     def _remove(self, node_pods: _NodePods, uid: str) -> None:
@@ -213,7 +203,7 @@ class AdmittedPods:
         if name not in self._nodes:
             node_pods = self._nodes[name] = _NodePods()
             for pod in self._pods.by_index(BY_NODE, name):
-                if not pod.is_terminal and is_admitted(pod.object):
+                if not pod.is_terminal and admission.is_admitted(pod.object):
                     node_pods.add(pod.uid, _admitted_pod(pod.object))
         return self._nodes[name]
 

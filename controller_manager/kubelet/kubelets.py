@@ -22,14 +22,15 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.http_endpoints import self_signed_certificate, tls_context_of_pair
-from mockube.controller_manager.kubelet.pods import shared_runtime
-from mockube.controller_manager.kubelet.server.authorization import KubeletAuthorizer
-from mockube.controller_manager.kubelet.server.container_logs import PodWatchers
-from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints
-from mockube.controller_manager.kubelet.server.interactive import interactive_containers
-from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
-from mockube.controller_manager.kubelet.server.listener import listen, serving
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+
+from .pods import shared_runtime
+from .server.authorization import KubeletAuthorizer
+from .server.container_logs import PodWatchers
+from .server.endpoints import KubeletEndpoints
+from .server.interactive import interactive_containers
+from .server.kwok_objects import KwokObjects
+from .server.listener import listen, serving
 
 ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
 AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")

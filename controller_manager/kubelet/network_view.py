@@ -7,28 +7,19 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.informer import Informers
-from mockube.controller_manager.client.kinds import (
-    ENDPOINT_SLICES,
-    INGRESS_CLASSES,
-    INGRESSES,
-    NAMESPACES,
-    NETWORK_POLICIES,
-    NODES,
-    PODS,
-    SERVICES,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 _WATCHED: Final = (
-    NAMESPACES,
-    NODES,
-    PODS,
-    SERVICES,
-    ENDPOINT_SLICES,
-    NETWORK_POLICIES,
-    INGRESSES,
-    INGRESS_CLASSES,
+    kinds.NAMESPACES,
+    kinds.NODES,
+    kinds.PODS,
+    kinds.SERVICES,
+    kinds.ENDPOINT_SLICES,
+    kinds.NETWORK_POLICIES,
+    kinds.INGRESSES,
+    kinds.INGRESS_CLASSES,
 )
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
@@ -49,56 +40,58 @@ class InformerView:
         if not self._is_watching:
             self._is_watching = True
             of = self._informers.of
-            of(PODS).add_index(BY_NODE, node_of_pod)
-            of(PODS).add_index(_BY_ADDRESS, _addresses_of_pod)
-            of(NODES).add_index(_BY_ADDRESS, _addresses_of_node)
-            of(SERVICES).add_index(_BY_ADDRESS, _addresses_of_service)
-            of(SERVICES).add_index(_BY_NODE_PORT, _node_ports)
-            of(ENDPOINT_SLICES).add_index(_BY_SERVICE, _service_of_slice)
-            of(ENDPOINT_SLICES).add_index(_BY_ADDRESS, _addresses_of_slice)
+            of(kinds.PODS).add_index(BY_NODE, node_of_pod)
+            of(kinds.PODS).add_index(_BY_ADDRESS, _addresses_of_pod)
+            of(kinds.NODES).add_index(_BY_ADDRESS, _addresses_of_node)
+            of(kinds.SERVICES).add_index(_BY_ADDRESS, _addresses_of_service)
+            of(kinds.SERVICES).add_index(_BY_NODE_PORT, _node_ports)
+            of(kinds.ENDPOINT_SLICES).add_index(_BY_SERVICE, _service_of_slice)
+            of(kinds.ENDPOINT_SLICES).add_index(_BY_ADDRESS, _addresses_of_slice)
         for resource in _WATCHED:
             await self._informers.of(resource).wait_synced()
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
-        namespace = self._informers.of(NAMESPACES).lister.get("", name)
+        namespace = self._informers.of(kinds.NAMESPACES).lister.get("", name)
         return None if namespace is None else meta.labels(namespace)
 
     def service(self, namespace: str, name: str) -> ReadOnlyTree | None:
-        return self._informers.of(SERVICES).lister.get(namespace, name)
+        return self._informers.of(kinds.SERVICES).lister.get(namespace, name)
 
     def services_at(self, address: str) -> Sequence[ReadOnlyTree]:
-        return self._informers.of(SERVICES).lister.by_index(_BY_ADDRESS, _canonical(address))
+        return self._informers.of(kinds.SERVICES).lister.by_index(_BY_ADDRESS, _canonical(address))
 
     def services_on_node_port(self, port: int) -> Sequence[ReadOnlyTree]:
-        return self._informers.of(SERVICES).lister.by_index(_BY_NODE_PORT, str(port))
+        return self._informers.of(kinds.SERVICES).lister.by_index(_BY_NODE_PORT, str(port))
 
     def slices(self, namespace: str, service: str) -> Sequence[ReadOnlyTree]:
-        return self._informers.of(ENDPOINT_SLICES).lister.by_index(_BY_SERVICE, f"{namespace}/{service}")
+        return self._informers.of(kinds.ENDPOINT_SLICES).lister.by_index(
+            _BY_SERVICE, f"{namespace}/{service}"
+        )
 
     def services_of_endpoint(self, address: str) -> Sequence[tuple[str, str]]:
-        slices = self._informers.of(ENDPOINT_SLICES).lister.by_index(_BY_ADDRESS, _canonical(address))
+        slices = self._informers.of(kinds.ENDPOINT_SLICES).lister.by_index(_BY_ADDRESS, _canonical(address))
         return [(meta.namespace(tree), meta.labels(tree).get(_SERVICE_NAME, "")) for tree in slices]
 
     def pod_at(self, address: str) -> ReadOnlyTree | None:
-        pods = self._informers.of(PODS).lister.by_index(_BY_ADDRESS, _canonical(address))
+        pods = self._informers.of(kinds.PODS).lister.by_index(_BY_ADDRESS, _canonical(address))
         return pods[-1].object if pods else None
 
     def node_at(self, address: str) -> ReadOnlyTree | None:
-        nodes = self._informers.of(NODES).lister.by_index(_BY_ADDRESS, _canonical(address))
+        nodes = self._informers.of(kinds.NODES).lister.by_index(_BY_ADDRESS, _canonical(address))
         return nodes[0] if nodes else None
 
     def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
-        pods = self._informers.of(PODS).lister.by_index(BY_NODE, node)
+        pods = self._informers.of(kinds.PODS).lister.by_index(BY_NODE, node)
         return [pod.object for pod in pods if pod.object["spec"].get("hostNetwork") and not pod.is_terminal]
 
     def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
-        return self._informers.of(NETWORK_POLICIES).lister.in_namespace(namespace)
+        return self._informers.of(kinds.NETWORK_POLICIES).lister.in_namespace(namespace)
 
     def ingresses(self) -> Sequence[ReadOnlyTree]:
-        return self._informers.of(INGRESSES).lister.all()
+        return self._informers.of(kinds.INGRESSES).lister.all()
 
     def ingress_controller(self, name: str) -> str:
-        lister = self._informers.of(INGRESS_CLASSES).lister
+        lister = self._informers.of(kinds.INGRESS_CLASSES).lister
         if name:
             ingress_class = lister.get("", name)
         else:

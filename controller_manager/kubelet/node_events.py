@@ -13,9 +13,10 @@ from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.control.events.recorder import Recorder
-from mockube.controller_manager.kubelet.containers.host_paths import HOST_PATHS, host_path_problems
-from mockube.controller_manager.kubelet.effects import EmitEvent
-from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated, kubelet_minor
+
+from .containers.host_paths import HOST_PATHS, host_path_problems
+from .effects import EmitEvent
+from .node_objects import is_disconnected, is_simulated, kubelet_minor
 
 QUEUE_LENGTH: Final = 100_000
 """The maximum number of events that wait; further events are dropped."""

@@ -9,17 +9,11 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import NAMESPACE_DNS, uuid5
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    LABEL_ARCH,
-    LABEL_HOSTNAME,
-    LABEL_OS,
-    LABEL_ZONE,
-    NAMESPACE_NODE_LEASE,
-)
-from mockube.controller_manager.kubelet.resizing import DesiredNodes
+
+from .resizing import DesiredNodes
 
 SIMULATED_NODE_ANNOTATION: Final = ("kwok.x-k8s.io/node", "fake")
 """kwok's annotation of simulated nodes."""
@@ -95,10 +89,15 @@ def node(
 ) -> dict[str, Any]:
     """Return the Node as it is registered, not yet ready. Zones are assigned in turn."""
     name, zones = node_name(number), desired.zones
-    labels = {**desired.labels, LABEL_ARCH: "amd64", LABEL_HOSTNAME: name, LABEL_OS: "linux"}
-    labels |= {f"beta.{label}": labels[label] for label in (LABEL_ARCH, LABEL_OS)}
+    labels = {
+        **desired.labels,
+        wellknown.LABEL_ARCH: "amd64",
+        wellknown.LABEL_HOSTNAME: name,
+        wellknown.LABEL_OS: "linux",
+    }
+    labels |= {f"beta.{label}": labels[label] for label in (wellknown.LABEL_ARCH, wellknown.LABEL_OS)}
     if zones:
-        labels[LABEL_ZONE] = zones[(number - 1) % len(zones)]
+        labels[wellknown.LABEL_ZONE] = zones[(number - 1) % len(zones)]
     amounts = {**DEFAULT_CAPACITY, **capacity}
     return {
         "apiVersion": "v1",
@@ -139,12 +138,12 @@ def node_info(node: ReadOnlyTree, version: str) -> dict[str, Any]:
     """Return the nodeInfo of a node: what it has, and for the rest what its labels and its kubelet's version say."""
     labels = meta.labels(node)
     info: dict[str, Any] = {
-        "architecture": labels.get(LABEL_ARCH) or "amd64",
+        "architecture": labels.get(wellknown.LABEL_ARCH) or "amd64",
         "containerRuntimeVersion": f"{RUNTIME}://0.1.0",
         "kernelVersion": RUNTIME,
         "kubeProxyVersion": "",
         "kubeletVersion": version,
-        "operatingSystem": labels.get(LABEL_OS) or "linux",
+        "operatingSystem": labels.get(wellknown.LABEL_OS) or "linux",
         "osImage": RUNTIME,
         **machine_ids(meta.name(node)),
     }
@@ -168,7 +167,11 @@ def minor_number(version: str) -> int:
 
 def lease(owner: ReadOnlyTree, now: datetime) -> dict[str, Any]:
     name = meta.name(owner)
-    metadata = {"name": name, "namespace": NAMESPACE_NODE_LEASE, "ownerReferences": [_owner_reference(owner)]}
+    metadata = {
+        "name": name,
+        "namespace": wellknown.NAMESPACE_NODE_LEASE,
+        "ownerReferences": [_owner_reference(owner)],
+    }
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",

@@ -7,27 +7,15 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.kubelet.addresses import (
-    MAX_NODES,
-    NumberedNodeNetwork,
-    PodAddresses,
-    PodNetwork,
-    matching_addresses,
-    node_address,
-    pod_networks,
-)
-from mockube.controller_manager.kubelet.containers.host_paths import path_type
-from mockube.controller_manager.kubelet.node_objects import (
-    internal_ip,
-    is_disconnected,
-    is_simulated,
-    kubelet_minor,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, allocated_spec
-from mockube.controller_manager.kubelet.resizing import node_number
 from mockube.controller_manager.workloads.indexes import BY_NODE
 from mockube.controller_manager.workloads.pod_requests import Amounts, amounts, pod_requests
+
+from . import addresses, node_objects
+from .addresses import NumberedNodeNetwork, PodAddresses, PodNetwork
+from .containers.host_paths import path_type
+from .pod_lifecycle.pod import NodeContext
+from .pod_lifecycle.resize import NodeResources, allocated_spec
+from .resizing import node_number
 
 LOG = logging.getLogger(__name__)
 
@@ -55,17 +43,23 @@ class NodeRegistry:
     def active_node(self, name: str) -> ReadOnlyTree | None:
         """Return the node of a name; None unless it is simulated and its kubelet is active."""
         node = self._nodes.get("", name)
-        return node if node is not None and is_simulated(node) and not is_disconnected(node) else None
+        return (
+            node
+            if node is not None and node_objects.is_simulated(node) and not node_objects.is_disconnected(node)
+            else None
+        )
 
     def number_of(self, name: str) -> int:
         """Return the number in the name of a node of mockube; other nodes are numbered from `MAX_NODES` down."""
         return node_number(name) or self._foreign_numbers.setdefault(
-            name, MAX_NODES - len(self._foreign_numbers)
+            name, addresses.MAX_NODES - len(self._foreign_numbers)
         )
 
     def ip_of(self, name: str) -> str:
         node = self._nodes.get("", name)
-        return (internal_ip(node) if node else "") or node_address(self.number_of(name))
+        return (node_objects.internal_ip(node) if node else "") or addresses.node_address(
+            self.number_of(name)
+        )
 
     def lacks_pod_cidr(self, node: ReadOnlyTree) -> bool:
         return self._waits_for_pod_cidrs and not pod_cidrs_of(node)
@@ -75,12 +69,12 @@ class NodeRegistry:
 
     def pod_ips(self, uid: str, node: str) -> Sequence[str]:
         """Return the pod's addresses, one for each podCIDR of the node."""
-        networks = pod_networks(pod_cidrs_of(self._nodes.get("", node) or {}))
+        networks = addresses.pod_networks(pod_cidrs_of(self._nodes.get("", node) or {}))
         address = self.pod_ip(uid, node)
-        return matching_addresses(address, networks) if len(networks) > 1 else (address,)
+        return addresses.matching_addresses(address, networks) if len(networks) > 1 else (address,)
 
     def _network_of(self, name: str) -> PodNetwork:
-        networks = pod_networks(pod_cidrs_of(self._nodes.get("", name) or {}))
+        networks = addresses.pod_networks(pod_cidrs_of(self._nodes.get("", name) or {}))
         return networks[0] if networks else NumberedNodeNetwork(self.number_of(name))
 
     def context_of(self, pod: PodView, node: ReadOnlyTree) -> NodeContext:
@@ -92,9 +86,9 @@ class NodeRegistry:
             resources=NodeResources(
                 allocatable=lambda: amounts((node.get("status") or {}).get("allocatable")),
                 used=lambda: self._requests_of_others(pod),
-                limits_resizes=kubelet_minor(node) < _SERVER_LIMITS_RESIZES_SINCE,
+                limits_resizes=node_objects.kubelet_minor(node) < _SERVER_LIMITS_RESIZES_SINCE,
             ),
-            kubelet_minor=kubelet_minor(node),
+            kubelet_minor=node_objects.kubelet_minor(node),
             details=self._details,
             path_type=lambda path: path_type(path, node, self._objects_of_pods(pod.node)),
         )

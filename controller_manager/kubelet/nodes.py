@@ -10,25 +10,21 @@ from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, CSI_NODES, NODES, PODS
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.kubelet.node_events import NodeEvents
-from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
-from mockube.controller_manager.kubelet.node_registry import NodeRegistry
-from mockube.controller_manager.kubelet.registration import NodeRegistration
-from mockube.controller_manager.kubelet.resizing import (
-    NODES_CONFIG_MAP,
-    DesiredNodes,
-    desired_nodes,
-    node_number,
-)
-from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
-from mockube.controller_manager.kubelet.stages.runner import StageRunner
-from mockube.controller_manager.kubelet.status_writer import StatusWriter
-from mockube.controller_manager.kubelet.template_context import TemplateContext
+
+from .node_events import NodeEvents
+from .node_objects import is_simulated, node, node_name
+from .node_registry import NodeRegistry
+from .registration import NodeRegistration
+from .resizing import NODES_CONFIG_MAP, DesiredNodes, desired_nodes, node_number
+from .stages.files import load_stages, of_kind
+from .stages.runner import StageRunner
+from .status_writer import StatusWriter
+from .template_context import TemplateContext
 
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"
@@ -42,17 +38,17 @@ class SimulatedNodes:
         self._client = context.client
         self._clock = context.clock
         self._options = context.options.simulation
-        self._nodes = context.informers.of(NODES)
-        self._config_maps = context.informers.of(CONFIG_MAPS)
+        self._nodes = context.informers.of(kinds.NODES)
+        self._config_maps = context.informers.of(kinds.CONFIG_MAPS)
         self._registry = registry = NodeRegistry(
             self._nodes.lister,
-            context.informers.of(PODS).lister,
+            context.informers.of(kinds.PODS).lister,
             details=False,
             waits_for_pod_cidrs=allocates(context.options) and IPAM in context.names,
         )
         self._registration = NodeRegistration(context.client, registry, clock=context.clock)
         self._status_writer = StatusWriter(
-            context.client, context.recorder.of(EVENT_SOURCE), NODES, context.clock
+            context.client, context.recorder.of(EVENT_SOURCE), kinds.NODES, context.clock
         )
         stages = of_kind("Node", load_stages(self._options.stages))
         emits_events = self._options.simulate_kubelet_details and stages == of_kind("Node", load_stages(()))
@@ -86,7 +82,7 @@ class SimulatedNodes:
         """Find the nodes to register, and queue all nodes."""
         desired = desired_nodes(self._config_maps.lister.get(*NODES_CONFIG_MAP), self._options)
         self._version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
-        registered = {meta.name(csi_node) for csi_node in (await self._client.list(CSI_NODES)).items}
+        registered = {meta.name(csi_node) for csi_node in (await self._client.list(kinds.CSI_NODES)).items}
         capacity = dict(self._options.simulate_node_capacity)
         self._nodes_to_register = {
             name: node(number, desired, capacity=capacity, version=self._version, now=self._clock.now())
@@ -148,7 +144,7 @@ class SimulatedNodes:
     async def _delete(self, present: ReadOnlyTree) -> None:
         """Delete a node as `kubectl delete node` does: the garbage collector deletes its pods."""
         with suppress(NotFound, Conflict):  # It was deleted already, and another node may have its name.
-            await self._client.delete(NODES, Key.of(present), uid=meta.uid(present))
+            await self._client.delete(kinds.NODES, Key.of(present), uid=meta.uid(present))
 
     def _loop(self, context: Context, name: str, reconcile: Any) -> ReconcileLoop:
         return ReconcileLoop(name, reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics)

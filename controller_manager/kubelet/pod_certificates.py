@@ -26,8 +26,9 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import NODES, POD_CERTIFICATE_REQUESTS, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential, clean_chain
-from mockube.controller_manager.kubelet.shared_work import SharedWork
+
+from .containers.projections import NOT_ISSUED, PodCredential, clean_chain
+from .shared_work import SharedWork
 
 _PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 _NEW_KEYS: Final[Mapping[str, Callable[[], _PrivateKey]]] = {

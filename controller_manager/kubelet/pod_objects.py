@@ -15,17 +15,14 @@ from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.controller_manager.cache.informer import Informer, Informers
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.kinds import (
-    CLUSTER_TRUST_BUNDLES,
-    CONFIG_MAPS,
-    SECRETS,
-)
+from mockube.controller_manager.client.kinds import CLUSTER_TRUST_BUNDLES, CONFIG_MAPS, SECRETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential
-from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
-from mockube.controller_manager.kubelet.possible_creators import PossibleCreators, has_unknown_program
-from mockube.controller_manager.kubelet.shared_work import SharedWork
+
+from .containers.projections import NOT_ISSUED, PodCredential
+from .pod_certificates import PodCertificates
+from .possible_creators import PossibleCreators, has_unknown_program
+from .shared_work import SharedWork
 
 _Object = tuple[AnyResource, Key]
 ROOT_CA: Final = "kube-root-ca.crt"

@@ -22,33 +22,34 @@ from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.config.simulation_values import FAIL, PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
-from mockube.controller_manager.kubelet.containers.runs import may_run_live
-from mockube.controller_manager.kubelet.containers.start_checks import PossibleObjects
-from mockube.controller_manager.kubelet.effects import EmitEvent, Step
-from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
-from mockube.controller_manager.kubelet.node_registry import NodeRegistry
-from mockube.controller_manager.kubelet.nodes import EVENT_SOURCE
-from mockube.controller_manager.kubelet.pod_certificates import pod_certificates
-from mockube.controller_manager.kubelet.pod_lifecycle import pod as pod_lifecycle
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import container_field
-from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
-from mockube.controller_manager.kubelet.pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
-from mockube.controller_manager.kubelet.pod_objects import PodObjects
-from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
-from mockube.controller_manager.kubelet.server.interactive import interactive_containers
-from mockube.controller_manager.kubelet.server.live_handlers import LiveHandlers
-from mockube.controller_manager.kubelet.server.local_connections import local_port
-from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
-from mockube.controller_manager.kubelet.stages.runner import StageRunner
-from mockube.controller_manager.kubelet.status_writer import StatusWriter
-from mockube.controller_manager.kubelet.template_context import TemplateContext
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
+from .admitted_pods import AdmittedPods
+from .containers.runs import may_run_live
+from .containers.start_checks import PossibleObjects
+from .effects import EmitEvent, Step
+from .node_objects import is_disconnected, is_simulated
+from .node_registry import NodeRegistry
+from .nodes import EVENT_SOURCE
+from .pod_certificates import pod_certificates
+from .pod_lifecycle import pod as pod_lifecycle
+from .pod_lifecycle.container_status import container_field
+from .pod_lifecycle.pod import NodeContext
+from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
+from .pod_lifecycle.process_state import ProcessState
+from .pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
+from .pod_objects import PodObjects
+from .possible_creators import PossibleCreators
+from .server.interactive import interactive_containers
+from .server.live_handlers import LiveHandlers
+from .server.local_connections import local_port
+from .stages.files import load_stages, of_kind
+from .stages.runner import StageRunner
+from .status_writer import StatusWriter
+from .template_context import TemplateContext
+
 if TYPE_CHECKING:
-    from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
+    from .processes.runtime import ProcessRuntime
 
 WORKERS: Final = 16
 ATTACH_DETACH: Final = "persistentvolume-attach-detach-controller"
@@ -62,7 +63,7 @@ def shared_runtime(context: Context) -> "ProcessRuntime | None":
     """Return the runtime of containers that run as local processes; None if no container does."""
     if context.options.simulation.container_runtime != PROCESS:
         return None
-    from mockube.controller_manager.kubelet.processes.runtime import process_runtime  # noqa: PLC0415 - for few
+    from .processes.runtime import process_runtime  # noqa: PLC0415 - for few
 
     return process_runtime(context)
 

@@ -15,11 +15,12 @@ from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import SUBJECT_ACCESS_REVIEWS
 from mockube.controller_manager.client.podview import RUNNING, PodView
-from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE
-from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import is_simulated
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import containers_of
-from mockube.controller_manager.kubelet.pod_script import script_of
-from mockube.controller_manager.kubelet.shared_work import SharedWork
+
+from .containers.program import EXITS_IMMEDIATELY, SERVICE
+from .pod_lifecycle.container_programs import is_simulated
+from .pod_lifecycle.containers import containers_of
+from .pod_script import script_of
+from .shared_work import SharedWork
 
 _SECONDS: Final = 5.0
 """The time for which an answer holds, so that many waiting pods ask once."""

@@ -13,27 +13,18 @@ from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.kinds import (
-    CLUSTER_TRUST_BUNDLES,
-    CONFIG_MAPS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-)
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.kubelet.containers.environment import References
-from mockube.controller_manager.kubelet.containers.mounts import (
-    mounted_volumes,
-    referenced_names,
-    token_requests,
-)
-from mockube.controller_manager.kubelet.containers.projections import certificate_sources, has_bundles
-from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
-from mockube.controller_manager.kubelet.shared_work import SharedWork
-from mockube.controller_manager.kubelet.started_values import StartedValues
+
+from .containers.environment import References
+from .containers.mounts import mounted_volumes, referenced_names, token_requests
+from .containers.projections import certificate_sources, has_bundles
+from .containers.runs import container_status
+from .pod_certificates import PodCertificates
+from .shared_work import SharedWork
+from .started_values import StartedValues
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -106,8 +97,8 @@ class ReferenceLoader:
         node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
         volumes = [*mounted_volumes(pod, container)]
         return References(
-            config_maps=await self._load(CONFIG_MAPS, namespace, maps),
-            secrets=await self._load(SECRETS, namespace, secrets),
+            config_maps=await self._load(kinds.CONFIG_MAPS, namespace, maps),
+            secrets=await self._load(kinds.SECRETS, namespace, secrets),
             services=await self._services(
                 namespace, links=pod["spec"].get("enableServiceLinks") is not False
             ),
@@ -134,15 +125,15 @@ class ReferenceLoader:
         return objects
 
     async def _bundles(self) -> list[ReadOnlyTree]:
-        page = await self._client.list(CLUSTER_TRUST_BUNDLES)
+        page = await self._client.list(kinds.CLUSTER_TRUST_BUNDLES)
         return [*page.items]
 
     async def _services(self, namespace: str, *, links: bool) -> list[ReadOnlyTree]:
         services: list[ReadOnlyTree] = []
         with suppress(NotFound):
-            services.append(await self._client.get(SERVICES, Key("default", "kubernetes")))
+            services.append(await self._client.get(kinds.SERVICES, Key("default", "kubernetes")))
         if links:
-            service_list = await self._client.list(SERVICES, namespace, limit=MAX_SERVICES)
+            service_list = await self._client.list(kinds.SERVICES, namespace, limit=MAX_SERVICES)
             services += [service for service in service_list.items if meta.name(service) != "kubernetes"]
         return services
 
@@ -156,7 +147,9 @@ class ReferenceLoader:
         }
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         try:
-            answer = await self._client.create(SERVICE_ACCOUNTS, request, key=account, subresource="token")
+            answer = await self._client.create(
+                kinds.SERVICE_ACCOUNTS, request, key=account, subresource="token"
+            )
         except ApiError:
             return None
         token = (answer.get("status") or {}).get("token")

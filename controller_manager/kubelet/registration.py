@@ -15,8 +15,9 @@ from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import CSI_NODES, LEASES, NODES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.node_objects import csi_node, lease, lease_renewal
-from mockube.controller_manager.kubelet.node_registry import NodeRegistry
+
+from .node_objects import csi_node, lease, lease_renewal
+from .node_registry import NodeRegistry
 
 RENEW_INTERVAL: Final = timedelta(seconds=10)
 

@@ -21,7 +21,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.settings import Simulation
-from mockube.controller_manager.kubelet.addresses import MAX_NODES
+
+from .addresses import MAX_NODES
 
 LOG = logging.getLogger(__name__)
 

@@ -15,9 +15,10 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.kubelet.containers.mounts import names_at_start
-from mockube.controller_manager.kubelet.containers.start_checks import ReferencedObjects
-from mockube.controller_manager.kubelet.effects import PatchObject, Step
+
+from .containers.mounts import names_at_start
+from .containers.start_checks import ReferencedObjects
+from .effects import PatchObject, Step
 
 _MAX_SECRETS: Final = 1_000
 """The number of Secrets whose values are kept for the next pods."""

@@ -16,7 +16,8 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS
-from mockube.controller_manager.kubelet.effects import DeleteObject, Effect, EmitEvent, PatchObject
+
+from .effects import DeleteObject, Effect, EmitEvent, PatchObject
 
 
 class _LastWrite(NamedTuple):

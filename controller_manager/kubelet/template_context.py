@@ -10,14 +10,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.kubelet.node_objects import (
-    KUBELET_PORT,
-    NODE_CONDITIONS,
-    machine_ids,
-    node_info,
-)
-from mockube.controller_manager.kubelet.node_registry import NodeRegistry
-from mockube.controller_manager.kubelet.template.expression import Environment
+
+from . import node_objects
+from .node_registry import NodeRegistry
+from .template.expression import Environment
 
 _VERSION: Final = "v0.7.0"
 """The version of kwok whose stages are supported."""
@@ -41,11 +37,11 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
             **self._common_functions(),
             "NodeName": lambda: name,
             "NodeIP": lambda: self.registry.ip_of(name),
-            "NodePort": lambda: KUBELET_PORT,
-            "MachineID": lambda: machine_ids(name)["machineID"],
-            "SystemUUID": lambda: machine_ids(name)["systemUUID"],
-            "BootID": lambda: machine_ids(name)["bootID"],
-            "NodeInfo": lambda: node_info(node, self.kubelet_version()),
+            "NodePort": lambda: node_objects.KUBELET_PORT,
+            "MachineID": lambda: node_objects.machine_ids(name)["machineID"],
+            "SystemUUID": lambda: node_objects.machine_ids(name)["systemUUID"],
+            "BootID": lambda: node_objects.machine_ids(name)["bootID"],
+            "NodeInfo": lambda: node_objects.node_info(node, self.kubelet_version()),
         }
 
     def pod_functions(self, pod: ReadOnlyTree) -> Environment:
@@ -70,5 +66,5 @@ class TemplateContext(Struct, frozen=True, kw_only=True):
             "Now": lambda: format_time(self.clock.now()),
             "StartTime": lambda: format_time(self.started),
             "Version": lambda: _VERSION,
-            "NodeConditions": lambda: NODE_CONDITIONS,
+            "NodeConditions": lambda: node_objects.NODE_CONDITIONS,
         }

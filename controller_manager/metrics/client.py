@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.controller_manager.metrics.durations import Durations
+from .durations import Durations
 
 REQUEST_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Upper bounds in seconds; upstream's."""

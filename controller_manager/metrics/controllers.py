@@ -12,7 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.metrics.durations import Durations
+
+from .durations import Durations
 
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))
 """Upper bounds in seconds; upstream's."""

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.network.services import has_condition
-from mockube.controller_manager.network.view import ClusterView, parse_address
+
+from .services import has_condition
+from .view import ClusterView, parse_address
 
 ZONE: Final = "cluster.local"
 DNS_VERSION: Final = "1.1.0"

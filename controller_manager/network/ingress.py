@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.network.view import ClusterView
+
+from .view import ClusterView
 
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 Backend = tuple[str, str, int | str]

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.network.view import ClusterView, Peer, parse_address
+
+from .view import ClusterView, Peer, parse_address
 
 INGRESS: Final = "Ingress"
 EGRESS: Final = "Egress"

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.network.policies import TCP
-from mockube.controller_manager.network.view import ClusterView, Peer, parse_address, peer_of
+
+from .policies import TCP
+from .view import ClusterView, Peer, parse_address, peer_of
 
 _API_SERVER: Final = ("default", "kubernetes")
 

@@ -11,17 +11,14 @@ from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import (
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-)
+from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.volumes import ClaimBinding, is_bound
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
+
+from .podinfo import PodInfo
+from .volumes import ClaimBinding, is_bound
 
 _BINDING_TIMEOUT: Final = timedelta(seconds=600)
 

@@ -7,11 +7,11 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection, Restriction
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import FILTERS, SCORES, nominated_node
+from .cluster import ClusterSnapshot
+from .filters.filter import Check, Rejection, Restriction
+from .nodeinfo import NodeInfo
+from .podinfo import PodInfo
+from .profile import FILTERS, SCORES, nominated_node
 
 MALFORMED_OBJECT_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """The exceptions that an object with fields of wrong types causes."""

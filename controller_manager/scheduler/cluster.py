@@ -11,13 +11,14 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.volumes import Storage
-from mockube.controller_manager.scheduler.workload_selector import Workloads
+
+from .nodeinfo import NodeInfo
+from .podinfo import PodInfo
+from .volumes import Storage
+from .workload_selector import Workloads
 
 if TYPE_CHECKING:
-    from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot
+    from .devices.claims import DeviceSnapshot
 
 
 _Labels = tuple[tuple[str, str], ...]

@@ -15,15 +15,11 @@ from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.scheduler.binder import BindingFailure
-from mockube.controller_manager.scheduler.devices.claims import DeviceReservation
-from mockube.controller_manager.scheduler.devices.state import DeviceState
-from mockube.controller_manager.workloads.device_claims import (
-    FINALIZER,
-    allocation,
-    is_reserved_for,
-    with_consumer,
-)
+from mockube.controller_manager.workloads import device_claims
+
+from .binder import BindingFailure
+from .devices.claims import DeviceReservation
+from .devices.state import DeviceState
 
 LOG: Final = logging.getLogger(__name__)
 _OF_ALLOCATION: Final = ("allocation", "devices", "reservedFor")
@@ -60,7 +56,7 @@ class DeviceBinder:
         """
         try:
             for number, claim in enumerate(self._of_user):
-                if not is_reserved_for(self._pod, claim):
+                if not device_claims.is_reserved_for(self._pod, claim):
                     self._of_user[number] = await self._reserve(claim)
             if self._reservation.extended is not None:
                 await self._create(self._reservation.extended)
@@ -70,7 +66,9 @@ class DeviceBinder:
     async def withdraw(self) -> None:
         """Remove the reservations of a pod that is not bound, and delete the claim for its extended resources."""
         for claim in self._of_user:
-            if allocation(claim) is not None and is_reserved_for(self._pod, claim):
+            if device_claims.allocation(claim) is not None and device_claims.is_reserved_for(
+                self._pod, claim
+            ):
                 consumers = [{"$patch": "delete", "uid": self._pod.uid}]
                 patch = {"metadata": {"uid": meta.uid(claim)}, "status": {"reservedFor": consumers}}
                 await _attempt(
@@ -103,13 +101,13 @@ class DeviceBinder:
         if meta.is_deleting(claim):
             raise _ClaimError(f"claim {Key.of(claim)} got deleted in the meantime")
         if allocated is not None:
-            if allocation(claim) is not None:
+            if device_claims.allocation(claim) is not None:
                 raise _ClaimError(f"claim {Key.of(claim)} got allocated elsewhere in the meantime")
-            if FINALIZER not in meta.finalizers(claim):
-                body = meta.with_finalizer(claim, FINALIZER)
+            if device_claims.FINALIZER not in meta.finalizers(claim):
+                body = meta.with_finalizer(claim, device_claims.FINALIZER)
                 claim = await self._update("add finalizer to claim", body)
             claim = meta.with_value(claim, ("status", "allocation"), allocated)
-        body = with_consumer(self._pod, claim)
+        body = device_claims.with_consumer(self._pod, claim)
         written = await self._update(self._action(claim), body, subresource="status")
         self._pending.pop(meta.uid(claim), None)
         return written
@@ -176,7 +174,7 @@ async def delete_claim(client: Client, claim: ReadOnlyTree) -> None:
 async def _delete_claim(client: Client, claim: ReadOnlyTree) -> None:
     for _ in range(_MAX_ATTEMPTS):
         try:
-            await client.update(RESOURCE_CLAIMS, meta.without_finalizer(claim, FINALIZER))
+            await client.update(RESOURCE_CLAIMS, meta.without_finalizer(claim, device_claims.FINALIZER))
             break
         except Conflict:
             claim = await client.get(RESOURCE_CLAIMS, Key.of(claim))

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.scheduler.choice import FeasibleNodes, diagnosis
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.preemption import INELIGIBLE, Candidate, preempt
-from mockube.controller_manager.scheduler.profile import DYNAMIC_RESOURCES, devices_for
 from mockube.controller_manager.workloads.device_claims import reserved_for
 
+from .choice import FeasibleNodes, diagnosis
+from .cluster import ClusterSnapshot
+from .podinfo import PodInfo
+from .preemption import INELIGIBLE, Candidate, preempt
+from .profile import DYNAMIC_RESOURCES, devices_for
+
 if TYPE_CHECKING:
-    from mockube.controller_manager.scheduler.devices.claims import DeviceClaims
+    from .devices.claims import DeviceClaims
 
 _NO_CLAIMS_TO_DEALLOCATE: Final = "no new claims to deallocate"
 """The message of the DynamicResources plugin's PostFilter for pods without claims, before 1.37."""
@@ -91,7 +92,7 @@ def _claims(pod: PodInfo, snapshot: ClusterSnapshot) -> "DeviceClaims | None":
     devices = devices_for(pod, snapshot)
     if devices is None:
         return None
-    from mockube.controller_manager.scheduler.devices.claims import (  # noqa: PLC0415 - few pods need it
+    from .devices.claims import (  # noqa: PLC0415 - few pods need it
         DeviceClaims,
     )
 
@@ -103,7 +104,7 @@ def _unused_claim(
     claims: "DeviceClaims", snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes
 ) -> ReadOnlyTree | None:
     """Return an allocated claim that is not available on a node that the pod could use otherwise, and that no other pod uses."""
-    from mockube.controller_manager.scheduler.filters.devices import (  # noqa: PLC0415 - few pods need it
+    from .filters.devices import (  # noqa: PLC0415 - few pods need it
         NOT_ON_NODE,
         unavailable_claims,
     )

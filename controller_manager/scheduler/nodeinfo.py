@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.pod_requests import PODS, Amounts, amounts
+
+from .podinfo import PodInfo
 
 _EMPTY: ReadOnlyTree = {}
 

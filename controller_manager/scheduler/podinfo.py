@@ -8,13 +8,10 @@ from msgspec.structs import replace
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, AffinityTerms, terms_of
 from mockube.controller_manager.workloads.effective_requests import effective_requests, size_fields
-from mockube.controller_manager.workloads.pod_requests import (
-    Amounts,
-    HostPort,
-    host_ports,
-)
+from mockube.controller_manager.workloads.pod_requests import Amounts, HostPort, host_ports
+
+from .affinity_terms import NO_TERMS, AffinityTerms, terms_of
 
 _PRECOMPUTED_FIELDS: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
 """The fields of a spec from which a PodInfo is computed."""

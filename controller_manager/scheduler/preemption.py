@@ -16,12 +16,13 @@ from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
-from mockube.controller_manager.scheduler.choice import FeasibleNodes, fit_error_message, rejection_on
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Rejection
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import nominated_node
+
+from .choice import FeasibleNodes, fit_error_message, rejection_on
+from .cluster import ClusterSnapshot
+from .filters.filter import Rejection
+from .nodeinfo import NodeInfo
+from .podinfo import PodInfo
+from .profile import nominated_node
 
 LOG: Final = logging.getLogger(__name__)
 PREEMPTED: Final = "PreemptionByScheduler"

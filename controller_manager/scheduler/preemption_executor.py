@@ -17,9 +17,10 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.preemption import PREEMPTED, Candidate
 from mockube.controller_manager.workloads.disruption import disruption_status
+
+from .podinfo import PodInfo
+from .preemption import PREEMPTED, Candidate
 
 LOG: Final = logging.getLogger(__name__)
 PARALLELISM: Final = 16

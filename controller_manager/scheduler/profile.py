@@ -7,39 +7,25 @@ from typing import TYPE_CHECKING, Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.declared_features import declared_features
-from mockube.controller_manager.scheduler.filters.filter import Check, Filter, Rejection
-from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
-from mockube.controller_manager.scheduler.filters.spread import topology_spread
-from mockube.controller_manager.scheduler.filters.taints_node_affinity_resources import (
-    node_affinity,
-    node_name,
-    node_ports,
-    node_unschedulable,
-    resources_fit,
-    taint_toleration,
-)
-from mockube.controller_manager.scheduler.filters.volume_limits import volume_limits
-from mockube.controller_manager.scheduler.filters.volumes import (
-    volume_binding,
-    volume_restrictions,
-    volume_zone,
-)
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.pod_affinity import pod_affinity_score
-from mockube.controller_manager.scheduler.scores.score import Score, balanced_allocation, least_allocated
-from mockube.controller_manager.scheduler.scores.spread import topology_spread_score
-from mockube.controller_manager.scheduler.scores.taints_node_affinity_images import (
-    image_locality,
-    node_affinity_score,
-    taint_toleration_score,
-)
-from mockube.controller_manager.scheduler.scores.volumes import volume_capacity_score
+
+from .cluster import ClusterSnapshot
+from .filters import taints_node_affinity_resources
+from .filters.declared_features import declared_features
+from .filters.filter import Check, Filter, Rejection
+from .filters.pod_affinity import inter_pod_affinity
+from .filters.spread import topology_spread
+from .filters.volume_limits import volume_limits
+from .filters.volumes import volume_binding, volume_restrictions, volume_zone
+from .nodeinfo import NodeInfo
+from .podinfo import PodInfo
+from .scores.pod_affinity import pod_affinity_score
+from .scores.score import Score, balanced_allocation, least_allocated
+from .scores.spread import topology_spread_score
+from .scores.taints_node_affinity_images import image_locality, node_affinity_score, taint_toleration_score
+from .scores.volumes import volume_capacity_score
 
 if TYPE_CHECKING:
-    from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot
+    from .devices.claims import DeviceSnapshot
 
 SCHEDULER_NAME: Final = "default-scheduler"
 DYNAMIC_RESOURCES: Final = "DynamicResources"
@@ -112,7 +98,7 @@ def dynamic_resources(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Reject
     devices = devices_for(pod, snapshot)
     if devices is None:
         return None
-    from mockube.controller_manager.scheduler.filters.devices import check_claims  # noqa: PLC0415 - see above
+    from .filters.devices import check_claims  # noqa: PLC0415 - see above
 
     return check_claims(pod, devices)
 
@@ -124,7 +110,7 @@ def dynamic_resources_score(
     devices = devices_for(pod, snapshot)
     if devices is None:
         return None
-    from mockube.controller_manager.scheduler.scores.devices import (  # noqa: PLC0415 - see above
+    from .scores.devices import (  # noqa: PLC0415 - see above
         alternatives_score,
     )
 
@@ -132,12 +118,12 @@ def dynamic_resources_score(
 
 
 FILTERS: Final[tuple[tuple[str, Filter], ...]] = (
-    ("NodeName", node_name),
-    ("NodeUnschedulable", node_unschedulable),
-    ("TaintToleration", taint_toleration),
-    ("NodeAffinity", node_affinity),
-    ("NodePorts", node_ports),
-    ("NodeResourcesFit", resources_fit),
+    ("NodeName", taints_node_affinity_resources.node_name),
+    ("NodeUnschedulable", taints_node_affinity_resources.node_unschedulable),
+    ("TaintToleration", taints_node_affinity_resources.taint_toleration),
+    ("NodeAffinity", taints_node_affinity_resources.node_affinity),
+    ("NodePorts", taints_node_affinity_resources.node_ports),
+    ("NodeResourcesFit", taints_node_affinity_resources.resources_fit),
     ("VolumeRestrictions", volume_restrictions),
     ("NodeVolumeLimits", volume_limits),
     ("VolumeBinding", volume_binding),

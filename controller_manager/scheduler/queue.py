@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from mockube.component_base.clock import Clock, Timer
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.requeueing import ANYTHING, ClusterEvent
+
+from .requeueing import ANYTHING, ClusterEvent
 
 INITIAL_BACKOFF: Final = 1.0
 MAX_BACKOFF: Final = 10.0

@@ -14,13 +14,14 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.resource_names import IMPLICIT_DEVICES
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm, terms_of
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.spreading import REQUIRED, constraints_of
 from mockube.controller_manager.workloads.effective_requests import effective_requests, size_fields
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.pod_requests import PODS, amounts, host_ports
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
+
+from .affinity_terms import AffinityTerm, terms_of
+from .podinfo import PodInfo
+from .spreading import REQUIRED, constraints_of
 
 
 class Action(Flag):

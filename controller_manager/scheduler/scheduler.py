@@ -17,55 +17,30 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.supervision import start
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import (
-    NAMESPACES,
-    NODES,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-    VOLUME_ATTACHMENTS,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.scheduler.binder import Binder, BindingFailure
-from mockube.controller_manager.scheduler.choice import (
-    MALFORMED_OBJECT_ERRORS,
-    FeasibleNodes,
-    best_nodes,
-    find_feasible,
-)
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
-from mockube.controller_manager.scheduler.failure import SchedulingFailure, failure_of
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.preemption import Candidate
-from mockube.controller_manager.scheduler.preemption_executor import PreemptionExecutor
-from mockube.controller_manager.scheduler.profile import (
-    SCHEDULER_NAME,
-    devices_for,
-    pod_change_affects_scheduling,
-    should_schedule,
-    unschedulable_patch,
-    uses_resources,
-)
-from mockube.controller_manager.scheduler.queue import SchedulingQueue
-from mockube.controller_manager.scheduler.requeueing import (
-    Action,
-    ClusterEvent,
-    event_of,
-    is_worth_requeuing,
-    node_actions,
-    pod_actions,
-)
-from mockube.controller_manager.scheduler.volumes import AssumedBindings, ClaimBinding, claims_of
-from mockube.controller_manager.scheduler.watched import STORAGE, WATCHED, storage_of, workloads_of
 from mockube.controller_manager.workloads.device_claims import may_need_devices
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
+from . import profile, requeueing, watched
+from .binder import Binder, BindingFailure
+from .choice import MALFORMED_OBJECT_ERRORS, FeasibleNodes, best_nodes, find_feasible
+from .cluster import ClusterSnapshot, SchedulerCache
+from .failure import SchedulingFailure, failure_of
+from .nodeinfo import NodeInfo
+from .podinfo import PodInfo
+from .preemption import Candidate
+from .preemption_executor import PreemptionExecutor
+from .queue import SchedulingQueue
+from .requeueing import Action, ClusterEvent
+from .volumes import AssumedBindings, ClaimBinding, claims_of
+
 if TYPE_CHECKING:
-    from mockube.controller_manager.scheduler.device_binder import DeviceBinder
-    from mockube.controller_manager.scheduler.devices.state import DeviceState
+    from .device_binder import DeviceBinder
+    from .devices.state import DeviceState
 
 LOG: Final = logging.getLogger(__name__)
 _MAX_BINDINGS: Final = 32
@@ -79,12 +54,14 @@ class Scheduler:
         self._client = context.client
         self._clock = context.clock
         self._random = context.random
-        self._events = context.recorder.series_of(SCHEDULER_NAME, SCHEDULER_NAME, can_wait=True)
+        self._events = context.recorder.series_of(
+            profile.SCHEDULER_NAME, profile.SCHEDULER_NAME, can_wait=True
+        )
         self._binder = Binder(context)
         self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
-            resource: context.informers.of(resource) for resource in WATCHED
+            resource: context.informers.of(resource) for resource in watched.WATCHED
         }
-        self._pods = context.informers.of(PODS)
+        self._pods = context.informers.of(kinds.PODS)
         self._preemptions = PreemptionExecutor(context, self._events, self._resume)
         self._shared_informers = context.informers
         self._gates = context.informers.caches.gates
@@ -100,17 +77,17 @@ class Scheduler:
         """The pods whose claims do not exist yet."""
         self._assumed: set[str] = set()
         self._assumed_bindings = AssumedBindings()
-        self._storage = storage_of(context.informers.caches, self._assumed_bindings)
-        self._workloads = workloads_of(context.informers.caches)
+        self._storage = watched.storage_of(context.informers.caches, self._assumed_bindings)
+        self._workloads = watched.workloads_of(context.informers.caches)
         self._nominees: dict[str, tuple[str, PodInfo]] = {}
         """The nominated pods and their nodes by uid: they wait for the end of preempted pods."""
         self._binding_failures = context.metrics.task_restarts.labels("scheduler/bind")
         self._scheduling_failures = context.metrics.task_restarts.labels("scheduler/schedule")
         self._binding_slots = asyncio.Semaphore(_MAX_BINDINGS)
-        self._informers[NODES].add_handler(self._node_changed)
+        self._informers[kinds.NODES].add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
-        self._informers[VOLUME_ATTACHMENTS].add_index(BY_ATTACHED_NODE, node_of_attachment)
-        for resource in STORAGE:
+        self._informers[kinds.VOLUME_ATTACHMENTS].add_index(BY_ATTACHED_NODE, node_of_attachment)
+        for resource in watched.STORAGE:
             self._informers[resource].add_handler(self._move_by(resource.kind))
 
     async def run(self) -> None:
@@ -144,19 +121,19 @@ class Scheduler:
             self._cluster.remove_node(meta.name(change.last_known))
         else:
             self._cluster.set_node(change.new)
-        actions = node_actions(change.old, change.new)
+        actions = requeueing.node_actions(change.old, change.new)
         if actions:
             by_devices = () if self._devices is None else self._devices.extended_resources
             self._queue.move(ClusterEvent("Node", actions, change.old, change.new, by_devices))
 
     def _move_by(self, kind: str) -> Callable[[Change], None]:
         """Return a handler of changes of objects of a kind that pods may wait for."""
-        return lambda change: self._queue.move(event_of(kind, change.old, change.new))
+        return lambda change: self._queue.move(requeueing.event_of(kind, change.old, change.new))
 
     def _is_worth_requeuing(self, key: Key, plugins: Collection[str], event: ClusterEvent) -> bool:
         view = self._pods.lister.get(*key)
         try:
-            return view is None or is_worth_requeuing(view, plugins, event, self._gates)
+            return view is None or requeueing.is_worth_requeuing(view, plugins, event, self._gates)
         except MALFORMED_OBJECT_ERRORS:
             return True
 
@@ -165,20 +142,20 @@ class Scheduler:
         if old is not None and (new is None or new.uid != old.uid):
             self._pod_removed(old)
             old = None
-        if new is not None and (old is None or pod_change_affects_scheduling(old, new)):
+        if new is not None and (old is None or profile.pod_change_affects_scheduling(old, new)):
             self._pod_updated(new, old)
 
     def _pod_updated(self, pod: PodView, old: PodView | None = None) -> None:
-        if uses_resources(pod):
+        if profile.uses_resources(pod):
             before = old if self._cluster.has_pod(pod.uid) and pod.uid not in self._assumed else None
             self._assumed.discard(pod.uid)
             self._nominees.pop(pod.uid, None)
             self._cluster.update_pod(pod, pod.node)
             self._queue.delete(pod.key)
-            actions = pod_actions(before, pod)
+            actions = requeueing.pod_actions(before, pod)
             if actions:
                 self._queue.move(ClusterEvent("Pod", actions, before, pod))
-        elif not should_schedule(pod):
+        elif not profile.should_schedule(pod):
             self._pod_removed(pod)
         elif pod.uid not in self._assumed:
             if self._waits_for_claims(pod):
@@ -192,7 +169,7 @@ class Scheduler:
         if not may_need_devices(pod, self._gates):
             return False
         if self._devices is None:
-            from mockube.controller_manager.scheduler.devices.state import (  # noqa: PLC0415 - few need it
+            from .devices.state import (  # noqa: PLC0415 - few need it
                 DeviceState,
             )
 
@@ -203,10 +180,12 @@ class Scheduler:
         waiting, self._waiting_for_claims = self._waiting_for_claims, set()
         for key in waiting:
             view = self._pods.lister.get(*key)
-            if view is not None and should_schedule(view):
+            if view is not None and profile.should_schedule(view):
                 self._pod_updated(view)
         self._queue.move(
-            ClusterEvent(kind, Action.OTHER) if change is None else event_of(kind, change.old, change.new)
+            ClusterEvent(kind, Action.OTHER)
+            if change is None
+            else requeueing.event_of(kind, change.old, change.new)
         )
 
     def _pod_removed(self, pod: PodView) -> None:
@@ -220,7 +199,7 @@ class Scheduler:
     # --- scheduling
 
     def _snapshot(self) -> ClusterSnapshot:
-        namespaces = self._informers[NAMESPACES].lister
+        namespaces = self._informers[kinds.NAMESPACES].lister
 
         def labels_of(name: str) -> Mapping[str, str]:
             namespace = namespaces.get("", name)
@@ -242,7 +221,7 @@ class Scheduler:
         if self._devices is not None:
             await self._devices.wait_synced(self._clock)
         view = self._pods.lister.get(*key)
-        if view is None or not should_schedule(view):
+        if view is None or not profile.should_schedule(view):
             self._queue.delete(key)
             self._binding_slots.release()
             return
@@ -272,10 +251,10 @@ class Scheduler:
         self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
     ) -> "DeviceBinder | None":
         """Allocate the devices of a pod, which are in use from now on. Returns what writes that; None if it needs none."""
-        devices = devices_for(pod, snapshot)
+        devices = profile.devices_for(pod, snapshot)
         if self._devices is None or devices is None:
             return None
-        from mockube.controller_manager.scheduler.device_binder import (  # noqa: PLC0415 - few need it
+        from .device_binder import (  # noqa: PLC0415 - few need it
             DeviceBinder,
         )
 
@@ -289,7 +268,7 @@ class Scheduler:
         self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes
     ) -> None:
         """Preempt pods of lower priority if that helps, and report in an Event and the status why no node is feasible."""
-        budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
+        budgets = self._informers[kinds.POD_DISRUPTION_BUDGETS].lister.all()
         failure = failure_of(pod, snapshot, feasible_nodes, budgets)
         nominee = None if failure.keeps_nomination else ""
         if failure.candidate is not None:
@@ -305,7 +284,7 @@ class Scheduler:
         """Deallocate or delete the claim that prevents a pod from running."""
         if failure.unused_claim is None and failure.stale_claim is None:
             return
-        from mockube.controller_manager.scheduler.device_binder import (  # noqa: PLC0415 - few need it
+        from .device_binder import (  # noqa: PLC0415 - few need it
             deallocate_claim,
             delete_claim,
         )
@@ -321,10 +300,10 @@ class Scheduler:
         """Report in an Event and in the status why a pod is not scheduled."""
         about = view.object
         self._events.record(about, "Warning", "FailedScheduling", failure.note, action="Scheduling")
-        patch = unschedulable_patch(about, failure.message, self._clock.now(), nominee, reason)
+        patch = profile.unschedulable_patch(about, failure.message, self._clock.now(), nominee, reason)
         try:
             if patch is not None:
-                await self._client.patch(PODS, view.key, patch, subresource="status")
+                await self._client.patch(kinds.PODS, view.key, patch, subresource="status")
         except (NotFound, Conflict):
             return  # The pod is deleted, which an event will report.
         except (ApiError, NoResponse) as error:
@@ -386,7 +365,7 @@ class Scheduler:
         latest = self._pods.lister.get(*key)
         if latest is None or latest.uid != pod.view.uid:
             return
-        if not should_schedule(latest):
+        if not profile.should_schedule(latest):
             self._pod_updated(latest)
             return
         self._queue.retry(key)

@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
+
+from .nodeinfo import NodeInfo
+from .podinfo import PodInfo
 
 REQUIRED: Final = "DoNotSchedule"
 PREFERRED: Final = "ScheduleAnyway"

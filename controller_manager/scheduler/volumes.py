@@ -16,7 +16,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
 from mockube.controller_manager.cache.store import Lister, Store
-from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 from mockube.controller_manager.workloads.node_selectors import matches_term, selects
 from mockube.controller_manager.workloads.volumes import (
@@ -26,6 +25,8 @@ from mockube.controller_manager.workloads.volumes import (
     request,
     waits_for_consumer,
 )
+
+from .podinfo import PodInfo
 
 _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 NO_VOLUME: Final = "node(s) didn't find available persistent volumes to bind"

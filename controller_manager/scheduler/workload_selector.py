@@ -9,7 +9,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.scheduler.podinfo import PodInfo
+
+from .podinfo import PodInfo
 
 
 class SpreadControllers(NamedTuple):

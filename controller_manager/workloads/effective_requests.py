@@ -7,23 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mockube.apimachinery import pod_sizes
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.apimachinery.pod_sizes import (
-    STATUS_LISTS,
-    PodSizes,
-    SizeRules,
-    is_resize_infeasible,
-    sizes_of,
-    statuses_of,
-)
+from mockube.apimachinery.pod_sizes import PodSizes, SizeRules
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.workloads.pod_requests import (
-    DEFAULT_REQUESTS,
-    Amounts,
-    amounts,
-    nonzero_requests,
-    pod_requests,
-)
+
+from .pod_requests import DEFAULT_REQUESTS, Amounts, amounts, nonzero_requests, pod_requests
 
 
 class EffectiveRequests(NamedTuple):
@@ -58,10 +47,10 @@ def size_fields(pod: ReadOnlyTree) -> Sequence[object]:
     return [
         status.get("resources"),
         status.get("allocatedResources"),
-        is_resize_infeasible(pod),
+        pod_sizes.is_resize_infeasible(pod),
         *(
-            (container_status.get("name"), *sizes_of(container_status))
-            for name in STATUS_LISTS
+            (container_status.get("name"), *pod_sizes.sizes_of(container_status))
+            for name in pod_sizes.STATUS_LISTS
             for container_status in status.get(name) or ()
         ),
     ]
@@ -70,19 +59,19 @@ def size_fields(pod: ReadOnlyTree) -> Sequence[object]:
 def _has_other_sizes(pod: ReadOnlyTree) -> bool:
     """Return whether the status may have other amounts than the spec, as after a resize."""
     status = pod.get("status") or {}
-    if status.get("resources") or status.get("allocatedResources") or is_resize_infeasible(pod):
+    if status.get("resources") or status.get("allocatedResources") or pod_sizes.is_resize_infeasible(pod):
         return True
     if not any(
         size is not None
-        for name in STATUS_LISTS
+        for name in pod_sizes.STATUS_LISTS
         for container_status in status.get(name) or ()
-        for size in sizes_of(container_status)
+        for size in pod_sizes.sizes_of(container_status)
     ):
         return False
-    statuses = statuses_of(pod)
+    statuses = pod_sizes.statuses_of(pod)
     return any(
         size not in (None, (container.get("resources") or {}).get("requests") or {})
         for name in ("containers", "initContainers")
         for container in pod["spec"].get(name) or ()
-        for size in sizes_of(statuses.get(container.get("name", "")))
+        for size in pod_sizes.sizes_of(statuses.get(container.get("name", "")))
     )

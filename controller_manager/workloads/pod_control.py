@@ -2,13 +2,8 @@
 
 from collections.abc import Iterable
 
+from mockube.apimachinery import wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    REASON_FAILED_CREATE,
-    REASON_FAILED_DELETE,
-    REASON_SUCCESSFUL_CREATE,
-    REASON_SUCCESSFUL_DELETE,
-)
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete, EventTemplate, ObjectRef
@@ -17,8 +12,8 @@ from mockube.controller_manager.control.actions import Create, Delete, EventTemp
 def pod_creation(owner: ReadOnlyTree, bodies: tuple[ReadOnlyTree, ...]) -> Create:
     event = EventTemplate(
         about=owner,
-        on_success=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
-        on_failure=(REASON_FAILED_CREATE, "Error creating: {error}"),
+        on_success=(wellknown.REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
+        on_failure=(wellknown.REASON_FAILED_CREATE, "Error creating: {error}"),
     )
     return Create(resource=PODS, bodies=bodies, event=event)
 
@@ -27,8 +22,8 @@ def pod_deletion(owner: ReadOnlyTree, pods: Iterable[PodView]) -> Delete:
     """Return the deletion of pods, each of them once."""
     event = EventTemplate(
         about=owner,
-        on_success=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
-        on_failure=(REASON_FAILED_DELETE, "Error deleting: {error}"),
+        on_success=(wellknown.REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
+        on_failure=(wellknown.REASON_FAILED_DELETE, "Error deleting: {error}"),
     )
     refs = tuple(dict.fromkeys(ObjectRef(pod.key, pod.uid) for pod in pods))
     return Delete(resource=PODS, objects=refs, event=event)

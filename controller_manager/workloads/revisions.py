@@ -16,8 +16,9 @@ from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys, without_nulls
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
-from mockube.controller_manager.workloads.ownership import object_ref
-from mockube.controller_manager.workloads.templates import canonical_template, safe_encode
+
+from .ownership import object_ref
+from .templates import canonical_template, safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 

@@ -9,16 +9,10 @@ from typing import BinaryIO, Final
 
 from msgspec import Struct
 
-from mockube.etcd.archive.lines import (
-    ArchiveHeader,
-    ArchiveTrailer,
-    Entry,
-    UnreadableLine,
-    read_header,
-    read_line,
-)
 from mockube.etcd.embedded.leases import MAX_TTL
 from mockube.etcd.embedded.store import RequestLimits
+
+from .lines import ArchiveHeader, ArchiveTrailer, Entry, UnreadableLine, read_header, read_line
 
 MAX_LINE_BYTES: Final = 1 << 24
 """The limit of a line in bytes, far above the largest key and value of any store."""

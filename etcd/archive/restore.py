@@ -13,12 +13,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.etcd.archive.lines import Entry, restore_marker_key
-from mockube.etcd.archive.read import Archive
 from mockube.etcd.embedded.mvcc import STEP
 from mockube.etcd.embedded.rewriting import yield_to_loop
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
+
+from .lines import Entry, restore_marker_key
+from .read import Archive
 
 KEYS_OF_A_LEASE: Final = 1_000
 """The maximum of keys of a lease, as upstream: the end of a lease deletes all of its keys in one revision."""

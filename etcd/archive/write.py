@@ -6,9 +6,10 @@ import zlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
-from mockube.etcd.archive.lines import check_restore_complete, entry_line, header_line, trailer_line
 from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, prefix_end
+
+from .lines import check_restore_complete, entry_line, header_line, trailer_line
 
 PAGE: Final = 2_000
 """The number of keys read at a time."""

@@ -8,18 +8,14 @@ snapshots.
 import logging
 from collections.abc import Iterable, Iterator
 
-from mockube.etcd.embedded.directory import DataDirectory
-from mockube.etcd.embedded.disk import DiskThread
-from mockube.etcd.embedded.group_commit import GroupCommit
-from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.segment import FIRST_SEGMENT, remove_segments_before
-from mockube.etcd.embedded.snapshot import (
-    SnapshotHeader,
-    SnapshotInfo,
-    SnapshotWriter,
-    remove_snapshots_before,
-)
 from mockube.etcd.kv import KeyValue
+
+from .directory import DataDirectory
+from .disk import DiskThread
+from .group_commit import GroupCommit
+from .mvcc import Mvcc
+from .segment import FIRST_SEGMENT, remove_segments_before
+from .snapshot import SnapshotHeader, SnapshotInfo, SnapshotWriter, remove_snapshots_before
 
 CHUNK_BYTES = 1024 * 1024
 CHUNK_KEYS = 2048

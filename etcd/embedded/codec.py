@@ -10,8 +10,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from mockube.etcd.embedded.mvcc import Change
 from mockube.etcd.kv import Event, EventKind, LeaseId, Revision
+
+from .mvcc import Change
 
 
 class Commit(Struct, frozen=True, array_like=True, gc=False, tag=1):

@@ -10,15 +10,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mockube.etcd.embedded import snapshot as snapshots
-from mockube.etcd.embedded.disk import Disk, remove_unfinished, store_errors_for
-from mockube.etcd.embedded.lock import DirectoryLock
-from mockube.etcd.embedded.mvcc import FIRST_REVISION
-from mockube.etcd.embedded.recovery import Recovery
-from mockube.etcd.embedded.segment import FIRST_SEGMENT, SegmentHeader, create_segment, segment_paths
-from mockube.etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
-from mockube.etcd.embedded.wal import Log
 from mockube.etcd.kv import Revision
+
+from . import snapshot as snapshots
+from .disk import Disk, remove_unfinished, store_errors_for
+from .lock import DirectoryLock
+from .mvcc import FIRST_REVISION
+from .recovery import Recovery
+from .segment import FIRST_SEGMENT, SegmentHeader, create_segment, segment_paths
+from .snapshot import SnapshotWriter, snapshot_paths
+from .wal import Log
 
 
 class DataDirectory(Struct, frozen=True, kw_only=True):

@@ -14,16 +14,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from mockube.etcd.embedded import codec
-from mockube.etcd.embedded.checkpoint import Checkpoints
-from mockube.etcd.embedded.clock import StoreClock
-from mockube.etcd.embedded.directory import DataDirectory, open_directory
-from mockube.etcd.embedded.disk import Disk
-from mockube.etcd.embedded.group_commit import GroupCommit
-from mockube.etcd.embedded.store import EmbeddedStore, RequestLimits
-from mockube.etcd.embedded.wal import SEGMENT_BYTES
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Event, Lease, LeaseId, Revision
+
+from . import codec
+from .checkpoint import Checkpoints
+from .clock import StoreClock
+from .directory import DataDirectory, open_directory
+from .disk import Disk
+from .group_commit import GroupCommit
+from .store import EmbeddedStore, RequestLimits
+from .wal import SEGMENT_BYTES
 
 _logger = logging.getLogger(__name__)
 

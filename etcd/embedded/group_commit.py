@@ -8,11 +8,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from mockube.etcd.embedded import codec
-from mockube.etcd.embedded.disk import DiskThread
-from mockube.etcd.embedded.wal import Log
 from mockube.etcd.errors import Interrupted, KVError, Unavailable
 from mockube.etcd.kv import Revision
+
+from . import codec
+from .disk import DiskThread
+from .wal import Log
 
 _logger = logging.getLogger(__name__)
 

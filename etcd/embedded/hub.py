@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.versions import covers
 from mockube.etcd.errors import Closed, KVError, WatcherTooSlow
 from mockube.etcd.kv import Event, Revision, WatchBatch, WatchRequest, prefix_end
+
+from .mvcc import Mvcc
+from .versions import covers
 
 TRIM = 64
 """A channel with fewer entries is not trimmed."""

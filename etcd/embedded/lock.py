@@ -8,8 +8,9 @@ import os
 import stat
 from pathlib import Path
 
-from mockube.etcd.embedded.disk import store_errors_for
 from mockube.etcd.errors import Locked, UnsafeDirectory
+
+from .disk import store_errors_for
 
 NAME = "LOCK"
 

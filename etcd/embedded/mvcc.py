@@ -11,8 +11,6 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from mockube.etcd.embedded.leases import Leases
-from mockube.etcd.embedded.versions import Versions, is_worth_packing, replaces_large, unpack_event
 from mockube.etcd.errors import Compacted, FutureRevision, LeaseNotFound
 from mockube.etcd.kv import (
     HEAD,
@@ -37,6 +35,9 @@ from mockube.etcd.kv import (
     TxnResult,
     prefix_end,
 )
+
+from .leases import Leases
+from .versions import Versions, is_worth_packing, replaces_large, unpack_event
 
 FIRST_REVISION: Revision = 1
 """The revision of an empty store, as in etcd: the first change makes revision 2."""

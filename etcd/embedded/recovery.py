@@ -11,14 +11,15 @@ from typing import assert_never
 
 import msgspec
 
-from mockube.etcd.embedded import codec
-from mockube.etcd.embedded.codec import Commit, Compaction, Entry, Grant, Revocation
-from mockube.etcd.embedded.frame import Frame
-from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.segment import FIRST_SEGMENT, SegmentHeader, missing_segment, read_segments
-from mockube.etcd.embedded.snapshot import SnapshotInfo, read_snapshot, snapshot_paths
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import LeaseId, Revision
+
+from . import codec
+from .codec import Commit, Compaction, Entry, Grant, Revocation
+from .frame import Frame
+from .mvcc import Mvcc
+from .segment import FIRST_SEGMENT, SegmentHeader, missing_segment, read_segments
+from .snapshot import SnapshotInfo, read_snapshot, snapshot_paths
 
 
 class Recovery:

@@ -18,19 +18,20 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from mockube.etcd.embedded import codec, segment, snapshot
-from mockube.etcd.embedded.checkpoint import chunks
-from mockube.etcd.embedded.codec import Commit, Entry
-from mockube.etcd.embedded.disk import Disk, remove_unfinished, store_errors_for
-from mockube.etcd.embedded.frame import find_frame, read_frames
-from mockube.etcd.embedded.lock import DirectoryLock
-from mockube.etcd.embedded.mvcc import FIRST_REVISION
-from mockube.etcd.embedded.recovery import Recovery
-from mockube.etcd.embedded.segment import create_segment, segment_numbers, segment_paths
-from mockube.etcd.embedded.snapshot import SnapshotWriter, snapshot_paths
-from mockube.etcd.embedded.wal import SEGMENT_BYTES
 from mockube.etcd.errors import Corrupt, KVError
 from mockube.etcd.kv import Revision
+
+from . import codec, segment, snapshot
+from .checkpoint import chunks
+from .codec import Commit, Entry
+from .disk import Disk, remove_unfinished, store_errors_for
+from .frame import find_frame, read_frames
+from .lock import DirectoryLock
+from .mvcc import FIRST_REVISION
+from .recovery import Recovery
+from .segment import create_segment, segment_numbers, segment_paths
+from .snapshot import SnapshotWriter, snapshot_paths
+from .wal import SEGMENT_BYTES
 
 
 class Report(Struct, frozen=True, kw_only=True):

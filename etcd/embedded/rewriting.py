@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import closing
 from types import coroutine
 
-from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.errors import Closed
 from mockube.etcd.kv import Event, Put, Revision
+
+from .mvcc import Mvcc
 
 _logger = logging.getLogger(__name__)
 

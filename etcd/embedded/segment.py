@@ -13,11 +13,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, File, NewFile, numbers_in_names, store_errors_for
-from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Revision
+
+from . import frame
+from .disk import Disk, File, NewFile, numbers_in_names, store_errors_for
+from .frame import Frame
 
 MAGIC = b"mockube log 1\n"
 """Identifies the file and its format."""

@@ -14,11 +14,12 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, NewFile, numbers_in_names, store_errors_for
-from mockube.etcd.embedded.frame import Frame
 from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
+
+from . import frame
+from .disk import Disk, NewFile, numbers_in_names, store_errors_for
+from .frame import Frame
 
 MAGIC = b"mockube snapshot 1\n"
 

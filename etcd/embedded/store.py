@@ -11,12 +11,6 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from mockube.etcd.embedded.clock import StoreClock, StoreTimer
-from mockube.etcd.embedded.hub import Hub
-from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.rewriting import Rewrites
-from mockube.etcd.embedded.versions import covers
-from mockube.etcd.embedded.watch import StoreWatch
 from mockube.etcd.errors import Closed, InvalidRequest, KVError, TooLarge
 from mockube.etcd.kv import (
     NO_LEASE,
@@ -37,6 +31,13 @@ from mockube.etcd.kv import (
     TxnResult,
     WatchRequest,
 )
+
+from .clock import StoreClock, StoreTimer
+from .hub import Hub
+from .mvcc import Mvcc
+from .rewriting import Rewrites
+from .versions import covers
+from .watch import StoreWatch
 
 _T = TypeVar("_T")
 

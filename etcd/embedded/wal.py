@@ -8,11 +8,12 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from mockube.etcd.embedded import frame
-from mockube.etcd.embedded.disk import Disk, File
-from mockube.etcd.embedded.segment import SegmentHeader, create_segment, segment_path
 from mockube.etcd.errors import Interrupted, KVError
 from mockube.etcd.kv import Revision
+
+from . import frame
+from .disk import Disk, File
+from .segment import SegmentHeader, create_segment, segment_path
 
 _logger = logging.getLogger(__name__)
 

@@ -8,11 +8,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Self
 
-from mockube.etcd.embedded.hub import Channel, Hub, without_previous
-from mockube.etcd.embedded.mvcc import FIRST_REVISION, Mvcc
-from mockube.etcd.embedded.versions import covers, is_empty
 from mockube.etcd.errors import Compacted, InvalidRequest, KVError
 from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch, WatchRequest
+
+from .hub import Channel, Hub, without_previous
+from .mvcc import FIRST_REVISION, Mvcc
+from .versions import covers, is_empty
 
 CATCH_UP = 4096
 """The number of past revisions that a watch reads before it yields to the event loop."""

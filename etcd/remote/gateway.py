@@ -18,9 +18,10 @@ import msgspec
 from etcd3 import AioClient
 
 from mockube.etcd.errors import Interrupted
-from mockube.etcd.remote.errors import error_of_answer
-from mockube.etcd.remote.requests import Method
-from mockube.etcd.remote.stream import LineStream, SocketStream, Stream, connection_to
+
+from .errors import error_of_answer
+from .requests import Method
+from .stream import LineStream, SocketStream, Stream, connection_to
 
 T = TypeVar("T")
 

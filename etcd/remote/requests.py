@@ -28,8 +28,9 @@ from mockube.etcd.kv import (
     TxnResult,
     WatchRequest,
 )
-from mockube.etcd.remote import responses
-from mockube.etcd.remote.responses import MemberStatus
+
+from . import responses
+from .responses import MemberStatus
 
 Fields: TypeAlias = dict[str, Any]
 

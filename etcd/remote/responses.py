@@ -23,7 +23,8 @@ from mockube.etcd.kv import (
     Revision,
     TxnResult,
 )
-from mockube.etcd.remote.errors import error_of, error_of_answer
+
+from .errors import error_of, error_of_answer
 
 _ON_DEMAND = -1
 """The watch id in a response to a progress request, which concerns all watches of its stream."""

@@ -24,12 +24,13 @@ from mockube.etcd.kv import (
     TxnResult,
     WatchRequest,
 )
-from mockube.etcd.remote import requests
-from mockube.etcd.remote.clock import Clock
-from mockube.etcd.remote.errors import RevisionCompacted, RevisionInFuture
-from mockube.etcd.remote.gateway import Gateway, is_endpoint
-from mockube.etcd.remote.transport import EtcdCredentials, Transport
-from mockube.etcd.remote.watch import RemoteWatch
+
+from . import requests
+from .clock import Clock
+from .errors import RevisionCompacted, RevisionInFuture
+from .gateway import Gateway, is_endpoint
+from .transport import EtcdCredentials, Transport
+from .watch import RemoteWatch
 
 T = TypeVar("T")
 

@@ -14,7 +14,8 @@ from typing import Literal, Protocol, TypeAlias
 import aiohttp
 
 from mockube.etcd.errors import Interrupted, Unavailable, Unsupported
-from mockube.etcd.remote.errors import NotTrusted
+
+from .errors import NotTrusted
 
 Socket: TypeAlias = "aiohttp.ClientWebSocketResponse[Literal[False]]"
 

@@ -12,11 +12,12 @@ from msgspec import Struct
 
 from mockube.etcd.errors import Closed, Interrupted, PermissionDenied, Timeout, Unavailable
 from mockube.etcd.kv import Revision
-from mockube.etcd.remote.clock import Clock, Deadline
-from mockube.etcd.remote.errors import NotTrusted, TokenRejected
-from mockube.etcd.remote.gateway import Gateway
-from mockube.etcd.remote.requests import LOGIN, WATCH, Method, encode_login
-from mockube.etcd.remote.watch_stream import WatchStream
+
+from .clock import Clock, Deadline
+from .errors import NotTrusted, TokenRejected
+from .gateway import Gateway
+from .requests import LOGIN, WATCH, Method, encode_login
+from .watch_stream import WatchStream
 
 T = TypeVar("T")
 

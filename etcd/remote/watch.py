@@ -20,11 +20,12 @@ from typing import Self
 
 from mockube.etcd.errors import Closed, Compacted, Interrupted, KVError, Timeout, Unavailable
 from mockube.etcd.kv import FROM_KEY, Event, Range, Revision, WatchBatch, WatchRequest
-from mockube.etcd.remote.clock import Clock
-from mockube.etcd.remote.requests import RANGE, encode_range, encode_watch
-from mockube.etcd.remote.responses import WatchResponse
-from mockube.etcd.remote.transport import Transport
-from mockube.etcd.remote.watch_stream import WatchStream
+
+from .clock import Clock
+from .requests import RANGE, encode_range, encode_watch
+from .responses import WatchResponse
+from .transport import Transport
+from .watch_stream import WatchStream
 
 BACKLOG = 16
 """The number of batches that may wait for the reader. etcd puts up to a thousand revisions into one."""

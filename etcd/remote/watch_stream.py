@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from mockube.etcd.errors import PermissionDenied, Timeout
 from mockube.etcd.kv import Event
-from mockube.etcd.remote.clock import Clock, Deadline
-from mockube.etcd.remote.gateway import Gateway
-from mockube.etcd.remote.requests import EMPTY_REQUEST, PING, PROGRESS, STATUS, Method
-from mockube.etcd.remote.responses import WatchResponse, decode_watch
-from mockube.etcd.remote.stream import Stream
+
+from . import requests
+from .clock import Clock, Deadline
+from .gateway import Gateway
+from .requests import Method
+from .responses import WatchResponse, decode_watch
+from .stream import Stream
 
 T = TypeVar("T")
 
@@ -46,7 +48,7 @@ class WatchStream:
                 return replace(answer, events=events)
 
     async def ask_progress(self) -> None:
-        await self._stream.send(PROGRESS)
+        await self._stream.send(requests.PROGRESS)
 
     async def answers_progress_in_order(self) -> bool:
         """Return whether a progress response means that every earlier event was already sent on this stream.
@@ -55,7 +57,7 @@ class WatchStream:
         Kubernetes has the same minimum releases.
         """
         if self._in_order is None:
-            self._in_order = _is_in_order((await self._ask_member(STATUS)).version)
+            self._in_order = _is_in_order((await self._ask_member(requests.STATUS)).version)
         return self._in_order
 
     async def close(self) -> None:
@@ -68,12 +70,12 @@ class WatchStream:
                     return await self._stream.receive()
             except TimeoutError:
                 with suppress(PermissionDenied):  # which also proves that the member works
-                    await self._ask_member(PING)
+                    await self._ask_member(requests.PING)
 
     async def _ask_member(self, method: Method[T]) -> T:
         try:
             with Deadline(self._clock, self._timeout):
-                return await self.gateway.call(method, EMPTY_REQUEST)
+                return await self.gateway.call(method, requests.EMPTY_REQUEST)
         except TimeoutError as error:
             raise Timeout(f"{self.gateway.endpoint}: no response in {self._timeout} s") from error
 

@@ -5,8 +5,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from mockube.cli.parsing import CommandParser
 from mockube.failure import UsageError
+
+from .parsing import CommandParser
 
 SHELLS: Final = ("bash", "zsh", "fish", "tcsh", "powershell")
 
@@ -19,7 +20,7 @@ def add_flags(parser: CommandParser) -> None:
 def run(options: argparse.Namespace) -> int:
     import shtab  # noqa: PLC0415 - only this command needs it
 
-    from mockube.cli.main import parser  # noqa: PLC0415 - it imports every command, including this one
+    from .main import parser  # noqa: PLC0415 - it imports every command, including this one
 
     shell = options.shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:

@@ -5,9 +5,10 @@ import argparse
 import yaml
 
 from mockube.apiserver.packs.definitions import definition_trees
-from mockube.cli.parsing import CommandParser
 from mockube.component_base.packs import PackError, load_pack, pack_names, parts_of
 from mockube.failure import UsageError
+
+from .parsing import CommandParser
 
 
 def add_flags(parser: CommandParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import sys
 
-from mockube.cli.parsing import CommandParser
+from .parsing import CommandParser
 
 
 def add_flags(parser: CommandParser) -> None:

@@ -13,9 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from mockube.cli.progress import Progress, is_live
 from mockube.component_base.clock import RealClock
 from mockube.processes.child_processes import last_error_line, shell_exit_code
+
+from .progress import Progress, is_live
 
 STEP, REPORT, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)

@@ -6,10 +6,11 @@ import os
 import msgspec
 
 from mockube.checkup import CheckResult, run_checks
-from mockube.cli.output import Code
-from mockube.cli.parsing import CommandParser
-from mockube.cli.shared_flags import add_output
 from mockube.component_base.clock import RealClock
+
+from .output import Code
+from .parsing import CommandParser
+from .shared_flags import add_output
 
 
 def add_flags(parser: CommandParser) -> None:

@@ -7,19 +7,14 @@ import shutil
 import signal
 from typing import Final
 
-from mockube.cli.parsing import CommandParser
-from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_name
-from mockube.clusters.named_cluster import (
-    ClusterState,
-    FoundCluster,
-    find_cluster,
-    lock_holder,
-    send_signals,
-    wait_until,
-)
+from mockube.clusters import named_cluster
+from mockube.clusters.named_cluster import ClusterState, FoundCluster
 from mockube.component_base.clock import RealClock
 from mockube.failure import Failure, TimedOut
+
+from .parsing import CommandParser
+from .progress import print_line
+from .shared_flags import add_name
 
 SECONDS: Final = 90.0
 """The timeout for the stop; longer than the server waits for requests in progress."""
@@ -40,7 +35,7 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = find_cluster(options.name, os.environ)
+    cluster = named_cluster.find_cluster(options.name, os.environ)
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:
         _end_process(cluster, FORCED_SIGNALS if options.now else GRACEFUL_SIGNALS)
         print_line(f'"{options.name}" has stopped')
@@ -48,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         cluster.folder.record.unlink(missing_ok=True)
         print_line(f'"{options.name}" was not running')
     if options.delete:
-        if lock_holder(cluster.folder.lock) is not None:
+        if named_cluster.lock_holder(cluster.folder.lock) is not None:
             raise Failure(f'"{options.name}" was started again meanwhile and is not deleted')
         shutil.rmtree(cluster.folder.path)
     return 0
@@ -61,14 +56,14 @@ def _end_process(cluster: FoundCluster, signals: tuple[signal.Signals, ...]) -> 
         return
     if not process.pid:  # the process has just taken the lock
         raise Failure(f'"{cluster.folder.name}" is starting: try again')
-    send_signals(process, signals)
+    named_cluster.send_signals(process, signals)
 
     def is_released() -> bool:
         """Return whether the lock is free or another process holds it; while it is being released, it has no process id."""
-        holder = lock_holder(lock)
+        holder = named_cluster.lock_holder(lock)
         return holder is None or (bool(holder.pid) and holder != process)
 
-    if not asyncio.run(wait_until(is_released, clock, seconds=SECONDS)):
+    if not asyncio.run(named_cluster.wait_until(is_released, clock, seconds=SECONDS)):
         raise TimedOut(
             f'"{cluster.folder.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
         )

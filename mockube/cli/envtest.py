@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mockube.cli.parsing import CommandParser
-from mockube.cli.shared_flags import add_version, version_flags
+from .parsing import CommandParser
+from .shared_flags import add_version, version_flags
 
 _MARK: Final = "# Written by `mockube envtest`."
 _HELP_CASES: Final = """\

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from mockube.cli.output import Code
-from mockube.cli.parsing import CommandParser
-from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.component_base.clock import RealClock
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, InvalidDocument, read
 from mockube.importing.importer import Importer, ImportOptions, ImportOutcome, Item
+
+from .output import Code
+from .parsing import CommandParser
+from .target import add_server_flags, convert_errors, server_access
 
 STDIN: Final = "-"
 

@@ -5,12 +5,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from mockube.cli.parsing import CommandParser
-from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_name
 from mockube.clusters import kubeconfigs
 from mockube.clusters.named_cluster import find_cluster
 from mockube.failure import Missing
+
+from .parsing import CommandParser
+from .progress import print_line
+from .shared_flags import add_name
 
 
 def add_flags(parser: CommandParser) -> None:

@@ -5,12 +5,13 @@ import os
 
 import msgspec
 
-from mockube.cli.output import table
-from mockube.cli.parsing import CommandParser
-from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_output
 from mockube.clusters.kubeconfigs import read_url
 from mockube.clusters.named_cluster import FoundCluster, cluster_folders, inspect_cluster
+
+from .output import table
+from .parsing import CommandParser
+from .progress import print_line
+from .shared_flags import add_output
 
 HEAD = ("NAME", "STATE", "URL", "NODES", "STORE")
 

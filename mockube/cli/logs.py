@@ -7,13 +7,14 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from mockube.cli.parsing import CommandParser
-from mockube.cli.shared_flags import add_name
 from mockube.clusters.logs import COMPONENTS, Tail, merge_lines
 from mockube.clusters.named_cluster import POLL_SECONDS, ClusterFolder, find_cluster, lock_holder
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int
 from mockube.failure import Missing
+
+from .parsing import CommandParser
+from .shared_flags import add_name
 
 
 def add_flags(parser: CommandParser) -> None:

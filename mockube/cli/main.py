@@ -12,9 +12,10 @@ from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-from mockube.cli.output import Code, code_of, signal_exit_code
-from mockube.cli.parsing import CommandParser, suggestion
 from mockube.failure import Failure
+
+from .output import Code, code_of, signal_exit_code
+from .parsing import CommandParser, suggestion
 
 VARIABLES = (
     "Each flag can also be set by an environment variable: --simulate-nodes by MOCKUBE_SIMULATE_NODES."

@@ -6,13 +6,14 @@ from typing import Final
 
 from mockube import resizing
 from mockube.apimachinery.names import check_label_value
-from mockube.cli.parsing import CommandParser
-from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import labels, non_negative_int, seconds
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.kubelet.addresses import MAX_NODES
+
+from .parsing import CommandParser
+from .target import add_server_flags, convert_errors, server_access
 
 TIMEOUT: Final = 60.0
 

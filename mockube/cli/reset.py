@@ -5,22 +5,15 @@ import asyncio
 import os
 from typing import Final
 
-from mockube.cli.parsing import CommandParser
-from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_name
-from mockube.clusters.named_cluster import (
-    ClusterFolder,
-    ClusterState,
-    Holder,
-    find_cluster,
-    inspect_cluster,
-    ready_record,
-    send_signals,
-    wait_until,
-)
+from mockube.clusters import named_cluster
+from mockube.clusters.named_cluster import ClusterFolder, ClusterState, Holder
 from mockube.clusters.supervisor import RESET, check_resettable, delete_objects
 from mockube.component_base.clock import RealClock
 from mockube.failure import Failure, TimedOut
+
+from .parsing import CommandParser
+from .progress import print_line
+from .shared_flags import add_name
 
 SECONDS: Final = 120.0
 
@@ -30,24 +23,26 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = find_cluster(options.name, os.environ)
+    cluster = named_cluster.find_cluster(options.name, os.environ)
     if cluster.state in {ClusterState.STOPPED, ClusterState.DEAD}:
         delete_objects(cluster.folder)
         print_line(f'"{options.name}" is empty and stopped')
         return 0
-    folder, record, process = cluster.folder, ready_record(cluster), cluster.holder
+    folder, record, process = cluster.folder, named_cluster.ready_record(cluster), cluster.holder
     assert process is not None, "it runs"
     check_resettable(record, folder)
-    send_signals(process, (RESET,))
+    named_cluster.send_signals(process, (RESET,))
     clock = RealClock()
-    if not asyncio.run(wait_until(lambda: _is_done(folder, process, record.resets), clock, seconds=SECONDS)):
+    if not asyncio.run(
+        named_cluster.wait_until(lambda: _is_done(folder, process, record.resets), clock, seconds=SECONDS)
+    ):
         raise TimedOut(f'"{folder.name}" was not ready again within {SECONDS:g} s: see `mockube logs`')
     print_line(f'"{folder.name}" is empty and ready')
     return 0
 
 
 def _is_done(folder: ClusterFolder, process: Holder, resets_before: int) -> bool:
-    cluster = inspect_cluster(folder)
+    cluster = named_cluster.inspect_cluster(folder)
     if cluster.holder != process:
         raise Failure(f'"{folder.name}" stopped during the reset: see `mockube logs`')
     return (

@@ -4,12 +4,13 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 
-from mockube.cli.parsing import CommandParser
-from mockube.cli.progress import print_line
-from mockube.cli.shared_flags import add_cluster_flags, add_runtime, version_flags
 from mockube.component_base.clock import RealClock
 from mockube.failure import UsageError
 from mockube.launch import LaunchOptions
+
+from .parsing import CommandParser
+from .progress import print_line
+from .shared_flags import add_cluster_flags, add_runtime, version_flags
 
 
 def add_flags(parser: CommandParser) -> None:

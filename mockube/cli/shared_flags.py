@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.schema import minors
-from mockube.cli.parsing import CommandParser
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
 from mockube.launch import NAME, NODES, PACKS
+
+from .parsing import CommandParser
 
 SIMULATED: Final = "simulated"
 SUCCEED: Final = "succeed"

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockube.apiserver.config.settings import StorageOptions
-from mockube.cli.parsing import CommandParser
-from mockube.cli.target import add_server_flags, convert_errors, server_access
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import flags_of
 from mockube.failure import UsageError
+
+from .parsing import CommandParser
+from .target import add_server_flags, convert_errors, server_access
 
 if TYPE_CHECKING:
     from mockube.snapshots.transfer import SnapshotLocation

@@ -5,11 +5,12 @@ import os
 
 import msgspec
 
-from mockube.cli.output import Code, table
-from mockube.cli.parsing import CommandParser
-from mockube.cli.shared_flags import add_name, add_output
 from mockube.clusters.health import ClusterHealth, check_health
 from mockube.clusters.named_cluster import ClusterRecord, ClusterState, FoundCluster, find_cluster
+
+from .output import Code, table
+from .parsing import CommandParser
+from .shared_flags import add_name, add_output
 
 
 def add_flags(parser: CommandParser) -> None:

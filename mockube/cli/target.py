@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mockube.apimachinery.status import ApiError
-from mockube.cli.parsing import CommandParser
-from mockube.cli.shared_flags import add_name
 from mockube.clusters.named_cluster import running_cluster
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
 from mockube.failure import Failure
+
+from .parsing import CommandParser
+from .shared_flags import add_name
 
 
 def add_server_flags(parser: CommandParser) -> None:

@@ -17,25 +17,10 @@ from msgspec import Struct
 from mockube.apiserver.config import settings
 from mockube.apiserver.config.command_line import ENVIRONMENT, exposure_warnings
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
-from mockube.cli.detach import Reports, detach
-from mockube.cli.output import code_of
-from mockube.cli.parsing import PREFIX, CommandParser
-from mockube.cli.progress import Progress, is_live
-from mockube.cli.shared_flags import add_cluster_flags, add_name, version_flags
+from mockube.clusters import named_cluster
 from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import SUPERVISOR_LOG
-from mockube.clusters.named_cluster import (
-    MEMORY,
-    ClusterFolder,
-    ClusterLocked,
-    ClusterRecord,
-    ClusterState,
-    cluster_folder,
-    inspect_cluster,
-    name_flag,
-    read_record,
-    wait_until,
-)
+from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, ClusterRecord, ClusterState
 from mockube.clusters.ports import LOOPBACK, check_port_free, default_port
 from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.component_base.clock import RealClock
@@ -45,6 +30,12 @@ from mockube.component_base.packs import PackError, flags_of_packs, own_pack_nam
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
+
+from .detach import Reports, detach
+from .output import code_of
+from .parsing import PREFIX, CommandParser
+from .progress import Progress, is_live
+from .shared_flags import add_cluster_flags, add_name, version_flags
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
 
@@ -151,8 +142,8 @@ def read_wait(text: str) -> Wait:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = cluster_folder(options.name, os.environ)
-    cluster = inspect_cluster(folder)
+    folder = named_cluster.cluster_folder(options.name, os.environ)
+    cluster = named_cluster.inspect_cluster(folder)
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:
         return _use_existing(folder, cluster.record, exist_ok=options.exist_ok)
     spec = _cluster_spec(options, folder)
@@ -162,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
         return _run_attached(folder, spec)
     folder.prepare()
     code = detach(lambda reports: _run_detached(folder, spec, reports), folder.log(SUPERVISOR_LOG))
-    running = read_record(folder.record)
+    running = named_cluster.read_record(folder.record)
     if code is None and running is not None:
         print(ready_message(folder, running))
     return code or 0
@@ -172,19 +163,19 @@ def _use_existing(folder: ClusterFolder, running: ClusterRecord | None, *, exist
     if exist_ok and (running is None or not running.ready):
         clock = RealClock()
         asyncio.run(
-            wait_until(
-                lambda: inspect_cluster(folder).state is not ClusterState.STARTING,
+            named_cluster.wait_until(
+                lambda: named_cluster.inspect_cluster(folder).state is not ClusterState.STARTING,
                 clock,
                 seconds=WAIT_SECONDS,
             )
         )
-        running = read_record(folder.record)
+        running = named_cluster.read_record(folder.record)
     if running is None or not running.ready:
         raise ClusterLocked(f'"{folder.name}" is already starting')
     if not exist_ok:
         raise ClusterLocked(
             f'"{folder.name}" is already running, as process {running.pid} at {running.url}: stop it with '
-            f"`mockube down{name_flag(folder.name)}`, use it as it is with --exist-ok, or start another one with --name"
+            f"`mockube down{named_cluster.name_flag(folder.name)}`, use it as it is with --exist-ok, or start another one with --name"
         )
     print(ready_message(folder, running))
     return 0
@@ -243,7 +234,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
             *((f"--data-dir={data_dir}",) if data_dir else ()),
         ),
         manager_flags=(*manager, *version_flags(options)),
-        store=",".join(etcd) or str(data_dir or MEMORY),
+        store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
         detached=options.detach,
         copy_to=copy_to,
         until=options.wait.until,
@@ -275,8 +266,10 @@ def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
         nodes=record.nodes,
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(folder.kubeconfig)),
-        store_note=_STORE_NOTES[record.store != MEMORY].format(store=record.store),
-        end=f"`mockube down{name_flag(folder.name)}` stops it." if record.detached else "Ctrl+C stops it.",
+        store_note=_STORE_NOTES[record.store != named_cluster.MEMORY].format(store=record.store),
+        end=f"`mockube down{named_cluster.name_flag(folder.name)}` stops it."
+        if record.detached
+        else "Ctrl+C stops it.",
     )
 
 

@@ -7,8 +7,9 @@ from importlib.metadata import version
 import msgspec
 
 from mockube.apimachinery.schema import minors
-from mockube.cli.parsing import CommandParser
-from mockube.cli.shared_flags import add_output
+
+from .parsing import CommandParser
+from .shared_flags import add_output
 
 
 def add_flags(parser: CommandParser) -> None:

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from mockube.apimachinery import conditions
-from mockube.clusters.named_cluster import ClusterState, FoundCluster
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
+
+from .named_cluster import ClusterState, FoundCluster
 
 SECONDS: Final = 5.0
 _NOT_SIMULATED: Final = "NotSimulated"

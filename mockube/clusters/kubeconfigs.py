@@ -12,8 +12,9 @@ import yaml
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.pki.private import write_private
-from mockube.clusters.named_cluster import ClusterFolder
 from mockube.failure import Failure
+
+from .named_cluster import ClusterFolder
 
 ENTRY_LISTS: Final = ("clusters", "users", "contexts")
 

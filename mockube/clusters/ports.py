@@ -13,9 +13,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mockube import launch
-from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.named_cluster import ClusterFolder, ClusterState, cluster_folders, inspect_cluster
 from mockube.failure import Failure
+
+from .kubeconfigs import read_url
+from .named_cluster import ClusterFolder, ClusterState, cluster_folders, inspect_cluster
 
 UPSTREAM_PORT: Final = 6443
 PORT_VARIABLE: Final = "MOCKUBE_APISERVER_SECURE_PORT"

@@ -16,17 +16,6 @@ import msgspec
 from msgspec import Struct
 
 from mockube.apimachinery.timestamps import format_time
-from mockube.clusters import kubeconfigs
-from mockube.clusters.logs import SUPERVISOR_LOG
-from mockube.clusters.named_cluster import (
-    MEMORY,
-    ClusterFolder,
-    ClusterRecord,
-    Component,
-    hold_lock,
-    write_record,
-)
-from mockube.clusters.ports import port_of
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
 from mockube.failure import Failure, TimedOut
@@ -40,6 +29,11 @@ from mockube.processes.control_plane import (
     control_plane,
     start_import,
 )
+
+from . import kubeconfigs
+from .logs import SUPERVISOR_LOG
+from .named_cluster import MEMORY, ClusterFolder, ClusterRecord, Component, hold_lock, write_record
+from .ports import port_of
 
 RESET: Final = signal.SIGUSR1
 """The signal that requests the process that runs a cluster to empty its store."""

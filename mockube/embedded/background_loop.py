@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Generic, TypeVar
 
-from mockube.embedded.garbage_collection import GARBAGE_COLLECTOR
+from .garbage_collection import GARBAGE_COLLECTOR
 
 NEW_LOOP: Callable[[], asyncio.AbstractEventLoop]
 try:

@@ -24,12 +24,13 @@ from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.config.settings import Config
-from mockube.embedded.faults import FaultInjector
-from mockube.embedded.log_capture import CapturedLog, capture_log
-from mockube.embedded.recorder import CallRecorder
-from mockube.embedded.serving import KUBECONFIG, EmbeddedServer, run_server
-from mockube.embedded.virtual_clock import VirtualClock, advance_clock
 from mockube.launch import LaunchOptions, temporary_server_flags
+
+from .faults import FaultInjector
+from .log_capture import CapturedLog, capture_log
+from .recorder import CallRecorder
+from .serving import KUBECONFIG, EmbeddedServer, run_server
+from .virtual_clock import VirtualClock, advance_clock
 
 T = TypeVar("T")
 

@@ -21,7 +21,8 @@ from mockube.apiserver.request.request import Request as HandlerRequest
 from mockube.apiserver.request.response import Response as HandlerResponse
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.wire import Request, Response, Unreachable, no_response
-from mockube.embedded.pipe import Pipe
+
+from .pipe import Pipe
 
 LOG: Final = logging.getLogger(__name__)
 

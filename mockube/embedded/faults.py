@@ -10,8 +10,9 @@ from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
 from mockube.component_base.clock import Clock
-from mockube.embedded.matching import Matcher
-from mockube.embedded.refusals import injected_error
+
+from .matching import Matcher
+from .refusals import injected_error
 
 Cut = Literal["before", "after"]
 """Whether the connection is cut before the request is executed, or after, instead of the response."""

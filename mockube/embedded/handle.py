@@ -7,12 +7,13 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from mockube import clients
-from mockube.embedded.background_loop import BackgroundContext
-from mockube.embedded.control_plane import EmbeddedControlPlane
-from mockube.embedded.faults import Cut, FaultRule, InjectedFault
-from mockube.embedded.matching import Criteria, matcher
-from mockube.embedded.recorder import Calls
 from mockube.failure import Failure
+
+from .background_loop import BackgroundContext
+from .control_plane import EmbeddedControlPlane
+from .faults import Cut, FaultRule, InjectedFault
+from .matching import Criteria, matcher
+from .recorder import Calls
 
 
 class NotStarted(Failure):

@@ -13,7 +13,8 @@ from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 from mockube.component_base.clock import Clock
-from mockube.embedded.matching import CONTROLLERS, Matcher
+
+from .matching import CONTROLLERS, Matcher
 
 MAX_CALLS: Final = 10_000
 """The number of recorded calls of users, and of controllers; older calls are dropped."""

@@ -24,8 +24,9 @@ from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load
 from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.embedded.direct import DirectTransport
-from mockube.embedded.matching import CONTROLLERS
+
+from .direct import DirectTransport
+from .matching import CONTROLLERS
 
 LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"

@@ -3,18 +3,9 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    LABEL_ENDPOINT_SLICE_MANAGED_BY,
-    LABEL_JOB_CONTROLLER_UID,
-    LABEL_JOB_CONTROLLER_UID_LEGACY,
-    LABEL_JOB_NAME,
-    LABEL_JOB_NAME_LEGACY,
-    NAMESPACE_DEFAULT,
-    NAMESPACE_SYSTEM,
-)
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.node_objects import SIMULATED_NODE_ANNOTATION
 
@@ -56,10 +47,10 @@ _ASSIGNED_FIELDS: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
 }
 _JOB: Final = GroupKind("batch", "Job")
 _JOB_LABELS: Final = (
-    LABEL_JOB_CONTROLLER_UID,
-    LABEL_JOB_CONTROLLER_UID_LEGACY,
-    LABEL_JOB_NAME,
-    LABEL_JOB_NAME_LEGACY,
+    wellknown.LABEL_JOB_CONTROLLER_UID,
+    wellknown.LABEL_JOB_CONTROLLER_UID_LEGACY,
+    wellknown.LABEL_JOB_NAME,
+    wellknown.LABEL_JOB_NAME_LEGACY,
 )
 SERVER_STATUS_KINDS: Final = frozenset(
     {NAMESPACE, DEFINITION, GroupKind("apiregistration.k8s.io", "APIService")}
@@ -186,12 +177,12 @@ def _service_account_name(pod: ReadOnlyTree) -> str:
 _LEASE: Final = GroupKind("coordination.k8s.io", "Lease")
 _SLICE: Final = GroupKind("discovery.k8s.io", "EndpointSlice")
 _CONFIG_MAP: Final = GroupKind("", "ConfigMap")
-_KUBERNETES_SERVICE: Final = {Key(NAMESPACE_DEFAULT, "kubernetes")}
+_KUBERNETES_SERVICE: Final = {Key(wellknown.NAMESPACE_DEFAULT, "kubernetes")}
 _SERVER_OBJECTS: Final[Mapping[GroupKind, Collection[Key]]] = {
     GroupKind("", "Service"): _KUBERNETES_SERVICE,
     GroupKind("", "Endpoints"): _KUBERNETES_SERVICE,
     _SLICE: _KUBERNETES_SERVICE,
-    _CONFIG_MAP: {Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")},
+    _CONFIG_MAP: {Key(wellknown.NAMESPACE_SYSTEM, "extension-apiserver-authentication")},
 }
 _SLICE_CONTROLLERS: Final = frozenset(
     {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
@@ -207,9 +198,12 @@ def reason_to_skip(tree: ReadOnlyTree) -> str:
         return "it was being deleted"
     if Key.of(tree) in _SERVER_OBJECTS.get(kind, ()):
         return "the server has its own"
-    if kind == _LEASE and meta.namespace(tree) == NAMESPACE_SYSTEM:
+    if kind == _LEASE and meta.namespace(tree) == wellknown.NAMESPACE_SYSTEM:
         return "it belongs to a process that runs elsewhere"
-    is_slice = kind == _SLICE and meta.labels(tree).get(LABEL_ENDPOINT_SLICE_MANAGED_BY) in _SLICE_CONTROLLERS
+    is_slice = (
+        kind == _SLICE
+        and meta.labels(tree).get(wellknown.LABEL_ENDPOINT_SLICE_MANAGED_BY) in _SLICE_CONTROLLERS
+    )
     if is_slice or (kind == _CONFIG_MAP and meta.name(tree) == _ROOT_CA):
         return "a controller creates it"
     return ""

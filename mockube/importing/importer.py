@@ -21,20 +21,11 @@ from mockube.component_base.supervision import timeout
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
 from mockube.controller_manager.client.resources import Key
-from mockube.importing.cleaning import (
-    DEFINITION,
-    NAMESPACE,
-    NODE,
-    clean_object,
-    implied_objects,
-    kind_of,
-    reason_to_skip,
-    status_of,
-    without_assigned_fields,
-)
-from mockube.importing.documents import Document, Origin
-from mockube.importing.kinds import NotServed, OwnerUIDs, ServedKinds, discover_kinds
-from mockube.importing.order import concurrent_batches
+
+from . import cleaning
+from .documents import Document, Origin
+from .kinds import NotServed, OwnerUIDs, ServedKinds, discover_kinds
+from .order import concurrent_batches
 
 MAX_CONCURRENT: Final = 32
 ESTABLISHED_SECONDS: Final = 10.0
@@ -65,7 +56,7 @@ class Item(Struct, kw_only=True):
     @property
     def title(self) -> str:
         """The object's name as kubectl prints it, such as `deployment.apps/web`."""
-        group, kind = kind_of(self.tree)
+        group, kind = cleaning.kind_of(self.tree)
         return f"{kind.lower()}{'.' if group else ''}{group}/{meta.name(self.tree)}"
 
 
@@ -94,10 +85,12 @@ class Importer:
         self._owners = OwnerUIDs(self.client)
         items = self._items(documents)
         self._nodes = {meta.name(node) for node in (await self.client.list(NODES)).items}
-        self._nodes |= {meta.name(item.tree) for item in items if kind_of(item.tree) == NODE}
+        self._nodes |= {
+            meta.name(item.tree) for item in items if cleaning.kind_of(item.tree) == cleaning.NODE
+        }
         for batch in concurrent_batches([item.tree for item in items]):
             await self._run_all(self._import_object, [items[index] for index in batch])
-            if any(kind_of(items[index].tree) == DEFINITION for index in batch):
+            if any(cleaning.kind_of(items[index].tree) == cleaning.DEFINITION for index in batch):
                 await self._wait_for_definitions([items[index] for index in batch])
             self._report(items[index] for index in batch if not meta.owner_references(items[index].tree))
         owned = [item for item in items if meta.owner_references(item.tree)]
@@ -114,8 +107,11 @@ class Importer:
             Item(tree=self._with_namespace(document.tree), origin=document.origin) for document in documents
         ]
         if self.options.namespace:
-            items = [item for item in items if kind_of(item.tree) != NAMESPACE]
-        return [*items, *(Item(tree=tree) for tree in implied_objects([item.tree for item in items]))]
+            items = [item for item in items if cleaning.kind_of(item.tree) != cleaning.NAMESPACE]
+        return [
+            *items,
+            *(Item(tree=tree) for tree in cleaning.implied_objects([item.tree for item in items])),
+        ]
 
     def _with_namespace(self, tree: ReadOnlyTree) -> ReadOnlyTree:
         if not self._kinds.is_namespaced(tree):
@@ -145,7 +141,7 @@ class Importer:
 
     async def _import_object(self, item: Item) -> None:
         tree = item.tree
-        if reason := reason_to_skip(tree):
+        if reason := cleaning.reason_to_skip(tree):
             item.outcome, item.reason = ImportOutcome.SKIPPED, reason
         elif self.options.dry_run:
             item.outcome = await self._predict(tree)
@@ -160,11 +156,11 @@ class Importer:
                 await self._write_status(tree)
 
     async def _create(self, tree: ReadOnlyTree) -> ReadOnlyTree:
-        resource, body = self._kinds.resource_of(tree), clean_object(tree, self._nodes)
+        resource, body = self._kinds.resource_of(tree), cleaning.clean_object(tree, self._nodes)
         try:
             return await self.client.create(resource, body)
         except Invalid:
-            body_without_assigned_fields = without_assigned_fields(body)
+            body_without_assigned_fields = cleaning.without_assigned_fields(body)
             if body_without_assigned_fields is None:
                 raise
             return await self.client.create(resource, body_without_assigned_fields)
@@ -174,7 +170,7 @@ class Importer:
         live_object = await self.client.get(resource, Key.of(item.tree))
         if not self.options.replace or item.origin is None:
             return live_object, ImportOutcome.EXISTS
-        body = clean_object(item.tree, self._nodes)
+        body = cleaning.clean_object(item.tree, self._nodes)
         references = meta.owner_references(live_object)
         body = meta.with_metadata(
             body, resourceVersion=meta.resource_version(live_object), ownerReferences=references
@@ -182,7 +178,7 @@ class Importer:
         return await self.client.update(resource, body), ImportOutcome.REPLACED
 
     async def _write_status(self, tree: ReadOnlyTree) -> None:
-        status = status_of(tree, self._nodes)
+        status = cleaning.status_of(tree, self._nodes)
         if status is not None and self._kinds.has_status(tree):
             resource = self._kinds.resource_of(tree)
             await self.client.patch(resource, Key.of(tree), {"status": status}, subresource="status")
@@ -196,7 +192,9 @@ class Importer:
 
     async def _write_owners(self, items: Sequence[Item]) -> None:
         """Set the owner references that controllers have not already set by adoption."""
-        owner_uids = await self._owner_uids({kind_of(item.tree): item.tree for item in items}.values())
+        owner_uids = await self._owner_uids(
+            {cleaning.kind_of(item.tree): item.tree for item in items}.values()
+        )
 
         async def write_owner(item: Item) -> None:
             tree, kinds = item.tree, self._kinds
@@ -204,7 +202,7 @@ class Importer:
             if absent:
                 item.reason = f"without its owner, which does not exist: {', '.join(absent)}"
             if not {reference["uid"] for reference in references} <= owner_uids.get(
-                (kind_of(tree), Key.of(tree)), set()
+                (cleaning.kind_of(tree), Key.of(tree)), set()
             ):
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
@@ -218,7 +216,7 @@ class Importer:
             resource = replace(self._kinds.resource_of(sample), metadata_only=True)
             for obj in (await self.client.list(resource)).items:
                 uids = {reference["uid"] for reference in meta.owner_references(obj)}
-                uids_by_object[kind_of(sample), Key.of(obj)] = uids
+                uids_by_object[cleaning.kind_of(sample), Key.of(obj)] = uids
         return uids_by_object
 
     async def _wait_for_definitions(self, items: Sequence[Item]) -> None:

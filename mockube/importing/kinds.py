@@ -13,7 +13,8 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.discovery import DiscoveredResource, discover
 from mockube.controller_manager.client.resources import Key
 from mockube.failure import Failure
-from mockube.importing.cleaning import kind_of
+
+from .cleaning import kind_of
 
 
 class NotServed(Failure):

@@ -10,14 +10,15 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.importing.cleaning import DEFINITION, NAMESPACE, NODE, kind_of
+
+from . import cleaning
 
 RANK_BY_KIND: Final[Mapping[GroupKind, int]] = {
-    NAMESPACE: 0,
-    DEFINITION: 1,
+    cleaning.NAMESPACE: 0,
+    cleaning.DEFINITION: 1,
     **dict.fromkeys(
         (
-            NODE,
+            cleaning.NODE,
             GroupKind("", "ServiceAccount"),
             GroupKind("node.k8s.io", "RuntimeClass"),
             GroupKind("scheduling.k8s.io", "PriorityClass"),
@@ -49,7 +50,7 @@ def concurrent_batches(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]
     depths = _owner_depths(trees)
 
     def batch_of(index: int) -> tuple[int, int]:
-        rank = RANK_BY_KIND.get(kind_of(trees[index]), DEFAULT_RANK)
+        rank = RANK_BY_KIND.get(cleaning.kind_of(trees[index]), DEFAULT_RANK)
         return rank, depths[index] if rank == DEFAULT_RANK else 0
 
     for _, positions in groupby(sorted(range(len(trees)), key=batch_of), key=batch_of):

@@ -19,7 +19,8 @@ from msgspec import Struct
 from mockube.component_base.clock import Clock
 from mockube.component_base.launcher import run_command
 from mockube.component_base.supervision import RestartBackoff, run_with
-from mockube.processes.preimport import START
+
+from .preimport import START
 
 NO_VARIABLES: Final[Mapping[str, str]] = {}
 

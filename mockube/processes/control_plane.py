@@ -20,13 +20,8 @@ from typing import Final
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
 from mockube.launch import LaunchOptions, temporary_server_flags
-from mockube.processes.child_processes import (
-    ControlPlaneProgram,
-    Processes,
-    Report,
-    SupervisedProcess,
-    shell_exit_code,
-)
+
+from .child_processes import ControlPlaneProgram, Processes, Report, SupervisedProcess, shell_exit_code
 
 SERVER: Final = "apiserver"
 MANAGER: Final = "controller-manager"

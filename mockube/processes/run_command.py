@@ -17,15 +17,9 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
 from mockube.failure import TimedOut
 from mockube.launch import LaunchOptions
-from mockube.processes.child_processes import Report, exit_message, shell_exit_code
-from mockube.processes.control_plane import (
-    ControlPlane,
-    Launch,
-    NotReady,
-    control_plane,
-    start_import,
-    temporary_launch,
-)
+
+from .child_processes import Report, exit_message, shell_exit_code
+from .control_plane import ControlPlane, Launch, NotReady, control_plane, start_import, temporary_launch
 
 START_TIMEOUT: Final = 300.0
 MAX_REPORTED: Final = 10

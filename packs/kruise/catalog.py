@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from mockube.controller_manager.control.controller import Controller
-from mockube.packs.kruise.controllers.advancedstatefulset.controller import (
+
+from .controllers.advancedstatefulset.controller import (
     ADVANCED_STATEFUL_SET,
     ADVANCED_STATEFUL_SET_COUNTING_PREPARED,
 )
-from mockube.packs.kruise.controllers.cloneset.controller import CLONE_SET, CLONE_SET_COUNTING_PREPARED
-from mockube.packs.kruise.controllers.containerlaunchpriority.controller import CONTAINER_LAUNCH_PRIORITY
-from mockube.packs.kruise.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
-from mockube.packs.kruise.flags import KruiseFlags
-from mockube.packs.kruise.gates import PREPARING_UPDATE_AS_UPDATE
+from .controllers.cloneset.controller import CLONE_SET, CLONE_SET_COUNTING_PREPARED
+from .controllers.containerlaunchpriority.controller import CONTAINER_LAUNCH_PRIORITY
+from .controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
+from .flags import KruiseFlags
+from .gates import PREPARING_UPDATE_AS_UPDATE
 
 
 def controllers(flags: KruiseFlags) -> Sequence[Controller]:

@@ -5,7 +5,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from mockube.component_base.flags import Flag, positive_int
-from mockube.packs.kruise.gates import read_kruise_gates
+
+from .gates import read_kruise_gates
 
 
 class KruiseFlags(Struct, frozen=True, kw_only=True):

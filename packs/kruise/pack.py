@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mockube.apimachinery.tree import Tree
 from mockube.component_base.packs import Pack
-from mockube.packs.kruise.flags import KruiseFlags
+
+from .flags import KruiseFlags
 
 if TYPE_CHECKING:
     from mockube.apiserver.admission.plugin import Plugin
@@ -37,19 +38,19 @@ def _definitions() -> Iterable[bytes]:
 
 
 def _add_versions(definition: Tree) -> Tree:
-    from mockube.packs.kruise.definitions import alpha, beta  # noqa: PLC0415 - for the API server
+    from .definitions import alpha, beta  # noqa: PLC0415 - for the API server
 
     return alpha.with_alpha(beta.with_beta(definition))
 
 
 def _webhooks() -> "Iterable[KindWebhook | Plugin]":
-    from mockube.packs.kruise.webhooks.webhooks import WEBHOOKS  # noqa: PLC0415 - for the API server
+    from .webhooks.webhooks import WEBHOOKS  # noqa: PLC0415 - for the API server
 
     return WEBHOOKS
 
 
 def _controllers(flags: KruiseFlags) -> "Iterable[Controller]":
-    from mockube.packs.kruise.catalog import controllers  # noqa: PLC0415 - for the controller manager
+    from .catalog import controllers  # noqa: PLC0415 - for the controller manager
 
     return controllers(flags)
 

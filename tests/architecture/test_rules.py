@@ -192,27 +192,52 @@ def test_libraries(path, code, expected):
 @pytest.mark.parametrize(
     ("path", "code", "expected"),
     [
+        pytest.param("etcd/hub.py", "from .embedded import hub", [], id="another module of the same name"),
+        pytest.param("etcd/hub.py", "from . import hub as own", [1], id="self-import"),
+        pytest.param("mockube/cli/up.py", "from . import up", [1], id="self-import in mockube/"),
         pytest.param(
-            "etcd/hub.py", "from mockube.etcd.embedded import hub", [], id="another module of the same name"
-        ),
-        pytest.param("etcd/hub.py", "from mockube.etcd import hub as own", [1], id="self-import"),
-        pytest.param("mockube/cli/up.py", "from mockube.cli import up", [1], id="self-import in mockube/"),
-        pytest.param(
-            "etcd/a.py",
+            "apiserver/http/a.py",
             "from mockube.etcd import b, c\nfrom mockube.etcd import b as d",
             [2],
             id="two aliases",
         ),
         pytest.param(
-            "etcd/a.py",
+            "apiserver/http/a.py",
             "from mockube.etcd import b\nfrom mockube.etcd.b import c",
             [],
             id="module and a name in it",
+        ),
+        pytest.param(
+            "etcd/embedded/a.py",
+            "from . import b\nfrom .c import d\nfrom mockube.etcd import e",
+            [],
+            id="forms",
+        ),
+        pytest.param(
+            "etcd/embedded/a.py", "from mockube.etcd.embedded.b import c", [1], id="absolute in its folder"
+        ),
+        pytest.param(
+            "etcd/embedded/a.py", "from mockube.etcd.embedded import b", [1], id="absolute of its folder"
+        ),
+        pytest.param("etcd/embedded/a.py", "from ..kv import b", [1], id="relative above its folder"),
+        pytest.param(
+            "etcd/embedded/a.py", "from .kv import b\nfrom .kv import b as c", [2], id="relative twice"
         ),
     ],
 )
 def test_imports(path, code, expected):
     assert lines(imports.check, path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("import etcd\nfrom etcd.kv import Txn", [1, 2], id="by its folder"),
+        pytest.param("from mockube import etcd\nfrom .etcd import kv", [], id="in the namespace"),
+    ],
+)
+def test_packages_are_imported_in_the_namespace(code, expected):
+    assert lines(imports.check_namespace, "apiserver/a.py", code) == expected
 
 
 @pytest.mark.parametrize(

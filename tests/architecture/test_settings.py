@@ -28,8 +28,3 @@ def test_package_is_in_namespace_of_checkout_and_wheel(package):
 def test_nothing_but_packages_is_linked():
     links = {path.name for path in (ROOT / NAMESPACE).iterdir() if path.is_symlink()}
     assert sorted(links) == INSIDE
-
-
-@pytest.mark.parametrize("package", INSIDE)
-def test_linter_refuses_import_outside_namespace(package):
-    assert package in settings()["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]

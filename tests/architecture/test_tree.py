@@ -39,7 +39,8 @@ RULES = (
     Rule(
         name="modules have names of their own", check=module_names.check, folders=(*PACKAGES, *TESTS, *TOOLS)
     ),
-    Rule(name="a module has one name", check=imports.check, folders=(*PACKAGES, *TOOLS)),
+    Rule(name="imports have one form", check=imports.check, folders=PACKAGES),
+    Rule(name="packages have one name", check=imports.check_namespace, folders=(*PACKAGES, *TESTS, *TOOLS)),
     Rule(name="names say what they are", check=public_names.check, folders=(*PACKAGES, "tools")),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),

@@ -4,18 +4,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from mockube.apimachinery.cel.cost.ranges import (
-    AUTHORIZATION_CHECK,
-    LIST_BASE,
-    REGEX_FACTOR,
-    SIMPLE_FUNCTIONS,
-    STRING_FACTOR,
-    STRUCT_BASE,
-)
 from mockube.apimachinery.cel.libraries.addresses import CIDR, IP
 from mockube.apimachinery.cel.libraries.formats import NamedFormat
 from mockube.apimachinery.cel.libraries.lists import SORT_NAMES
 from mockube.apimachinery.cel.values import Opaque, Optional, from_map_key
+
+from . import ranges
 
 CallCost = int | Callable[[Sequence[Any], Any], int]
 
@@ -29,7 +23,7 @@ def size(value: Any) -> int:
 
 
 def _string_cost(count: float) -> int:
-    return math.ceil(count * STRING_FACTOR)
+    return math.ceil(count * ranges.STRING_FACTOR)
 
 
 def _first_argument_cost(args: Sequence[Any], _result: Any) -> int:
@@ -37,15 +31,15 @@ def _first_argument_cost(args: Sequence[Any], _result: Any) -> int:
 
 
 def _first_argument_twice_cost(args: Sequence[Any], _result: Any) -> int:
-    return math.ceil(size(args[0]) * 2 * STRING_FACTOR)
+    return math.ceil(size(args[0]) * 2 * ranges.STRING_FACTOR)
 
 
 def _join_cost(_args: Sequence[Any], result: Any) -> int:
-    return math.ceil(size(result) * 2 * STRING_FACTOR)
+    return math.ceil(size(result) * 2 * ranges.STRING_FACTOR)
 
 
 def _match_cost(args: Sequence[Any], _result: Any) -> int:
-    return _string_cost(1.0 + size(args[0])) * math.ceil(size(args[1]) * REGEX_FACTOR)
+    return _string_cost(1.0 + size(args[0])) * math.ceil(size(args[1]) * ranges.REGEX_FACTOR)
 
 
 def _contains_cost(args: Sequence[Any], _result: Any) -> int:
@@ -71,7 +65,7 @@ def _in_list_cost(args: Sequence[Any], _result: Any) -> int:
 def traversal(value: Any) -> int:
     """Return the cost of traversing a value with all of its elements."""
     if isinstance(value, (str, bytes)):
-        return int(len(value.encode() if isinstance(value, str) else value) * STRING_FACTOR)
+        return int(len(value.encode() if isinstance(value, str) else value) * ranges.STRING_FACTOR)
     if isinstance(value, list):
         return sum(map(traversal, value))
     if isinstance(value, dict):
@@ -86,7 +80,7 @@ def _traversal_cost(args: Sequence[Any], _result: Any) -> int:
 def _selector_cost(args: Sequence[Any], _result: Any) -> int:
     length = size(args[1])
     requirements = math.ceil(length * 0.5)
-    return LIST_BASE + _string_cost(length) + requirements * (LIST_BASE + STRUCT_BASE)
+    return ranges.LIST_BASE + _string_cost(length) + requirements * (ranges.LIST_BASE + ranges.STRUCT_BASE)
 
 
 def _contains_ip_cost(args: Sequence[Any], _result: Any) -> int:
@@ -101,11 +95,11 @@ def _contains_cidr_cost(args: Sequence[Any], _result: Any) -> int:
 
 def _validation_cost(args: Sequence[Any], _result: Any) -> int:
     pattern = args[0].regex_size if isinstance(args[0], NamedFormat) else 0
-    return _string_cost(1.0 + size(args[1])) * math.ceil(pattern * REGEX_FACTOR)
+    return _string_cost(1.0 + size(args[1])) * math.ceil(pattern * ranges.REGEX_FACTOR)
 
 
 def _allocation_cost(factor: float, count: int) -> int:
-    return int(count * factor) + 1 + LIST_BASE
+    return int(count * factor) + 1 + ranges.LIST_BASE
 
 
 def _result_allocation_cost(_args: Sequence[Any], result: Any) -> int:
@@ -117,7 +111,7 @@ def _flatten_cost(args: Sequence[Any], _result: Any) -> int:
 
 
 def _pairwise_cost(items: Sequence[Any]) -> int:
-    factor = 2 + STRING_FACTOR if items and isinstance(items[0], (str, bytes)) else 2.0
+    factor = 2 + ranges.STRING_FACTOR if items and isinstance(items[0], (str, bytes)) else 2.0
     return _allocation_cost(factor, len(items) ** 2)
 
 
@@ -134,8 +128,8 @@ def _sets_cost(factor: int) -> Callable[[Sequence[Any], Any], int]:
 
 
 BY_FUNCTION: Final[dict[str, CallCost]] = {
-    **dict.fromkeys(SIMPLE_FUNCTIONS, 1),
-    "check": AUTHORIZATION_CHECK,
+    **dict.fromkeys(ranges.SIMPLE_FUNCTIONS, 1),
+    "check": ranges.AUTHORIZATION_CHECK,
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector_cost),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal_cost),
     **dict.fromkeys(

@@ -3,19 +3,7 @@
 A module belongs here if it declares and implements functions; their costs are in `cel/cost/`.
 """
 
-from mockube.apimachinery.cel.libraries import (
-    addresses,
-    authorizer,
-    formats,
-    lists,
-    optionals,
-    quantities,
-    regex,
-    semver,
-    sets,
-    strings,
-    urls,
-)
+from . import addresses, authorizer, formats, lists, optionals, quantities, regex, semver, sets, strings, urls
 
 LIBRARIES = (
     optionals,

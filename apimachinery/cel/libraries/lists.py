@@ -5,17 +5,9 @@ from collections.abc import Callable, Iterable
 from functools import cmp_to_key, reduce
 from typing import Any, Final
 
-from mockube.apimachinery.cel import arithmetic
+from mockube.apimachinery.cel import arithmetic, values
 from mockube.apimachinery.cel.declarations import declare, merge
-from mockube.apimachinery.cel.values import (
-    CelError,
-    Duration,
-    Uint,
-    compare,
-    equals,
-    equals_if_comparable,
-    type_name,
-)
+from mockube.apimachinery.cel.values import CelError, Duration, Uint
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMABLE: dict[str, Any] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
@@ -56,7 +48,7 @@ _MAX_RANGE: Final = 10_000_000
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    return all(compare(a, b) <= 0 for a, b in itertools.pairwise(items))
+    return all(values.compare(a, b) <= 0 for a, b in itertools.pairwise(items))
 
 
 def _sum(zero: Any) -> Callable[[list[Any]], Any]:
@@ -69,7 +61,7 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
             raise CelError(f"{name} called on empty list")
         extreme_item = items[0]
         for item in items[1:]:
-            if compare(extreme_item, item) * sign < 0:
+            if values.compare(extreme_item, item) * sign < 0:
                 extreme_item = item
         return extreme_item
 
@@ -77,11 +69,13 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
 
 
 def _index_of(items: list[Any], element: Any) -> int:
-    return next((i for i, item in enumerate(items) if equals_if_comparable(item, element)), -1)
+    return next((i for i, item in enumerate(items) if values.equals_if_comparable(item, element)), -1)
 
 
 def _last_index_of(items: list[Any], element: Any) -> int:
-    return next((i for i in range(len(items) - 1, -1, -1) if equals_if_comparable(items[i], element)), -1)
+    return next(
+        (i for i in range(len(items) - 1, -1, -1) if values.equals_if_comparable(items[i], element)), -1
+    )
 
 
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:
@@ -114,12 +108,12 @@ def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
         )
     if not items:
         return items
-    kind = type_name(keys[0])
-    if len(keys) > 1 and any(type_name(key) != kind for key in keys):
+    kind = values.type_name(keys[0])
+    if len(keys) > 1 and any(values.type_name(key) != kind for key in keys):
         raise CelError("list elements must have the same type")
 
     def by_key(left: int, right: int) -> int:
-        return compare(keys[left], keys[right])
+        return values.compare(keys[left], keys[right])
 
     order = sorted(range(len(items)), key=cmp_to_key(by_key))
     return [items[i] for i in order]
@@ -134,7 +128,7 @@ def _range(count: int) -> list[int]:
 def _distinct(items: list[Any]) -> list[Any]:
     unique: list[Any] = []
     for item in items:
-        if not any(equals(item, other) for other in unique):
+        if not any(values.equals(item, other) for other in unique):
             unique.append(item)
     return unique
 

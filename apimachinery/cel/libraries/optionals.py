@@ -3,20 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from mockube.apimachinery.cel import values
 from mockube.apimachinery.cel.comprehensions import GrowingMap
 from mockube.apimachinery.cel.declarations import declare
-from mockube.apimachinery.cel.values import (
-    MIN_UNIX_TIME,
-    NONE,
-    SECOND,
-    CelError,
-    Duration,
-    Optional,
-    Timestamp,
-    format_value,
-    from_map_key,
-    map_key,
-)
+from mockube.apimachinery.cel.values import CelError, Duration, Optional, Timestamp
 
 DECLARED: Final = declare(
     """
@@ -46,28 +36,28 @@ DECLARED: Final = declare(
 
 def _of_non_zero(value: Any) -> Optional:
     if type(value) is Timestamp:
-        return NONE if value.nanoseconds == MIN_UNIX_TIME * SECOND else Optional(value)
+        return values.NONE if value.nanoseconds == values.MIN_UNIX_TIME * values.SECOND else Optional(value)
     if type(value) is Duration:
-        return Optional(value) if value.nanoseconds else NONE
+        return Optional(value) if value.nanoseconds else values.NONE
     if type(value) is Optional:
-        return Optional(value) if value.present else NONE
+        return Optional(value) if value.present else values.NONE
     if isinstance(value, (bool, int, float, str, bytes, list, dict)) or value is None:
-        return Optional(value) if value else NONE
+        return Optional(value) if value else values.NONE
     return Optional(value)
 
 
 def _unwrap(items: list[Any]) -> list[Any]:
     for item in items:
         if type(item) is not Optional:
-            raise CelError(f"value {format_value(item)} is not optional")
+            raise CelError(f"value {values.format_value(item)} is not optional")
     return [item.value for item in items if item.present]
 
 
 def _insert(target: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     """Add an entry to an accumulator in place, or to a copy of another map."""
-    stored_key = map_key(key)
+    stored_key = values.map_key(key)
     if stored_key in target:
-        raise CelError(f"insert failed: key {format_value(key)} already exists")
+        raise CelError(f"insert failed: key {values.format_value(key)} already exists")
     if type(target) is not GrowingMap:
         return {**target, stored_key: value}
     target[stored_key] = value
@@ -76,18 +66,18 @@ def _insert(target: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
 
 def _insert_all(target: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
     for key, value in entries.items():
-        target = _insert(target, from_map_key(key), value)
+        target = _insert(target, values.from_map_key(key), value)
     return target
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "optional_of": Optional,
     "optional_ofNonZeroValue": _of_non_zero,
-    "optional_none": lambda: NONE,
+    "optional_none": lambda: values.NONE,
     "optional_value": lambda optional: optional.value,
     "optional_hasValue": lambda optional: optional.present,
-    "list_last": lambda items: Optional(items[-1]) if items else NONE,
-    "list_first": lambda items: Optional(items[0]) if items else NONE,
+    "list_last": lambda items: Optional(items[-1]) if items else values.NONE,
+    "list_first": lambda items: Optional(items[0]) if items else values.NONE,
     "optional_unwrap": _unwrap,
     "optional_unwrapOpt": _unwrap,
     "@mapInsert_map_key_value": _insert,

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockube.apimachinery.cel.declarations import declare
-from mockube.apimachinery.cel.libraries.formatting import format_text
 from mockube.apimachinery.cel.values import CelError, format_value
+
+from .formatting import format_text
 
 DECLARED: Final = declare(
     """

@@ -5,15 +5,9 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import quote
 
+from mockube.apimachinery import uri
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.values import CelError, Opaque
-from mockube.apimachinery.uri import (
-    is_request_uri,
-    parse_query,
-    request_uri_problem,
-    unescape,
-    unescape_bytes,
-)
 
 DECLARED: Final = declare(
     """
@@ -45,7 +39,7 @@ class URL(Opaque):
         self.host = ""
         if rest.startswith("//") and (self.scheme or not rest.startswith("///")):
             authority, slash, path = rest[2:].partition("/")
-            self.host = unescape(authority.rpartition("@")[2])
+            self.host = uri.unescape(authority.rpartition("@")[2])
             rest = slash + path
         self.path = rest if rest.startswith("/") or not self.scheme else ""
 
@@ -73,7 +67,7 @@ class URL(Opaque):
     def escaped_path(self) -> str:
         if _is_escaped(self.path):
             return self.path
-        return quote(unescape_bytes(self.path), safe=_NO_PATH_ESCAPE.replace("[", "").replace("]", ""))
+        return quote(uri.unescape_bytes(self.path), safe=_NO_PATH_ESCAPE.replace("[", "").replace("]", ""))
 
 
 def _is_escaped(path: str) -> bool:
@@ -81,7 +75,7 @@ def _is_escaped(path: str) -> bool:
 
 
 def _url(text: str) -> URL:
-    problem = request_uri_problem(text)
+    problem = uri.request_uri_problem(text)
     if problem:
         raise CelError(f"URL parse error during conversion from string: {problem}")
     return URL(text)
@@ -94,6 +88,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "url_get_hostname": lambda url: url.hostname,
     "url_get_port": lambda url: url.port,
     "url_get_escaped_path": lambda url: url.escaped_path,
-    "url_get_query": lambda url: parse_query(url.query),
-    "is_url_string": is_request_uri,
+    "url_get_query": lambda url: uri.parse_query(url.query),
+    "is_url_string": uri.is_request_uri,
 }

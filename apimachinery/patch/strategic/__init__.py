@@ -4,6 +4,6 @@ A module belongs here if it applies such a patch. The directives inside a patch 
 `$patch`, `$retainKeys`, `$setElementOrder/LIST` and `$deleteFromPrimitiveList/LIST`.
 """
 
-from mockube.apimachinery.patch.strategic.merge import apply, patch_after_merge
+from .merge import apply, patch_after_merge
 
 __all__ = ["apply", "patch_after_merge"]

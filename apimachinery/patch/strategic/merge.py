@@ -9,7 +9,10 @@ from typing import Any
 
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.errors import UndecodablePatch, Unmergeable
-from mockube.apimachinery.patch.strategic.directives import (
+from mockube.apimachinery.schema.model import SchemaType
+from mockube.apimachinery.tree import ReadOnlyTree, without_nulls
+
+from .directives import (
     DELETE,
     DELETE_FROM_LIST,
     DIRECTIVE,
@@ -20,7 +23,7 @@ from mockube.apimachinery.patch.strategic.directives import (
     is_deletion,
     without_directives,
 )
-from mockube.apimachinery.patch.strategic.elements import (
+from .elements import (
     Elements,
     are_objects,
     arrange_elements,
@@ -30,8 +33,6 @@ from mockube.apimachinery.patch.strategic.elements import (
     positions,
     wrong_type,
 )
-from mockube.apimachinery.schema.model import SchemaType
-from mockube.apimachinery.tree import ReadOnlyTree, without_nulls
 
 
 def apply(original: ReadOnlyTree, patch: Any, kind: SchemaType | None) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.podsecurity.check import (
+
+from .check import (
     Annotations,
     Check,
     Violation,
@@ -19,7 +20,7 @@ from mockube.apiserver.admission.podsecurity.check import (
     security_context,
     setters,
 )
-from mockube.apiserver.admission.podsecurity.policy import BASELINE
+from .policy import BASELINE
 
 APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"

@@ -5,9 +5,10 @@ from functools import lru_cache
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.podsecurity import baseline, restricted
-from mockube.apiserver.admission.podsecurity.check import Annotations, Check, CheckPod, Violation
-from mockube.apiserver.admission.podsecurity.policy import LATEST, PRIVILEGED, RESTRICTED, LevelVersion
+
+from . import baseline, restricted
+from .check import Annotations, Check, CheckPod, Violation
+from .policy import LATEST, PRIVILEGED, RESTRICTED, LevelVersion
 
 _LAST_CHANGE: Final = max(
     minor for check in (*baseline.CHECKS, *restricted.CHECKS) for minor, _ in check.versions

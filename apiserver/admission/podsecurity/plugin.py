@@ -9,8 +9,14 @@ from mockube.apimachinery import meta, status
 from mockube.apimachinery.groups import NAMESPACES, PODS
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin
-from mockube.apiserver.admission.podsecurity.evaluate import evaluate
-from mockube.apiserver.admission.podsecurity.policy import (
+from mockube.apiserver.event_loop import SLICE
+from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
+
+from .evaluate import evaluate
+from .policy import (
     MODES,
     NO_POLICY,
     PREFIX,
@@ -20,11 +26,6 @@ from mockube.apiserver.admission.podsecurity.policy import (
     is_stricter,
     read_policy,
 )
-from mockube.apiserver.event_loop import SLICE
-from mockube.apiserver.registry.registry import Backend
-from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
-from mockube.apiserver.storage.stored_object import StoredObject
-from mockube.component_base.loop import yield_to_loop
 
 NAMESPACE: Final[Target] = "", "namespaces", ""
 _POD_TARGETS: Final = frozenset({POD, ("", "pods", "ephemeralcontainers"), ("", "pods", "resize")})

@@ -4,13 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.podsecurity.baseline import (
-    PROFILES,
-    added_capabilities,
-    proc_mount,
-    seccomp,
-)
-from mockube.apiserver.admission.podsecurity.check import (
+
+from . import baseline
+from .check import (
     Annotations,
     Check,
     CheckPod,
@@ -25,7 +21,7 @@ from mockube.apiserver.admission.podsecurity.check import (
     security_context,
     setters,
 )
-from mockube.apiserver.admission.podsecurity.policy import RESTRICTED
+from .policy import RESTRICTED
 
 _ALLOWED: Final = """
     configMap csi downwardAPI emptyDir ephemeral image persistentVolumeClaim projected secret
@@ -65,7 +61,7 @@ def _capabilities(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | 
     reason, details = "unrestricted capabilities", list[str]()
     if names := container_names(spec, lacks_drop):
         details.append(f'{name_list("container", names)} must set securityContext.capabilities.drop=["ALL"]')
-    if added := added_capabilities(reason, spec, ("NET_BIND_SERVICE",)):
+    if added := baseline.added_capabilities(reason, spec, ("NET_BIND_SERVICE",)):
         details.append(added.detail)
     return Violation(reason, "; ".join(details)) if details else None
 
@@ -118,10 +114,10 @@ def _run_as_user(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | N
 
 
 def _seccomp(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
-    if violation := seccomp(annotations, spec):
+    if violation := baseline.seccomp(annotations, spec):
         return violation
     names = _containers_without(
-        spec, "seccompProfile", lambda profile: (profile or {}).get("type") in PROFILES
+        spec, "seccompProfile", lambda profile: (profile or {}).get("type") in baseline.PROFILES
     )
     if not names:
         return None
@@ -143,7 +139,7 @@ CHECKS: Final = (
         ((22, _capabilities), (25, _exempt_pods(is_windows, _capabilities))),
         "capabilities_baseline",
     ),
-    Check("procMount_restricted", RESTRICTED, ((35, proc_mount),), "procMount"),
+    Check("procMount_restricted", RESTRICTED, ((35, baseline.proc_mount),), "procMount"),
     Check("restrictedVolumes", RESTRICTED, ((0, _volumes),), "hostPathVolumes"),
     Check(
         "runAsNonRoot",

@@ -12,16 +12,17 @@ from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.policies.evaluation import Expression, compile_expression
-from mockube.apiserver.admission.policies.match_conditions import MatchConditions
-from mockube.apiserver.admission.policies.matching import matched_row
-from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
 from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.kinds.admissionregistration.matching import VIRTUAL_RESOURCES
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.storage.stored_object import StoredObject
+
+from .evaluation import Expression, compile_expression
+from .match_conditions import MatchConditions
+from .matching import matched_row
+from .params import BadConfiguration, collect, param_row
 
 GROUP: Final = "admissionregistration.k8s.io"
 EXEMPT: Final = frozenset(

@@ -5,12 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery.admission_expressions import (
-    BadExpression,
-    Compiler,
-    OptionalVariables,
-    Variables,
-)
+from mockube.apimachinery.admission_expressions import BadExpression, Compiler, OptionalVariables, Variables
 from mockube.apimachinery.cel.environment import CompiledExpression
 from mockube.apimachinery.cel.program import PER_CALL_LIMIT
 from mockube.apimachinery.cel.types import Type

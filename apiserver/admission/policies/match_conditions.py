@@ -5,13 +5,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from mockube.apimachinery.admission_expressions import BOOL, Compiler, OptionalVariables
-from mockube.apiserver.admission.policies.evaluation import (
-    BUDGET,
-    Evaluation,
-    OutOfBudget,
-    compile_expression,
-)
 from mockube.apiserver.authz.chain import aggregate
+
+from .evaluation import BUDGET, Evaluation, OutOfBudget, compile_expression
 
 _BUDGET: Final = BUDGET // 4
 """The cost limit of all conditions for one write."""

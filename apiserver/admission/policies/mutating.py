@@ -9,16 +9,6 @@ from mockube.apimachinery import gotext, meta, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, Cause
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin, forbidden
-from mockube.apiserver.admission.policies.activation import activation, authorizers
-from mockube.apiserver.admission.policies.definition import (
-    EXEMPT,
-    GROUP,
-    PolicyDenied,
-    PolicyInvocation,
-    PolicySource,
-)
-from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed
-from mockube.apiserver.admission.policies.mutation import MutatingPolicy, Mutation, MutationFailed
 from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
@@ -28,6 +18,11 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.registry.write import with_conversions
 from mockube.apiserver.schema.decode import DecodeError
+
+from .activation import activation, authorizers
+from .definition import EXEMPT, GROUP, PolicyDenied, PolicyInvocation, PolicySource
+from .match_conditions import ConditionsFailed
+from .mutation import MutatingPolicy, Mutation, MutationFailed
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")

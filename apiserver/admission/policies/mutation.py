@@ -6,20 +6,13 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from mockube.apimachinery import errors, gotext, meta, status
-from mockube.apimachinery.admission_expressions import (
-    JSON_PATCHES,
-    OBJECT,
-    BadExpression,
-    OptionalVariables,
-)
+from mockube.apimachinery.admission_expressions import JSON_PATCHES, OBJECT, BadExpression, OptionalVariables
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.values import CelError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch.errors import PatchError, TestFailed
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.admission.policies.definition import PolicyDefinition
-from mockube.apiserver.admission.policies.evaluation import Evaluation, Expression, OutOfBudget
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.patch.apply.atoms import TypedError, atom_of_type, atomic_paths
@@ -28,6 +21,9 @@ from mockube.apiserver.patch.apply.validate import validate
 from mockube.apiserver.registry.body import decode_applied, decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.schema.decode import DecodeError
+
+from .definition import PolicyDefinition
+from .evaluation import Evaluation, Expression, OutOfBudget
 
 _APPLY: Final = "ApplyConfiguration"
 

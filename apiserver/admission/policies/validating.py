@@ -12,16 +12,6 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import Plugin, forbidden
-from mockube.apiserver.admission.policies.activation import activation, authorizers
-from mockube.apiserver.admission.policies.definition import (
-    EXEMPT,
-    GROUP,
-    MisconfiguredPolicy,
-    PolicyDenied,
-    PolicyInvocation,
-    PolicySource,
-)
-from mockube.apiserver.admission.policies.validating_policy import INVALID, Denial, ValidatingPolicy
 from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
@@ -29,6 +19,10 @@ from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.registry.write import with_conversions
+
+from .activation import activation, authorizers
+from .definition import EXEMPT, GROUP, MisconfiguredPolicy, PolicyDenied, PolicyInvocation, PolicySource
+from .validating_policy import INVALID, Denial, ValidatingPolicy
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")

@@ -6,16 +6,12 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.admission_expressions import (
-    BOOL,
-    TEXT,
-    TEXT_OR_NULL,
-    OptionalVariables,
-)
+from mockube.apimachinery.admission_expressions import BOOL, TEXT, TEXT_OR_NULL, OptionalVariables
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.policies.definition import PolicyDefinition
-from mockube.apiserver.admission.policies.evaluation import Evaluation, EvaluationResult, OutOfBudget
-from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed
+
+from .definition import PolicyDefinition
+from .evaluation import Evaluation, EvaluationResult, OutOfBudget
+from .match_conditions import ConditionsFailed
 
 _MAX_MESSAGE: Final = 5 * 1024
 _MAX_ANNOTATION: Final = 10 * 1024

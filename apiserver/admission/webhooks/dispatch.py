@@ -16,24 +16,16 @@ from mockube.apiserver.admission.policies.match_conditions import ConditionsFail
 from mockube.apiserver.admission.policies.matching import namespace_labels
 from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
-from mockube.apiserver.admission.webhooks import review
-from mockube.apiserver.admission.webhooks.hooks import (
-    ALLOW,
-    SIMULATED_ANNOTATION,
-    SIMULATED_CHOICES,
-    SIMULATED_FLAG,
-    Hook,
-    Hooks,
-    WebhookInvocation,
-    selects,
-)
-from mockube.apiserver.admission.webhooks.review import WebhookCallFailed, WebhookResponse
-from mockube.apiserver.admission.webhooks.services import Caller, SimulatedWebhook, endpoint
 from mockube.apiserver.authz.chain import Authorization, retry_async_decision
 from mockube.apiserver.kinds.admissionregistration.matching import VIRTUAL_EXCLUDED_SINCE, VIRTUAL_RESOURCES
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+
+from . import hooks, review
+from .hooks import Hook, Hooks, WebhookInvocation
+from .review import WebhookCallFailed, WebhookResponse
+from .services import Caller, SimulatedWebhook, endpoint
 
 LOG: Final = logging.getLogger(__name__)
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -84,7 +76,7 @@ async def should_call_hook(
 ) -> bool:
     """Return whether the selectors and the conditions of a webhook match a write; raise Forbidden if a condition fails."""
     hook = invocation.hook
-    if not selects(hook, attributes, lambda: namespace_labels(registry, attributes)):
+    if not hooks.selects(hook, attributes, lambda: namespace_labels(registry, attributes)):
         return False
     if not hook.conditions:
         return True
@@ -151,7 +143,9 @@ async def call_webhook(
             data = await environment.caller.post(webhook, body, seconds=hook.seconds)
     except SimulatedWebhook as failure:
         if not _allows_simulated(environment, hook, attributes):
-            hint = f"or with --{SIMULATED_FLAG}={ALLOW}, which lets writes pass without the webhook"
+            hint = (
+                f"or with --{hooks.SIMULATED_FLAG}={hooks.ALLOW}, which lets writes pass without the webhook"
+            )
             raise SimulatedWebhook(f"{failure}, {hint}") from failure
         return _allow_without_call(hook, failure, attributes)
     answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
@@ -167,13 +161,13 @@ async def call_webhook(
 def _allows_simulated(environment: WebhookDependencies, hook: Hook, attributes: AdmissionAttributes) -> bool:
     """Return whether a write passes without the webhook: the annotation of its configuration decides before the flag."""
     choice = hook.simulated
-    if choice and choice not in SIMULATED_CHOICES:
-        annotation = f"{SIMULATED_ANNOTATION}: {choice!r}"
+    if choice and choice not in hooks.SIMULATED_CHOICES:
+        annotation = f"{hooks.SIMULATED_ANNOTATION}: {choice!r}"
         attributes.context.report.warn(
-            f"{hook.configuration}: {annotation}: must be {' or '.join(SIMULATED_CHOICES)}; the flag applies"
+            f"{hook.configuration}: {annotation}: must be {' or '.join(hooks.SIMULATED_CHOICES)}; the flag applies"
         )
         choice = ""
-    return choice == ALLOW if choice else environment.allows_simulated
+    return choice == hooks.ALLOW if choice else environment.allows_simulated
 
 
 def _allow_without_call(

@@ -11,27 +11,17 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.admission import versions
 from mockube.apiserver.admission.plugin import InvocationRounds, Plugin
-from mockube.apiserver.admission.versions import (
-    prepare_version,
-    to_admitted_version,
-    to_version,
-    without_system_fields,
-)
-from mockube.apiserver.admission.webhooks.dispatch import (
-    ConfiguredWebhooks,
-    FailurePolicy,
-    WebhookDependencies,
-    call_webhook,
-    should_call_hook,
-)
-from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, WebhookInvocation
-from mockube.apiserver.admission.webhooks.review import WebhookResponse
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation
 from mockube.apiserver.registry.write import with_conversions
 from mockube.apiserver.schema.decode import DecodeError
+
+from .dispatch import ConfiguredWebhooks, FailurePolicy, WebhookDependencies, call_webhook, should_call_hook
+from .hooks import MUTATING, VALIDATING, WebhookInvocation
+from .review import WebhookResponse
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
@@ -103,8 +93,10 @@ class MutatingAdmissionWebhook(Plugin):
         if not answer.patch:
             return False
         hook, row = invocation.hook, invocation.row
-        await prepare_version(registry, attributes, row)
-        before = without_system_fields(attributes, to_version(registry, attributes, row, attributes.object))
+        await versions.prepare_version(registry, attributes, row)
+        before = versions.without_system_fields(
+            attributes, versions.to_version(registry, attributes, row, attributes.object)
+        )
         if before is None:
             problem = "attempted to modify the object, which is not supported for this operation"
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
@@ -119,7 +111,7 @@ class MutatingAdmissionWebhook(Plugin):
         attributes.context.report.annotations[_PATCH + annotation_key] = _annotation_text(annotation)
         try:
             convert = partial(
-                registry.worker.run, size, to_admitted_version, registry, attributes, row, after
+                registry.worker.run, size, versions.to_admitted_version, registry, attributes, row, after
             )
             attributes.object = await with_conversions(attributes.context, convert)
         except (DecodeError, KeyError, TypeError) as error:

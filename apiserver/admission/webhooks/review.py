@@ -10,22 +10,13 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
-from mockube.apiserver.admission.webhooks.hooks import Hook, WebhookInvocation
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 from mockube.apiserver.schema.base64text import Base64Error, canonical
+from mockube.apiserver.wire import review_decode
 from mockube.apiserver.wire.go_json import syntax_error
-from mockube.apiserver.wire.review_decode import (
-    FLAG,
-    STATUS,
-    TEXT,
-    TEXT_MAP,
-    TEXTS,
-    UID,
-    FieldType,
-    ReviewKind,
-    UndecodableReview,
-    decode_review,
-)
+from mockube.apiserver.wire.review_decode import FieldType, ReviewKind, UndecodableReview
+
+from .hooks import Hook, WebhookInvocation
 
 VERSIONS: Final = ("v1", "v1beta1")
 GROUP: Final = "admission.k8s.io"
@@ -35,20 +26,24 @@ _RESPONSE: Final = FieldType(
     "v1.AdmissionResponse",
     dict,
     {
-        "uid": UID,
-        "allowed": FLAG,
-        "status": STATUS,
+        "uid": review_decode.UID,
+        "allowed": review_decode.FLAG,
+        "status": review_decode.STATUS,
         "patch": FieldType("[]uint8"),
         "patchType": FieldType("v1.PatchType"),
-        "auditAnnotations": TEXT_MAP,
-        "warnings": TEXTS,
+        "auditAnnotations": review_decode.TEXT_MAP,
+        "warnings": review_decode.TEXTS,
     },
 )
 _REVIEW: Final = ReviewKind(
     GROUP,
     KIND,
     VERSIONS,
-    FieldType("v1.AdmissionReview", dict, {"kind": TEXT, "apiVersion": TEXT, "response": _RESPONSE}),
+    FieldType(
+        "v1.AdmissionReview",
+        dict,
+        {"kind": review_decode.TEXT, "apiVersion": review_decode.TEXT, "response": _RESPONSE},
+    ),
 )
 
 
@@ -124,7 +119,7 @@ _read_review = msgspec.json.Decoder(_Review).decode
 def read(data: bytes, uid: str, version: str, *, mutating: bool) -> WebhookResponse:
     """Return the response of a webhook, or raise CallFailed if it is not a valid review of this request."""
     try:
-        review = decode_review(data, _REVIEW, version, _read_review)
+        review = review_decode.decode_review(data, _REVIEW, version, _read_review)
     except UndecodableReview as error:
         raise WebhookCallFailed(f"failed to call webhook: {error}") from error
     patch = _decoded_patch(review)

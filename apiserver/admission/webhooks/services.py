@@ -16,10 +16,11 @@ from msgspec import Struct
 
 from mockube.apimachinery.groups import NODES, SERVICES
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.subresources.locations import SIMULATED, Location, gateway_of
 from mockube.apiserver.registry.subresources.service_endpoints import slices_of_service
+
+from .review import WebhookCallFailed
 
 _POD: Final = ("v1", "Pod")
 _HTTPS: Final = 443

@@ -13,17 +13,18 @@ from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.authn.authenticators import BadToken, KnownToken
-from mockube.apiserver.authn.oidc import claims
-from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, JWTAuthenticator
-from mockube.apiserver.authn.oidc.expressions import Mapper
-from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, UndecodableToken, Verifier, untrusted_issuer
-from mockube.apiserver.authn.oidc.key_set import FileKeySet
-from mockube.apiserver.authn.oidc.provider import RETRY_SECONDS, ClaimResolver, NotInitialized, Provider
-from mockube.apiserver.authn.oidc.validation import validate
 from mockube.apiserver.configuration_files import ConfigurationError, decode
 from mockube.apiserver.outgoing import Send, Tls
 from mockube.apiserver.user import User, with_authenticated
 from mockube.component_base.clock import Clock
+
+from . import claims
+from .configuration import AuthenticationConfiguration, JWTAuthenticator
+from .expressions import Mapper
+from .id_token import ALGORITHMS, UndecodableToken, Verifier, untrusted_issuer
+from .key_set import FileKeySet
+from .provider import RETRY_SECONDS, ClaimResolver, NotInitialized, Provider
+from .validation import validate
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0

@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mockube.apiserver.authn.authenticators import CREDENTIAL_ID, BadToken
-from mockube.apiserver.authn.oidc import expressions
-from mockube.apiserver.authn.oidc.configuration import (
-    JWTAuthenticator,
-    PrefixedClaimOrExpression,
-    required_claims,
-)
-from mockube.apiserver.authn.oidc.expressions import CLAIMS, USER, Mapper, text_list
-from mockube.apiserver.authn.oidc.id_token import UndecodableToken, text_of, wrong_type_error
 from mockube.apiserver.user import User
+
+from . import expressions
+from .configuration import JWTAuthenticator, PrefixedClaimOrExpression, required_claims
+from .expressions import CLAIMS, USER, Mapper, text_list
+from .id_token import UndecodableToken, text_of, wrong_type_error
 
 Claims = Mapping[str, Any]
 _RULE: Final = "oidc: error evaluating claim validation expression"

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.oidc.key_set import UNVERIFIED, KeySet, SignedToken
 from mockube.apiserver.authn.signatures import BadJsonWebKey, from_jwk
 from mockube.apiserver.wire.go_json import syntax_error, type_name
 from mockube.component_base.clock import Clock
+
+from .key_set import UNVERIFIED, KeySet, SignedToken
 
 ALGORITHMS: Final = tuple(sorted(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)))
 _GOOGLE: Final = "accounts.google.com"

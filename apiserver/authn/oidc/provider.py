@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import gotext
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.oidc.id_token import UndecodableToken, Verifier, text_of, untrusted_issuer
-from mockube.apiserver.authn.oidc.key_set import RemoteKeySet, decode_problem
 from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, Send, Tls
 from mockube.component_base.clock import Clock
+
+from .id_token import UndecodableToken, Verifier, text_of, untrusted_issuer
+from .key_set import RemoteKeySet, decode_problem
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 RETRY_SECONDS: Final = 10.0

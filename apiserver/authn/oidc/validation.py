@@ -11,7 +11,8 @@ from mockube.apimachinery.admission_expressions import BadExpression
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.uri import request_uri_problem
-from mockube.apiserver.authn.oidc.configuration import (
+
+from .configuration import (
     AuthenticationConfiguration,
     ClaimMappings,
     ClaimOrExpression,
@@ -22,14 +23,7 @@ from mockube.apiserver.authn.oidc.configuration import (
     PrefixedClaimOrExpression,
     UserValidationRule,
 )
-from mockube.apiserver.authn.oidc.expressions import (
-    CLAIMS,
-    USER,
-    Mapper,
-    MapperExpression,
-    compile_expression,
-    selects,
-)
+from .expressions import CLAIMS, USER, Mapper, MapperExpression, compile_expression, selects
 
 MAX_AUTHENTICATORS: Final = 64
 """As upstream (apiserver/pkg/apis/apiserver/validation/validation.go)."""

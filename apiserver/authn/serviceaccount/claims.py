@@ -9,10 +9,11 @@ from msgspec import Struct
 from mockube.apimachinery import gotext, names
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.serviceaccount import jwt
-from mockube.apiserver.authn.serviceaccount.jwt import Claims
-from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
 from mockube.apiserver.user import AUTHENTICATED, SERVICE_ACCOUNT, User
+
+from . import jwt
+from .jwt import Claims
+from .keys import ServiceAccountKeys
 
 LEEWAY_SECONDS = 60.0
 """The allowed clock skew between two servers."""

@@ -13,7 +13,8 @@ import orjson
 
 from mockube.apimachinery.gotext import base64url
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.serviceaccount.keys import BadSignature, ServiceAccountKeys
+
+from .keys import BadSignature, ServiceAccountKeys
 
 Claims: TypeAlias = Mapping[str, Any]
 

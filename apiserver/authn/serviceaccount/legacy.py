@@ -11,16 +11,11 @@ from typing import Any, Final, TypeAlias
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.authenticators import (
-    AUTOMATIC_TOKENS,
-    INVALIDATED_TOKENS,
-    LEGACY_TOKENS,
-    MANUAL_TOKENS,
-    BadToken,
-    KnownToken,
-    TokenDetails,
-)
-from mockube.apiserver.authn.serviceaccount.claims import (
+from mockube.apiserver.authn import authenticators
+from mockube.apiserver.authn.authenticators import BadToken, KnownToken, TokenDetails
+from mockube.component_base.clock import Clock
+
+from .claims import (
     Account,
     Reference,
     audiences,
@@ -29,9 +24,8 @@ from mockube.apiserver.authn.serviceaccount.claims import (
     split_username,
     verified_claims,
 )
-from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
-from mockube.apiserver.authn.serviceaccount.tokens import Find
-from mockube.component_base.clock import Clock
+from .keys import ServiceAccountKeys
+from .tokens import Find
 
 ISSUER: Final = "kubernetes/serviceaccount"
 _CLAIM: Final = "kubernetes.io/serviceaccount/"
@@ -81,7 +75,7 @@ class LegacyTokens:
         if claims is None:
             return None
         if not audiences(claims):
-            self.uses[LEGACY_TOKENS] += 1
+            self.uses[authenticators.LEGACY_TOKENS] += 1
         shared = shared_audiences(claims, self._audiences, audiences_)
         check_time(claims, self._clock.now())
         namespace, secret, name, uid = _required_claims(claims)
@@ -92,7 +86,7 @@ class LegacyTokens:
             if is_automatic
             else TokenDetails({_MANUAL_ANNOTATION: secret})
         )
-        self.uses[AUTOMATIC_TOKENS if is_automatic else MANUAL_TOKENS] += 1
+        self.uses[authenticators.AUTOMATIC_TOKENS if is_automatic else authenticators.MANUAL_TOKENS] += 1
         if not audiences(claims):
             notes = notes._replace(annotations={**notes.annotations, _LEGACY_ANNOTATION: account.username})
         return KnownToken(account.user(""), shared, notes)
@@ -115,7 +109,7 @@ class LegacyTokens:
             )
         await self._label_last_used(secret)
         if meta.labels(secret).get(_INVALID_SINCE):
-            self.uses[INVALIDATED_TOKENS] += 1
+            self.uses[authenticators.INVALIDATED_TOKENS] += 1
             raise BadToken(
                 f"the token in secret {namespace}/{secret_name} for service account {namespace}/{account.name} has been "
                 "marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove "

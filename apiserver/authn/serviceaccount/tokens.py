@@ -19,8 +19,10 @@ from mockube.apiserver.authn.authenticators import (
     KnownToken,
     TokenDetails,
 )
-from mockube.apiserver.authn.serviceaccount import jwt
-from mockube.apiserver.authn.serviceaccount.claims import (
+from mockube.component_base.clock import Clock
+
+from . import jwt
+from .claims import (
     LEEWAY_SECONDS,
     Account,
     Reference,
@@ -29,8 +31,7 @@ from mockube.apiserver.authn.serviceaccount.claims import (
     shared_audiences,
     verified_claims,
 )
-from mockube.apiserver.authn.serviceaccount.keys import ServiceAccountKeys
-from mockube.component_base.clock import Clock
+from .keys import ServiceAccountKeys
 
 Find: TypeAlias = Callable[[str, str, str], Awaitable[Tree | None]]
 """Returns the current object of the core group by resource, namespace and name; None if there is none."""

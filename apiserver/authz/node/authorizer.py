@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from mockube.apimachinery.gotext import quote
 from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, UserRules
-from mockube.apiserver.authz.node.graph import NodeGraph
-from mockube.apiserver.authz.node.references import CERTIFICATE_REQUEST
 from mockube.apiserver.authz.rbac.rules import RuleSet
 from mockube.apiserver.fields import FieldSelectorError
 from mockube.apiserver.fields import parse as parse_field_selector
 from mockube.apiserver.user import User, node_name
+
+from .graph import NodeGraph
+from .references import CERTIFICATE_REQUEST
 
 _ALLOWED: Final[DecisionAndReason] = (Decision.ALLOW, "")
 _LEASES: Final = "kube-node-lease"

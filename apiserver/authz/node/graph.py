@@ -9,27 +9,19 @@ from typing import Any, Final
 import orjson
 
 from mockube.apiserver.authz.chain import PreparationNeeded
-from mockube.apiserver.authz.node.references import (
-    ATTACHMENT,
-    CERTIFICATE_REQUEST,
-    POD,
-    SLICE,
-    VOLUME,
-    Reference,
-    claim_of,
-    of_pod,
-    secrets_of_volume,
-)
 from mockube.apiserver.storage.resource_cache import Change, ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 
+from . import references
+from .references import Reference
+
 GROUPS: Final = {
-    POD: "",
-    VOLUME: "",
-    ATTACHMENT: "storage.k8s.io",
-    SLICE: "resource.k8s.io",
-    CERTIFICATE_REQUEST: "certificates.k8s.io",
+    references.POD: "",
+    references.VOLUME: "",
+    references.ATTACHMENT: "storage.k8s.io",
+    references.SLICE: "resource.k8s.io",
+    references.CERTIFICATE_REQUEST: "certificates.k8s.io",
 }
 """The API groups of the resources that are watched."""
 MAX_SYNCHRONOUS_CHANGES: Final = 500
@@ -143,17 +135,19 @@ class _Links:
     def __init__(self, resource: str, tree: Mapping[str, Any]) -> None:
         spec, name = tree.get("spec") or {}, tree["metadata"]["name"]
         self.claim: Reference | None = None
-        self.volume: Reference = (VOLUME, "", name)
+        self.volume: Reference = (references.VOLUME, "", name)
         self.secrets: frozenset[Reference] = frozenset()
         self.node: str = spec.get("nodeName") or ""
         self.references: frozenset[Reference] = frozenset()
-        if resource == VOLUME:
-            self.claim = claim_of(tree)
-            self.secrets = frozenset() if self.claim is None else frozenset(secrets_of_volume(tree))
+        if resource == references.VOLUME:
+            self.claim = references.claim_of(tree)
+            self.secrets = (
+                frozenset() if self.claim is None else frozenset(references.secrets_of_volume(tree))
+            )
         elif self.node:
             namespace = tree["metadata"].get("namespace") or ""
             own = [(resource, namespace, name)]
-            self.references = frozenset(of_pod(tree) if resource == POD else own)
+            self.references = frozenset(references.of_pod(tree) if resource == references.POD else own)
 
     def add(
         self,

@@ -12,10 +12,11 @@ from mockube.apiserver.authz.chain import (
     UserRules,
     aggregate,
 )
-from mockube.apiserver.authz.rbac.policy import RESOURCES, GrantedRole, RBACPolicy, subjects_of
-from mockube.apiserver.authz.rbac.rules import ANY_NAME
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.user import User
+
+from .policy import RESOURCES, GrantedRole, RBACPolicy, subjects_of
+from .rules import ANY_NAME
 
 MAX_USERS: Final = 4096
 """The number of users with cached rights, counted in each namespace; the cache is cleared when it is full."""

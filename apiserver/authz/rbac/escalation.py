@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from mockube.apimachinery.gotext import quote, quote_list
 from mockube.apiserver.authz.chain import aggregate
-from mockube.apiserver.authz.rbac.policy import RBACPolicy
-from mockube.apiserver.authz.rbac.rules import ANY_NAME, RuleSet
 from mockube.apiserver.user import User
+
+from .policy import RBACPolicy
+from .rules import ANY_NAME, RuleSet
 
 PolicyRule = Mapping[str, Any]
 """A rule of a role."""

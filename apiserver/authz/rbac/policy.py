@@ -7,9 +7,10 @@ import orjson
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authz.rbac.rules import RuleSet
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
+
+from .rules import RuleSet
 
 GROUP: Final = "rbac.authorization.k8s.io"
 ROLES, CLUSTER_ROLES = "roles", "clusterroles"

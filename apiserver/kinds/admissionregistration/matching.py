@@ -4,12 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery import errors, meta, names
-from mockube.apimachinery.admission_expressions import (
-    BOOL,
-    BadExpression,
-    Compiler,
-    OptionalVariables,
-)
+from mockube.apimachinery.admission_expressions import BOOL, BadExpression, Compiler, OptionalVariables
 from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.errors import FieldError
@@ -17,29 +12,15 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    pointer,
-    report,
-    require,
-)
+from mockube.apiserver.kinds.common import checks, objectmeta
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import defaults_table
-from mockube.apiserver.kinds.common.objectmeta import (
-    METADATA,
-    SUBDOMAIN,
-    check_label_name,
-    with_any_finalizers,
-)
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Create
 from mockube.apiserver.kinds.common.warnings import Warnings, on_create_and_update
 
-check_failure_policy: Final = one_of("Fail", "Ignore")
-check_match_policy: Final = one_of("Equivalent", "Exact")
+check_failure_policy: Final = checks.one_of("Fail", "Ignore")
+check_match_policy: Final = checks.one_of("Equivalent", "Exact")
 
 _ALL: Final = "*"
 
@@ -75,7 +56,7 @@ def virtual_resources_of(rule: ReadOnlyTree) -> Iterator[GroupResource]:
 
 # --- names
 
-NAMES: Final = with_any_finalizers(SUBDOMAIN)
+NAMES: Final = objectmeta.with_any_finalizers(objectmeta.SUBDOMAIN)
 
 _STATIC: Final = ".static.k8s.io"
 
@@ -93,7 +74,7 @@ def reserved_name_check(create: Create) -> Create:
         yield from create(tree)
         name = meta.name(tree)
         if name.endswith(_STATIC):
-            yield errors.invalid(METADATA.child("name"), name, RESERVED)
+            yield errors.invalid(objectmeta.METADATA.child("name"), name, RESERVED)
 
     return check
 
@@ -171,29 +152,29 @@ def _check_resources(resources: Sequence[str], path: Path) -> Iterator[FieldErro
         yield errors.invalid(path, resources, problem)
 
 
-check_rule: Final = all_of(
-    require(
+check_rule: Final = checks.all_of(
+    checks.require(
         "operations",
         _check_wildcard_alone("operations"),
-        each_item(one_of(_ALL, "CONNECT", "CREATE", "DELETE", "UPDATE")),
+        checks.each_item(checks.one_of(_ALL, "CONNECT", "CREATE", "DELETE", "UPDATE")),
     ),
-    require("apiGroups", _check_wildcard_alone("API groups")),
-    require("apiVersions", _check_wildcard_alone("API versions"), each_item(_check_not_empty)),
-    require("resources", _check_resources),
-    pointer("scope", one_of(_ALL, "Cluster", "Namespaced")),
+    checks.require("apiGroups", _check_wildcard_alone("API groups")),
+    checks.require("apiVersions", _check_wildcard_alone("API versions"), checks.each_item(_check_not_empty)),
+    checks.require("resources", _check_resources),
+    checks.pointer("scope", checks.one_of(_ALL, "Cluster", "Namespaced")),
 )
 
 
 def _check_resource_names(values: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
     seen = set()
     for index, name in enumerate(values or ()):
-        yield from report(names.check_path_segment_name)(name, path.index(index))
+        yield from checks.report(names.check_path_segment_name)(name, path.index(index))
         if name in seen:
             yield errors.duplicate(path.index(index), name)
         seen.add(name)
 
 
-_NAMED_RULE: Final = all_of(field("resourceNames", _check_resource_names), check_rule)
+_NAMED_RULE: Final = checks.all_of(checks.field("resourceNames", _check_resource_names), check_rule)
 
 
 def _require_present(name: str, check: Check) -> Check:
@@ -206,12 +187,12 @@ def _require_present(name: str, check: Check) -> Check:
     return check_field
 
 
-check_match_resources: Final = all_of(
+check_match_resources: Final = checks.all_of(
     _require_present("matchPolicy", check_match_policy),
     _require_present("namespaceSelector", check_selector),
     _require_present("objectSelector", check_selector),
-    field("resourceRules", each_item(_NAMED_RULE)),
-    field("excludeResourceRules", each_item(_NAMED_RULE)),
+    checks.field("resourceRules", checks.each_item(_NAMED_RULE)),
+    checks.field("excludeResourceRules", checks.each_item(_NAMED_RULE)),
 )
 
 
@@ -223,7 +204,7 @@ def check_mutating_operations(resources: ReadOnlyTree, path: Path) -> Iterator[F
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
             field_path = path.child("resourceRules", "operations")
-            yield from one_of(*_MUTATING_OPERATIONS)(operation, field_path)
+            yield from checks.one_of(*_MUTATING_OPERATIONS)(operation, field_path)
 
 
 # --- conditions
@@ -251,7 +232,7 @@ def _check_condition(
     yield from _CONDITION_NAME(condition, path)
 
 
-_CONDITION_NAME: Final = require("name", check_label_name)
+_CONDITION_NAME: Final = checks.require("name", objectmeta.check_label_name)
 _MAX_CONDITIONS: Final = 64
 
 

@@ -10,17 +10,6 @@ from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.admissionregistration.matching import (
-    NAME_WARNINGS,
-    check_compiled,
-    check_mutating_operations,
-)
-from mockube.apiserver.kinds.admissionregistration.policy_specs import (
-    check_policy_spec,
-    policy_cells,
-    policy_compiler,
-    policy_validation,
-)
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import field, one_of, require
 from mockube.apiserver.kinds.common.defaults import defaults_table
@@ -28,6 +17,9 @@ from mockube.apiserver.kinds.common.validation import from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from . import policy_specs
+from .matching import NAME_WARNINGS, check_compiled, check_mutating_operations
 
 
 class _Patch(NamedTuple):
@@ -82,8 +74,8 @@ def _check_other_patches(mutation: ReadOnlyTree, path: Path, patch: _Patch) -> I
 
 
 def _check_spec(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    compiler = policy_compiler(spec)
-    yield from check_policy_spec(spec, path, compiler, check_mutating_operations)
+    compiler = policy_specs.policy_compiler(spec)
+    yield from policy_specs.check_policy_spec(spec, path, compiler, check_mutating_operations)
     optional_variables = OptionalVariables(params=spec.get("paramKind") is not None, patches=True)
     mutations = spec.get("mutations") or ()
     if not mutations:
@@ -110,10 +102,10 @@ KIND: Final = Kind(
     defaults=defaults_table(
         "io.k8s.api.admissionregistration.v1", {"MutatingAdmissionPolicySpec": {"failurePolicy": "Fail"}}
     ),
-    validation=policy_validation(_CREATE),
+    validation=policy_specs.policy_validation(_CREATE),
     warnings=NAME_WARNINGS,
     printer=Printer(
         columns=(NAME, Column(name="Mutations", type="integer"), Column(name="ParamKind"), AGE_COLUMN),
-        cells=partial(policy_cells, "mutations"),
+        cells=partial(policy_specs.policy_cells, "mutations"),
     ),
 )

@@ -8,17 +8,10 @@ from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.admissionregistration.matching import (
-    NAME_WARNINGS,
-    NAMES,
-    check_match_resources,
-    check_mutating_operations,
-    reserved_name_check,
-)
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, part, text
-from mockube.apiserver.kinds.common.checks import all_of, field, one_of, pointer, report, require
 from mockube.apiserver.kinds.common.declared import NO_RULES, DeclaredRules, required
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation, as_created, from_root
@@ -26,27 +19,29 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
+from . import matching
+
 _EXCLUSIVE: Final = "name and selector are mutually exclusive"
 
 
 def _check_param_ref(reference: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     name, selector = reference.get("name"), reference.get("selector")
     if name:
-        yield from report(names.check_path_segment_name)(name, path.child("name"))
+        yield from checks.report(names.check_path_segment_name)(name, path.child("name"))
     if name and selector is not None:
         yield errors.forbidden(path.child("name"), _EXCLUSIVE)
-    yield from pointer("selector", check_selector)(reference, path)
+    yield from checks.pointer("selector", check_selector)(reference, path)
     if name and selector is not None:
         yield errors.forbidden(path.child("selector"), _EXCLUSIVE)
     if not name and selector is None:
         yield errors.required(path, "one of name or selector must be specified")
-    yield from require("parameterNotFoundAction", one_of("Deny", "Allow"))(reference, path)
+    yield from checks.require("parameterNotFoundAction", checks.one_of("Deny", "Allow"))(reference, path)
 
 
 def _check_actions(actions: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, action in enumerate(actions or ()):
-        yield from one_of("Audit", "Deny", "Warn")(action, path.index(index))
+        yield from checks.one_of("Audit", "Deny", "Warn")(action, path.index(index))
         if action in seen:
             yield errors.duplicate(path.index(index), action)
         seen.add(action)
@@ -60,28 +55,32 @@ def _check_actions(actions: Sequence[str] | None, path: Path) -> Iterator[FieldE
 def _check_resources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check matchResources. Upstream misspells the field in its messages."""
     resources = spec.get("matchResources")
-    return () if resources is None else check_match_resources(resources, path.child("matchResources"))
+    return (
+        () if resources is None else matching.check_match_resources(resources, path.child("matchResources"))
+    )
 
 
-_SPEC: Final = all_of(
-    require("policyName", report(names.check_dns1123_subdomain)),
-    pointer("paramRef", _check_param_ref),
+_SPEC: Final = checks.all_of(
+    checks.require("policyName", checks.report(names.check_dns1123_subdomain)),
+    checks.pointer("paramRef", _check_param_ref),
     _check_resources,
 )
 _CREATE_VALIDATING: Final = from_root(
-    field("spec", _SPEC, field("validationActions", _check_actions), absent={})
+    checks.field("spec", _SPEC, checks.field("validationActions", _check_actions), absent={})
 )
 _CREATE_MUTATING: Final = from_root(
-    field("spec", _SPEC, pointer("matchResources", check_mutating_operations), absent={})
+    checks.field(
+        "spec", _SPEC, checks.pointer("matchResources", matching.check_mutating_operations), absent={}
+    )
 )
 
 
 def _validation(create: Create, declared: DeclaredRules = NO_RULES) -> Validation:
     return Validation(
         repeated_checks=NO_CHECKS,
-        name=NAMES,
-        create=reserved_name_check(create),
-        update=as_created(create, NAMES, namespaced=False),
+        name=matching.NAMES,
+        create=matching.reserved_name_check(create),
+        update=as_created(create, matching.NAMES, namespaced=False),
         declared=declared,
     )
 
@@ -135,7 +134,7 @@ MUTATING_ADMISSION_POLICY_BINDING: Final = Kind(
     ),
     strategy=COUNTED_CONDITIONAL,
     validation=_validation(_CREATE_MUTATING),
-    warnings=NAME_WARNINGS,
+    warnings=matching.NAME_WARNINGS,
     printer=_PRINTER,
 )
 
@@ -152,6 +151,6 @@ VALIDATING_ADMISSION_POLICY_BINDING: Final = Kind(
     validation=_validation(
         _CREATE_VALIDATING, DeclaredRules(required("spec.policyName"), required("spec.validationActions"))
     ),
-    warnings=NAME_WARNINGS,
+    warnings=matching.NAME_WARNINGS,
     printer=_PRINTER,
 )

@@ -12,17 +12,12 @@ from mockube.apimachinery.cel.parser import RESERVED
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.admissionregistration.matching import (
-    NAMES,
-    check_failure_policy,
-    check_match_conditions,
-    check_match_resources,
-    reserved_name_check,
-)
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
 from mockube.apiserver.kinds.common.checks import Check, all_of, pointer, require
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation, as_created
+
+from . import matching
 
 # --- parameters
 
@@ -59,7 +54,7 @@ _PARAM_KIND: Final = all_of(require("apiVersion", _check_version), require("kind
 
 def _check_required_rules(constraints: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Require rules: the kinds that they match determine the types in expressions."""
-    yield from check_match_resources(constraints, path)
+    yield from matching.check_match_resources(constraints, path)
     yield from require("resourceRules")(constraints, path)
 
 
@@ -98,7 +93,9 @@ def _check_variable(
 def _check_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check the policy. Unlike for most fields, the errors of an empty and of a missing value differ."""
     field_path, value = path.child("failurePolicy"), spec.get("failurePolicy")
-    return (errors.required(field_path),) if value is None else check_failure_policy(value, field_path)
+    return (
+        (errors.required(field_path),) if value is None else matching.check_failure_policy(value, field_path)
+    )
 
 
 _COMMON: Final = all_of(
@@ -121,7 +118,7 @@ def check_policy_spec(
         yield from pointer("matchConstraints", check_constraints)(spec, path)
     has_params = spec.get("paramKind") is not None
     conditions, field_path = spec.get("matchConditions"), path.child("matchConditions")
-    yield from check_match_conditions(
+    yield from matching.check_match_conditions(
         conditions, field_path, has_params=has_params, language=compiler.language
     )
     for index, variable in enumerate(spec.get("variables") or ()):
@@ -130,12 +127,12 @@ def check_policy_spec(
 
 
 def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:
-    update = as_created(create, NAMES, namespaced=False)
+    update = as_created(create, matching.NAMES, namespaced=False)
     return Validation(
         repeated_checks=NO_CHECKS,
         silent=frozenset({"status"}),
-        name=NAMES,
-        create=reserved_name_check(create),
+        name=matching.NAMES,
+        create=matching.reserved_name_check(create),
         update=update,
         subresources=subresources or {},
     )

@@ -5,36 +5,14 @@ from functools import partial
 from typing import Final
 
 from mockube.apimachinery import errors, jsonpath, meta
-from mockube.apimachinery.admission_expressions import (
-    BOOL,
-    TEXT,
-    TEXT_OR_NULL,
-    Compiler,
-    OptionalVariables,
-)
+from mockube.apimachinery.admission_expressions import BOOL, TEXT, TEXT_OR_NULL, Compiler, OptionalVariables
 from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.admissionregistration.matching import NAME_WARNINGS, check_compiled
-from mockube.apiserver.kinds.admissionregistration.policy_specs import (
-    NO_EXPRESSION,
-    check_policy_spec,
-    policy_cells,
-    policy_compiler,
-    policy_validation,
-)
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    optional,
-    pointer,
-    require,
-)
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
@@ -42,6 +20,9 @@ from mockube.apiserver.kinds.common.validation import Validation, get_struct, pa
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from . import policy_specs
+from .matching import NAME_WARNINGS, check_compiled
 
 _EMPTY_POLICY: Final = "validations or auditAnnotations must contain at least one item"
 _MAX_ANNOTATIONS: Final = 20
@@ -63,10 +44,10 @@ def _check_one_line(validation: ReadOnlyTree, path: Path) -> Iterable[FieldError
     return (errors.invalid(path.child("message"), message, "must not contain line breaks"),)
 
 
-_MESSAGE_AND_REASON: Final = all_of(
+_MESSAGE_AND_REASON: Final = checks.all_of(
     _not_blank("message", "must be non-empty if specified"),
     _check_one_line,
-    pointer("reason", one_of("Forbidden", "Invalid", "RequestEntityTooLarge")),
+    checks.pointer("reason", checks.one_of("Forbidden", "Invalid", "RequestEntityTooLarge")),
 )
 _MESSAGE_EXPRESSION: Final = _not_blank("messageExpression", "must be non-empty if specified")
 
@@ -76,7 +57,7 @@ def _check_validation(
 ) -> Iterator[FieldError]:
     text, message = validation.get("expression", ""), validation.get("messageExpression", "")
     if not text.strip():
-        yield errors.required(path.child("expression"), NO_EXPRESSION)
+        yield errors.required(path.child("expression"), policy_specs.NO_EXPRESSION)
     else:
         yield from check_compiled(
             compiler, text, path.child("expression"), BOOL, OptionalVariables(params=has_params)
@@ -127,8 +108,8 @@ def _check_annotations(
 
 def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     spec, path = get_struct(tree, "spec"), ROOT.child("spec")
-    compiler = policy_compiler(spec, language)
-    yield from check_policy_spec(spec, path, compiler)
+    compiler = policy_specs.policy_compiler(spec, language)
+    yield from policy_specs.check_policy_spec(spec, path, compiler)
     has_params = spec.get("paramKind") is not None
     validations, annotations = spec.get("validations") or (), spec.get("auditAnnotations") or ()
     if not validations and not annotations:
@@ -155,18 +136,23 @@ def _check_field_ref(text: str, path: Path) -> Iterable[FieldError]:
     return ()
 
 
-_TYPE_CHECKING: Final = field(
+_TYPE_CHECKING: Final = checks.field(
     "expressionWarnings",
-    each_item(all_of(require("warning"), field("fieldRef", _check_field_ref, absent=""))),
+    checks.each_item(
+        checks.all_of(checks.require("warning"), checks.field("fieldRef", _check_field_ref, absent=""))
+    ),
 )
 _update_status: Final = part(
-    all_of(pointer("typeChecking", _TYPE_CHECKING), optional("conditions", check_conditions)), "status"
+    checks.all_of(
+        checks.pointer("typeChecking", _TYPE_CHECKING), checks.optional("conditions", check_conditions)
+    ),
+    "status",
 )
 
 
 def validation(language: Language = FULL_LANGUAGE) -> Validation:
     """Return the validation of policies, with the expressions of a CEL version."""
-    return policy_validation(partial(_create, language=language), {"status": _update_status})
+    return policy_specs.policy_validation(partial(_create, language=language), {"status": _update_status})
 
 
 KIND: Final = Kind(
@@ -193,6 +179,6 @@ KIND: Final = Kind(
     warnings=NAME_WARNINGS,
     printer=Printer(
         columns=(NAME, Column(name="Validations", type="integer"), Column(name="ParamKind"), AGE_COLUMN),
-        cells=partial(policy_cells, "validations"),
+        cells=partial(policy_specs.policy_cells, "validations"),
     ),
 )

@@ -12,44 +12,20 @@ from mockube.apimachinery.cel.language import FULL_LANGUAGE, Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.admissionregistration.matching import (
-    MATCH_DEFAULTS,
-    NAMES,
-    check_failure_policy,
-    check_match_conditions,
-    check_match_policy,
-    check_rule,
-    reserved_name_check,
-    virtual_resources_of,
-    warn_static_name,
-)
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common import checks, objectmeta, webhook_clients
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    pointer,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.common.webhook_clients import (
-    ONE_OF_REVIEWS,
-    accepts,
-    check_review_versions,
-    client,
-)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from . import matching
 
 _WEBHOOKS: Final = ROOT.child("webhooks")
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -72,7 +48,9 @@ def _exemptions(old: Sequence[ReadOnlyTree]) -> _Exemptions:
     selectors = [hook.get(name) or {} for hook in old for name in ("namespaceSelector", "objectSelector")]
     return _Exemptions(
         side_effects=any(hook.get("sideEffects") not in _NO_SIDE_EFFECTS for hook in old),
-        review_versions=any(not accepts(hook.get("admissionReviewVersions") or ("v1",)) for hook in old),
+        review_versions=any(
+            not webhook_clients.accepts(hook.get("admissionReviewVersions") or ("v1",)) for hook in old
+        ),
         repeated_names=len({hook.get("name") for hook in old}) < len(old),
         label_values=any(any(check_selector(selector, ROOT)) for selector in selectors),
     )
@@ -96,12 +74,12 @@ def _side_effects(supported: Sequence[str]) -> Check:
         effects, path = hook.get("sideEffects"), path.child("sideEffects")
         if effects is None:
             return (errors.required(path, f"must specify one of {', '.join(supported)}"),)
-        return one_of(*supported)(effects, path)
+        return checks.one_of(*supported)(effects, path)
 
     return check
 
 
-_TIMEOUT: Final = require_that(
+_TIMEOUT: Final = checks.require_that(
     lambda seconds: 1 <= seconds <= 30, "the timeout value must be between 1 and 30 seconds"
 )
 
@@ -110,21 +88,21 @@ def _webhook(exemptions: _Exemptions, language: Language) -> Check:
     selector = check_selector_leniently if exemptions.label_values else check_selector
 
     def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
-        return check_review_versions(versions, path, any_accepted=exemptions.review_versions)
+        return webhook_clients.check_review_versions(versions, path, any_accepted=exemptions.review_versions)
 
-    return all_of(
-        require("name", _check_name),
-        field("rules", each_item(check_rule)),
-        pointer("failurePolicy", check_failure_policy),
-        pointer("matchPolicy", check_match_policy),
+    return checks.all_of(
+        checks.require("name", _check_name),
+        checks.field("rules", checks.each_item(matching.check_rule)),
+        checks.pointer("failurePolicy", matching.check_failure_policy),
+        checks.pointer("matchPolicy", matching.check_match_policy),
         _side_effects(_EFFECTS if exemptions.side_effects else _NO_SIDE_EFFECTS),
-        pointer("timeoutSeconds", _TIMEOUT),
-        pointer("namespaceSelector", selector),
-        pointer("objectSelector", selector),
-        pointer("reinvocationPolicy", one_of("IfNeeded", "Never")),
-        client("clientConfig"),
-        field("matchConditions", partial(check_match_conditions, language=language)),
-        require("admissionReviewVersions", check_versions, detail=ONE_OF_REVIEWS),
+        checks.pointer("timeoutSeconds", _TIMEOUT),
+        checks.pointer("namespaceSelector", selector),
+        checks.pointer("objectSelector", selector),
+        checks.pointer("reinvocationPolicy", checks.one_of("IfNeeded", "Never")),
+        webhook_clients.client("clientConfig"),
+        checks.field("matchConditions", partial(matching.check_match_conditions, language=language)),
+        checks.require("admissionReviewVersions", check_versions, detail=webhook_clients.ONE_OF_REVIEWS),
     )
 
 
@@ -148,7 +126,7 @@ def _create(tree: ReadOnlyTree, language: Language) -> Iterable[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
-    yield from objectmeta.check(new, NAMES, namespaced=False)
+    yield from objectmeta.check(new, matching.NAMES, namespaced=False)
     yield from _check(new.get("webhooks") or (), _exemptions(old.get("webhooks") or ()), language)
 
 
@@ -156,7 +134,10 @@ def validation(language: Language = FULL_LANGUAGE) -> Validation:
     """Return the validation of configurations, with the match conditions of a CEL version."""
     create, update = (partial(check, language=language) for check in (_create, _update))
     return Validation(
-        repeated_checks=NO_CHECKS, name=NAMES, create=reserved_name_check(create), update=update
+        repeated_checks=NO_CHECKS,
+        name=matching.NAMES,
+        create=matching.reserved_name_check(create),
+        update=update,
     )
 
 
@@ -164,7 +145,7 @@ def _warn_virtual_resources(configuration: ReadOnlyTree) -> Iterator[str]:
     for index, hook in enumerate(configuration.get("webhooks") or ()):
         rules_path = _WEBHOOKS.index(index).child("rules")
         for rule_index, rule in enumerate(hook.get("rules") or ()):
-            for resource in virtual_resources_of(rule):
+            for resource in matching.virtual_resources_of(rule):
                 yield (
                     f"{rules_path.index(rule_index)}: {resource} is excluded from admission webhooks; "
                     "this rule will have no effect"
@@ -172,7 +153,7 @@ def _warn_virtual_resources(configuration: ReadOnlyTree) -> Iterator[str]:
 
 
 def _warn_update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
-    yield from warn_static_name(new)
+    yield from matching.warn_static_name(new)
     yield from _warn_virtual_resources(new)
 
 
@@ -182,7 +163,7 @@ _STRATEGY: Final = Strategy(
     generation=(("webhooks",),), first_generation=1, empty_counts=True, unconditional_update=False
 )
 
-_DEFAULTS: Final = {"failurePolicy": "Fail", **MATCH_DEFAULTS, "timeoutSeconds": 10}
+_DEFAULTS: Final = {"failurePolicy": "Fail", **matching.MATCH_DEFAULTS, "timeoutSeconds": 10}
 
 
 def _cells(configuration: Tree, now: datetime) -> list[Any]:

@@ -9,15 +9,16 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
-from mockube.apiserver.kinds.apiextensions.schemas import all_schemas, unknown_formats
-from mockube.apiserver.kinds.apiextensions.validation import validation
-from mockube.apiserver.kinds.apiextensions.versions import to_internal
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
 from mockube.apiserver.wire.table import NAME, Column, Printer
+
+from .schemas import all_schemas, unknown_formats
+from .validation import validation
+from .versions import to_internal
 
 # --- strategy
 

@@ -10,18 +10,14 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.regexp import matcher as regexp
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.apiextensions.defaults import check_defaults
-from mockube.apiserver.kinds.apiextensions.rules import (
-    RuleContext,
-    TotalCost,
-    check_rule_fields,
-    check_rules,
-)
 from mockube.apiserver.kinds.common.checks import all_of, one_of, pointer
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.jsonschema.schema import RULES
 from mockube.apiserver.kinds.jsonschema.structural import PRESERVE, check_structural, is_leaf
 from mockube.apiserver.kinds.jsonschema.validate import is_known_format
+
+from .defaults import check_defaults
+from .rules import RuleContext, TotalCost, check_rule_fields, check_rules
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPE, _MAP_TYPE = "x-kubernetes-list-type", "x-kubernetes-map-type"

@@ -12,28 +12,14 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.x509 import pool
-from mockube.apiserver.kinds.apiextensions.versions import (
-    common_check,
-    has_status,
-    to_internal,
-    version_check,
-)
-from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    optional,
-    pointer,
-    refuse_any,
-    require,
-)
+from mockube.apiserver.kinds.common import checks, objectmeta
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
 from mockube.apiserver.kinds.common.validation import Validation, get_struct, immutable_fields
 from mockube.apiserver.kinds.common.webhook_clients import accepts, check_review_versions, client
+
+from .versions import common_check, has_status, to_internal, version_check
 
 _SPEC, _STATUS = ROOT.child("spec"), ROOT.child("status")
 
@@ -65,16 +51,16 @@ def _check_kinds_differ(names_: ReadOnlyTree, path: Path) -> Iterable[FieldError
     return (errors.invalid(path.child("listKind"), kind, "kind and listKind may not be the same"),)
 
 
-_NAMES: Final = all_of(
-    optional("plural", _LABEL),
-    optional("singular", _LABEL),
-    optional("kind", _KIND),
-    optional("listKind", _KIND),
-    field("shortNames", each_item(_LABEL)),
+_NAMES: Final = checks.all_of(
+    checks.optional("plural", _LABEL),
+    checks.optional("singular", _LABEL),
+    checks.optional("kind", _KIND),
+    checks.optional("listKind", _KIND),
+    checks.field("shortNames", checks.each_item(_LABEL)),
     _check_kinds_differ,
-    field("categories", each_item(_LABEL)),
+    checks.field("categories", checks.each_item(_LABEL)),
 )
-_REQUIRED_NAMES: Final = all_of(*map(require, ("plural", "singular", "kind", "listKind")))
+_REQUIRED_NAMES: Final = checks.all_of(*map(checks.require, ("plural", "singular", "kind", "listKind")))
 
 
 def _check_group(group: str, path: Path) -> Iterable[FieldError]:
@@ -99,7 +85,7 @@ def _check_versions(spec: ReadOnlyTree, path: Path, language: Language) -> Itera
     versions, path = spec.get("versions") or (), path.child("versions")
     yield from _check_schemas(spec, path)
     for index, version in enumerate(versions):
-        yield from field("name", _LABEL, absent="")(version, path.index(index))
+        yield from checks.field("name", _LABEL, absent="")(version, path.index(index))
         check = version_check(language, has_status=has_status(spec) or has_status(version))
         yield from check(version, path.index(index))
     value: list[Any] | None = [
@@ -167,19 +153,22 @@ def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:
     def check_versions(versions: list[str], path: Path) -> Iterable[FieldError]:
         return check_review_versions(versions, path, any_accepted=any_accepted)
 
-    webhook = all_of(
-        pointer("webhookClientConfig", all_of()),
-        require("conversionReviewVersions", check_versions),
+    webhook = checks.all_of(
+        checks.pointer("webhookClientConfig", checks.all_of()),
+        checks.require("conversionReviewVersions", check_versions),
     )
-    none = all_of(
-        pointer("webhookClientConfig", refuse_any("should not be set when strategy is not set to Webhook")),
-        optional(
-            "conversionReviewVersions", refuse_any("should not be set when strategy is not set to Webhook")
+    none = checks.all_of(
+        checks.pointer(
+            "webhookClientConfig", checks.refuse_any("should not be set when strategy is not set to Webhook")
+        ),
+        checks.optional(
+            "conversionReviewVersions",
+            checks.refuse_any("should not be set when strategy is not set to Webhook"),
         ),
     )
 
     def check(conversion: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-        yield from require("strategy", one_of("None", "Webhook"))(conversion, path)
+        yield from checks.require("strategy", checks.one_of("None", "Webhook"))(conversion, path)
         hook = conversion.get("webhook") or {}
         internal_conversion = {
             "webhookClientConfig": hook.get("clientConfig"),
@@ -198,18 +187,18 @@ def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:
             )
             yield from webhook(internal_conversion, path)
 
-    return pointer("conversion", check)
+    return checks.pointer("conversion", check)
 
 
 # --- the definition
 
 
 def _spec(language: Language, *, any_accepted: bool = False, any_authorities: bool = True) -> Check:
-    return all_of(
-        require("group", _check_group),
-        require("scope", one_of("Cluster", "Namespaced")),
+    return checks.all_of(
+        checks.require("group", _check_group),
+        checks.require("scope", checks.one_of("Cluster", "Namespaced")),
         partial(_check_versions, language=language),
-        field("names", _REQUIRED_NAMES, _NAMES, absent={}),
+        checks.field("names", _REQUIRED_NAMES, _NAMES, absent={}),
         partial(_check_common, language=language),
         _conversion(any_accepted=any_accepted, any_authorities=any_authorities),
     )
@@ -255,7 +244,7 @@ def _check_unknown_fields(tree: ReadOnlyTree) -> Iterable[FieldError]:
     return (errors.invalid(path, value=True, detail=f"cannot set to true, {instead}"),)
 
 
-_ACCEPTED_NAMES: Final = field("acceptedNames", _NAMES, absent={})
+_ACCEPTED_NAMES: Final = checks.field("acceptedNames", _NAMES, absent={})
 
 
 def _check_status(tree: ReadOnlyTree) -> Iterator[FieldError]:

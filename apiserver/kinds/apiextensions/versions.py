@@ -13,8 +13,9 @@ from mockube.apimachinery.cel.language import Language
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.apiextensions.schemas import check_schema
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, optional, pointer, require
+
+from .schemas import check_schema
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")

@@ -10,29 +10,13 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
-from mockube.apiserver.kinds.common import cells, objectmeta
+from mockube.apiserver.kinds.common import cells, checks, objectmeta, validation
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    optional,
-    report,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.validation import (
-    Validation,
-    get_struct,
-    in_order,
-    part,
-    repeat_create_checks,
-)
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import OWN_STATUS, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -48,7 +32,7 @@ def _check_name(name: str, expected_name: str) -> list[str]:
 
 
 def _priority(limit: int) -> Check:
-    return require_that(lambda value: 0 < value <= limit, f"must be positive and less than {limit}")
+    return checks.require_that(lambda value: 0 < value <= limit, f"must be positive and less than {limit}")
 
 
 def _check_group(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -66,7 +50,9 @@ def _check_port(port: int, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, port, f"port is not valid: {', '.join(problems)}"),) if problems else ()
 
 
-_SERVICE: Final = all_of(require("namespace"), require("name"), field("port", _check_port, absent=0))
+_SERVICE: Final = checks.all_of(
+    checks.require("namespace"), checks.require("name"), checks.field("port", _check_port, absent=0)
+)
 
 
 def _check_local(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -92,25 +78,26 @@ def _check_service(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         )
 
 
-_SPEC: Final = all_of(
+_SPEC: Final = checks.all_of(
     _check_group,
-    optional("group", report(names.check_dns1123_subdomain)),
-    field("version", report(names.check_dns1035_label), absent=""),
-    field("groupPriorityMinimum", _priority(20000), absent=0),
-    field("versionPriority", _priority(1000), absent=0),
+    checks.optional("group", checks.report(names.check_dns1123_subdomain)),
+    checks.field("version", checks.report(names.check_dns1035_label), absent=""),
+    checks.field("groupPriorityMinimum", _priority(20000), absent=0),
+    checks.field("versionPriority", _priority(1000), absent=0),
     _check_service,
 )
 
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    spec = get_struct(tree, "spec")
+    spec = validation.get_struct(tree, "spec")
     check_name = partial(_check_name, expected_name=f"{spec.get('version', '')}.{spec.get('group', '')}")
     yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
     yield from _SPEC(spec, ROOT.child("spec"))
 
 
-_STATUS: Final = field(
-    "conditions", each_item(field("status", one_of("True", "False", "Unknown"), absent=""))
+_STATUS: Final = checks.field(
+    "conditions",
+    checks.each_item(checks.field("status", checks.one_of("True", "False", "Unknown"), absent="")),
 )
 
 # --- the status of a new APIService
@@ -167,8 +154,10 @@ KIND: Final = Kind(
     validation=Validation(
         metadata_first=False,
         create=_create,
-        update=in_order(objectmeta.check_update, repeat_create_checks(_create)),
-        subresources={"status": in_order(objectmeta.check_update, part(_STATUS, "status"))},
+        update=validation.in_order(objectmeta.check_update, validation.repeat_create_checks(_create)),
+        subresources={
+            "status": validation.in_order(objectmeta.check_update, validation.part(_STATUS, "status"))
+        },
         declared=None,
     ),
     printer=Printer(

@@ -32,6 +32,7 @@ from mockube.apiserver.kinds.common.selectors import (
 )
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod import workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
@@ -40,20 +41,6 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     pod_warnings_of,
 )
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
-from mockube.apiserver.kinds.core.pod.workloads import (
-    check_amount,
-    check_collisions,
-    check_matches,
-    check_not_more_than_100_percent,
-    check_restarts,
-    counts,
-    default_rolling_update,
-    is_empty,
-    normalize_number,
-    selector_of,
-    status_update,
-    value_of,
-)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -67,13 +54,13 @@ def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     """Check that exactly one of the two is not 0: a node's pod is deleted either before or after its successor is created."""
     max_unavailable, max_surge = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
     unavailable_path, surge_path = path.child("maxUnavailable"), path.child("maxSurge")
-    for check in (check_amount, check_not_more_than_100_percent):
+    for check in (workloads.check_amount, workloads.check_not_more_than_100_percent):
         yield from check(max_unavailable, unavailable_path)
         yield from check(max_surge, surge_path)
-    if value_of(max_unavailable) and value_of(max_surge):
+    if workloads.value_of(max_unavailable) and workloads.value_of(max_surge):
         problem = "may not be set when maxUnavailable is non-zero"
         yield errors.invalid(surge_path, max_surge, problem)
-    elif not value_of(max_unavailable) and not value_of(max_surge):
+    elif not workloads.value_of(max_unavailable) and not workloads.value_of(max_surge):
         yield errors.required(unavailable_path, "cannot be 0 when maxSurge is 0")
 
 
@@ -97,12 +84,14 @@ _UPDATE_FIELDS: Final = all_of(
 
 def _check_selector(spec: ReadOnlyTree, path: Path, check: Check) -> Iterator[FieldError]:
     """Check the selector. As upstream, a missing selector selects nothing."""
-    selector, parsed_selector = spec.get("selector"), selector_of(spec)
+    selector, parsed_selector = spec.get("selector"), workloads.selector_of(spec)
     if selector is not None:
         yield from check(selector, path.child("selector"))
     if parsed_selector is not None:
-        yield from check_matches(spec.get("template") or {}, parsed_selector, path.child("template"))
-    if selector is not None and is_empty(selector):
+        yield from workloads.check_matches(
+            spec.get("template") or {}, parsed_selector, path.child("template")
+        )
+    if selector is not None and workloads.is_empty(selector):
         problem = "empty selector is invalid for daemonset"
         yield errors.invalid(path.child("selector"), selector, problem)
 
@@ -114,7 +103,7 @@ def _check_spec(
     template, field_path = spec.get("template") or {}, path.child("template")
     yield from _check_selector(spec, path, selector)
     yield from check_pod_template(template, field_path, options)
-    yield from check_restarts(template, field_path, "DaemonSet")
+    yield from workloads.check_restarts(template, field_path, "DaemonSet")
     yield from field("minReadySeconds", non_negative)(spec, path)
     yield from _UPDATE_FIELDS(spec, path)
 
@@ -130,7 +119,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     return _check_spec(new, options, check_selector_leniently if is_lenient else check_selector)
 
 
-_STATUS: Final = counts(
+_STATUS: Final = workloads.counts(
     "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration",
     "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
 )  # fmt: skip
@@ -203,7 +192,9 @@ def _normalize_template_generation(daemon_set: Tree) -> None:
     metadata = daemon_set.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     text = annotations.get(ANNOTATION_TEMPLATE_GENERATION, "0")
-    if annotations.get(ANNOTATION_TEMPLATE_GENERATION) != (number := normalize_number("DaemonSet", text)):
+    if annotations.get(ANNOTATION_TEMPLATE_GENERATION) != (
+        number := workloads.normalize_number("DaemonSet", text)
+    ):
         annotations = annotations | {ANNOTATION_TEMPLATE_GENERATION: number}
         daemon_set["metadata"] = metadata | {"annotations": annotations}
 
@@ -222,7 +213,7 @@ KIND: Final = Kind(
     validation=Validation(
         create=_create,
         update=in_order(immutable_fields("spec", "selector"), _update),
-        subresources={"status": in_order(status_update(_STATUS), check_collisions)},
+        subresources={"status": in_order(workloads.status_update(_STATUS), workloads.check_collisions)},
     ),
     warnings=Warnings(create=_pod_warnings, update=_warn_update),
     printer=Printer(
@@ -247,7 +238,7 @@ KIND: Final = Kind(
             "DaemonSetSpec": {"revisionHistoryLimit": 10},
             "DaemonSetUpdateStrategy": (
                 {"type": _ROLLING_UPDATE},
-                default_rolling_update(maxUnavailable=1, maxSurge=0),
+                workloads.default_rolling_update(maxUnavailable=1, maxSurge=0),
             ),
         },
     ),

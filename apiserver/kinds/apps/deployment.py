@@ -10,33 +10,22 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_ROLLBACK_TO
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
-from mockube.apiserver.kinds.apps.replica_set import check_selected_replicas
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, names_and_images, number, part
+from mockube.apiserver.kinds.common import ages, cells
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
+from mockube.apiserver.kinds.core.pod import workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_workload, warnings_of_kind
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
-from mockube.apiserver.kinds.core.pod.workloads import (
-    at_most_field,
-    check_amount,
-    check_collisions,
-    check_not_more_than_100_percent,
-    counts,
-    default_rolling_update,
-    normalize_number,
-    ready_replicas,
-    status_update,
-    value_of,
-)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_FIELDS
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .replica_set import check_selected_replicas
 
 # --- validation
 
@@ -46,11 +35,11 @@ _RECREATE, _ROLLING_UPDATE = "Recreate", "RollingUpdate"
 def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     max_unavailable, max_surge = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
     field_path = path.child("maxUnavailable")
-    yield from check_amount(max_unavailable, field_path)
-    yield from check_amount(max_surge, path.child("maxSurge"))
-    if not value_of(max_unavailable) and not value_of(max_surge):
+    yield from workloads.check_amount(max_unavailable, field_path)
+    yield from workloads.check_amount(max_surge, path.child("maxSurge"))
+    if not workloads.value_of(max_unavailable) and not workloads.value_of(max_surge):
         yield errors.invalid(field_path, max_unavailable, "may not be 0 when `maxSurge` is 0")
-    yield from check_not_more_than_100_percent(max_unavailable, field_path)
+    yield from workloads.check_not_more_than_100_percent(max_unavailable, field_path)
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -109,14 +98,14 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 _STATUS: Final = all_of(
-    counts(
+    workloads.counts(
         "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
         "unavailableReplicas", "terminatingReplicas", "collisionCount",
     ),
-    at_most_field(
+    workloads.at_most_field(
         "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
-    at_most_field("readyReplicas", "availableReplicas", title="readyReplicas"),
+    workloads.at_most_field("readyReplicas", "availableReplicas", title="readyReplicas"),
 )  # fmt: skip
 
 
@@ -126,11 +115,11 @@ _STATUS: Final = all_of(
 def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [
         meta.name(tree),
-        ready_replicas(tree),
-        number(tree, "status", "updatedReplicas"),
-        number(tree, "status", "availableReplicas"),
+        workloads.ready_replicas(tree),
+        cells.number(tree, "status", "updatedReplicas"),
+        cells.number(tree, "status", "availableReplicas"),
         ages.age(tree, now),
-        *names_and_images(part(tree, "spec", "template")),
+        *cells.names_and_images(cells.part(tree, "spec", "template")),
         _selector(tree),
     ]
 
@@ -138,7 +127,7 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
 def _selector(tree: Tree) -> str:
     """Return the selector. Unlike for other kinds, an empty one is an empty string, and an invalid one `<invalid>`."""
     try:
-        return str(labels.from_label_selector(part(tree, "spec", "selector")))
+        return str(labels.from_label_selector(cells.part(tree, "spec", "selector")))
     except labels.SelectorError:
         return "<invalid>"
 
@@ -153,7 +142,7 @@ def _normalize_rollback(deployment: Tree) -> None:
     others = {name: value for name, value in annotations.items() if name != ANNOTATION_ROLLBACK_TO}
     if text:
         about = f"failed to parse annotation[{ANNOTATION_ROLLBACK_TO}]={text} as int64: "
-        others[ANNOTATION_ROLLBACK_TO] = normalize_number("Deployment", text, about)
+        others[ANNOTATION_ROLLBACK_TO] = workloads.normalize_number("Deployment", text, about)
     deployment["metadata"] = metadata | {"annotations": others}
     if not others:
         deployment["metadata"].pop("annotations")
@@ -181,7 +170,7 @@ KIND: Final = Kind(
     validation=Validation(
         create=_create,
         update=in_order(_update, immutable_fields("spec", "selector")),
-        subresources={"status": in_order(status_update(_STATUS), check_collisions)},
+        subresources={"status": in_order(workloads.status_update(_STATUS), workloads.check_collisions)},
     ),
     warnings=warnings_of_kind("apps", "Deployment", named=True),
     printer=Printer(
@@ -191,9 +180,9 @@ KIND: Final = Kind(
             Column(name="Up-to-date"),
             Column(name="Available"),
             AGE_COLUMN,
-            CONTAINERS,
-            IMAGES,
-            SELECTOR,
+            cells.CONTAINERS,
+            cells.IMAGES,
+            cells.SELECTOR,
         ),
         cells=_cells,
     ),
@@ -203,7 +192,7 @@ KIND: Final = Kind(
             "DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
             "DeploymentStrategy": (
                 {"type": _ROLLING_UPDATE},
-                default_rolling_update(maxUnavailable="25%", maxSurge="25%"),
+                workloads.default_rolling_update(maxUnavailable="25%", maxSurge="25%"),
             ),
         },
     ),

@@ -12,19 +12,11 @@ from mockube.apiserver.kinds.common.cells import selector_text
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
+from mockube.apiserver.kinds.core.pod import workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_workload, warnings_of_kind
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
-from mockube.apiserver.kinds.core.pod.workloads import (
-    AT_MOST_REPLICAS,
-    check_required_selector,
-    check_selected_template,
-    counts,
-    replica_set_printer,
-    selector_of,
-    status_update,
-)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 
@@ -35,13 +27,15 @@ def check_selected_replicas(
     spec: ReadOnlyTree, path: Path, options: PodValidationOptions
 ) -> Iterator[FieldError]:
     """Check the selector and the template of a ReplicaSet or a Deployment."""
-    yield from check_required_selector(spec, path, "deployment")
-    selector, template = selector_of(spec), spec.get("template") or {}
+    yield from workloads.check_required_selector(spec, path, "deployment")
+    selector, template = workloads.selector_of(spec), spec.get("template") or {}
     if selector is None:
         yield errors.invalid(path.child("selector"), spec.get("selector"), "invalid label selector")
     else:
         field_path = path.child("template")
-        yield from check_selected_template(template, selector, field_path, kind="ReplicaSet", options=options)
+        yield from workloads.check_selected_template(
+            template, selector, field_path, kind="ReplicaSet", options=options
+        )
 
 
 def _check_spec(spec: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
@@ -59,11 +53,11 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 _STATUS: Final = all_of(
-    counts(
+    workloads.counts(
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
         "terminatingReplicas",
     ),
-    AT_MOST_REPLICAS,
+    workloads.AT_MOST_REPLICAS,
 )  # fmt: skip
 
 
@@ -84,10 +78,10 @@ KIND: Final = Kind(
     validation=Validation(
         create=_create,
         update=in_order(_update, immutable_fields("spec", "selector")),
-        subresources={"status": status_update(_STATUS)},
+        subresources={"status": workloads.status_update(_STATUS)},
     ),
     warnings=warnings_of_kind("apps", "ReplicaSet", named=True),
-    printer=replica_set_printer(selector_text),
+    printer=workloads.replica_set_printer(selector_text),
     defaults=defaults_table("io.k8s.api.apps.v1", {"ReplicaSetSpec": {"replicas": 1}}),
     internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

@@ -13,49 +13,17 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, names_and_images, part
-from mockube.apiserver.kinds.common.checks import (
-    IMMUTABLE,
-    Check,
-    all_of,
-    each_item,
-    field,
-    non_negative,
-    one_of,
-    optional,
-    pointer,
-    report,
-)
+from mockube.apiserver.kinds.common import ages, cells, checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import Fill, Table, defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import LABEL
 from mockube.apiserver.kinds.common.validation import Update, Validation, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod import pod_template, workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.pod_template import (
-    check_pod_template,
-    check_template_metadata,
-    is_new_generation,
-    options_from_old_template,
-    pod_warnings_of,
-)
 from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
-from mockube.apiserver.kinds.core.pod.workloads import (
-    at_most_field,
-    check_amount,
-    check_collisions,
-    check_matches,
-    check_not_more_than_100_percent,
-    check_required_selector,
-    check_restarts,
-    counts,
-    ready_replicas,
-    selector_of,
-    status_update,
-    value_of,
-)
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -80,14 +48,14 @@ def _check_management(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    yield from non_negative(update.get("partition"), path.child("partition"))
+    yield from checks.non_negative(update.get("partition"), path.child("partition"))
     max_unavailable, path = update.get("maxUnavailable"), path.child("maxUnavailable")
     if max_unavailable is None:
         return
-    yield from check_amount(max_unavailable, path)
-    if not value_of(max_unavailable):
+    yield from workloads.check_amount(max_unavailable, path)
+    if not workloads.value_of(max_unavailable):
         yield errors.invalid(path, max_unavailable, "cannot be 0")
-    yield from check_not_more_than_100_percent(max_unavailable, path)
+    yield from workloads.check_not_more_than_100_percent(max_unavailable, path)
 
 
 def _check_strategy(
@@ -112,17 +80,17 @@ def _check_strategy(
     return (errors.invalid(path.child("rollingUpdate"), value, problem),)
 
 
-_RETENTION: Final = one_of("Retain", "Delete")
+_RETENTION: Final = checks.one_of("Retain", "Delete")
 
 
 def _policies(check_strategy: Check) -> Check:
-    return all_of(
+    return checks.all_of(
         _check_management,
-        field("updateStrategy", check_strategy, absent={}),
-        pointer(
+        checks.field("updateStrategy", check_strategy, absent={}),
+        checks.pointer(
             "persistentVolumeClaimRetentionPolicy",
-            field("whenDeleted", _RETENTION, absent=""),
-            field("whenScaled", _RETENTION, absent=""),
+            checks.field("whenDeleted", _RETENTION, absent=""),
+            checks.field("whenScaled", _RETENTION, absent=""),
         ),
     )
 
@@ -137,17 +105,21 @@ def _policies_after(old: ReadOnlyTree) -> Check:
     return _POLICIES_WITH_RECREATE if had_recreate else POLICIES
 
 
-_CLAIMS: Final = field("volumeClaimTemplates", each_item(field("spec", check_claim_spec, absent={})))
+_CLAIMS: Final = checks.field(
+    "volumeClaimTemplates", checks.each_item(checks.field("spec", check_claim_spec, absent={}))
+)
 
 
 def _check_ordinals(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    return non_negative((spec.get("ordinals") or {}).get("start"), path.child("ordinals.start"))
+    return checks.non_negative((spec.get("ordinals") or {}).get("start"), path.child("ordinals.start"))
 
 
-NUMBERS: Final = all_of(
-    field("replicas", non_negative), field("minReadySeconds", non_negative), _check_ordinals
+NUMBERS: Final = checks.all_of(
+    checks.field("replicas", checks.non_negative),
+    checks.field("minReadySeconds", checks.non_negative),
+    _check_ordinals,
 )
-_SERVICE_NAME: Final = optional("serviceName", report(names.check_dns1123_label))
+_SERVICE_NAME: Final = checks.optional("serviceName", checks.report(names.check_dns1123_label))
 
 
 # --- the template
@@ -175,17 +147,17 @@ def _check_template(
     spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, old_is_invalid: bool
 ) -> Iterator[FieldError]:
     """Check the template. Upstream checks labels and annotations twice, and only these if the old template was invalid."""
-    yield from check_required_selector(spec, path, "statefulset")
-    template, selector, field_path = _pod_template(spec), selector_of(spec), path.child("template")
+    yield from workloads.check_required_selector(spec, path, "statefulset")
+    template, selector, field_path = _pod_template(spec), workloads.selector_of(spec), path.child("template")
     if selector is None:
         yield errors.invalid(path.child("selector"), spec.get("selector"), "")
     else:
         if not selector.empty:
-            yield from check_matches(template, selector, field_path)
+            yield from workloads.check_matches(template, selector, field_path)
         if not old_is_invalid:
-            yield from check_pod_template(template, field_path, options)
-        yield from check_template_metadata(template, field_path, options)
-    yield from check_restarts(template, field_path, "StatefulSet")
+            yield from pod_template.check_pod_template(template, field_path, options)
+        yield from pod_template.check_template_metadata(template, field_path, options)
+    yield from workloads.check_restarts(template, field_path, "StatefulSet")
 
 
 # --- the whole object
@@ -216,7 +188,7 @@ def _check_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldErro
     for name in _IMMUTABLE:
         value = new.get(name)
         if (value or None) != (old.get(name) or None):
-            yield errors.invalid(_SPEC.child(name), _internal_value(name, value), IMMUTABLE)
+            yield errors.invalid(_SPEC.child(name), _internal_value(name, value), checks.IMMUTABLE)
 
 
 def _internal_value(name: str, value: Any) -> Any:
@@ -252,22 +224,22 @@ def _check_update(
     policies_after: Callable[[ReadOnlyTree], Check] = _policies_after,
 ) -> Iterator[FieldError]:
     new, old = new_set.get("spec") or {}, old_set.get("spec") or {}
-    options, policies = options_from_old_template(old.get("template") or {}), policies_after(old)
+    options, policies = pod_template.options_from_old_template(old.get("template") or {}), policies_after(old)
     old_is_invalid = any(_check_changeable(old, ROOT, options, policies, old_is_invalid=False))
     yield from _check_changeable(new, _SPEC, options, policies, old_is_invalid=old_is_invalid)
     yield from check_unchanged(new, old)
 
 
-_STATUS: Final = all_of(
-    counts(
+_STATUS: Final = checks.all_of(
+    workloads.counts(
         "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
         "collisionCount",
     ),
-    at_most_field(
+    workloads.at_most_field(
         "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
         title="status.replicas",
     ),
-    at_most_field("readyReplicas", "availableReplicas", title="status.readyReplicas"),
+    workloads.at_most_field("readyReplicas", "availableReplicas", title="status.readyReplicas"),
 )  # fmt: skip
 
 
@@ -275,7 +247,7 @@ _VALIDATION: Final = Validation(
     name=LABEL,
     create=_create,
     update=_check_update,
-    subresources={"status": in_order(status_update(_STATUS), check_collisions)},
+    subresources={"status": in_order(workloads.status_update(_STATUS), workloads.check_collisions)},
 )
 OLDER_VALIDATION: Final = structs.replace(
     _VALIDATION,
@@ -338,7 +310,7 @@ OLDER_DEFAULTS: Final = _defaults(_default_older_update_strategy)
 
 # --- warnings and columns
 
-_pod_warnings: Final = pod_warnings_of(GroupKind("apps", "StatefulSet"))
+_pod_warnings: Final = pod_template.pod_warnings_of(GroupKind("apps", "StatefulSet"))
 
 
 def _spec_warnings(tree: ReadOnlyTree, *within_claim: str) -> Iterator[str]:
@@ -356,7 +328,7 @@ def _warn_create(tree: ReadOnlyTree) -> Iterator[str]:
 
 
 def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
-    if is_new_generation(new, old):
+    if pod_template.is_new_generation(new, old):
         yield from _pod_warnings(new)
     yield from _spec_warnings(new, "Spec")
 
@@ -364,9 +336,9 @@ def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
 def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [
         meta.name(tree),
-        ready_replicas(tree),
+        workloads.ready_replicas(tree),
         ages.age(tree, now),
-        *names_and_images(part(tree, "spec", "template")),
+        *cells.names_and_images(cells.part(tree, "spec", "template")),
     ]
 
 
@@ -392,7 +364,9 @@ KIND: Final = Kind(
     strategy=_STRATEGY,
     validation=_VALIDATION,
     warnings=Warnings(create=_warn_create, update=_warn_update),
-    printer=Printer(columns=(NAME, Column(name="Ready"), AGE_COLUMN, CONTAINERS, IMAGES), cells=_cells),
+    printer=Printer(
+        columns=(NAME, Column(name="Ready"), AGE_COLUMN, cells.CONTAINERS, cells.IMAGES), cells=_cells
+    ),
     defaults=_defaults(_default_update_strategy),
     internal_changes=(*INTERNAL_CHANGES_OF_TEMPLATE, _set_types_of_claims),
     by_gate={"StatefulSetRecreateStrategy": {"validation": _RECREATE_VALIDATION}},

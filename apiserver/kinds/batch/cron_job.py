@@ -13,21 +13,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.batch.job.job import completions_warnings
-from mockube.apiserver.kinds.batch.job.validation import check_job_spec
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import (
-    CONTAINERS,
-    IMAGES,
-    SELECTOR,
-    count,
-    names_and_images,
-    part,
-    selector_text,
-    text,
-    time,
-)
-from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, one_of, require
+from mockube.apiserver.kinds.common import ages, cells, checks
 from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import METADATA
@@ -45,6 +31,9 @@ from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warning
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Gate, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .job.job import completions_warnings
+from .job.validation import check_job_spec
 
 # --- validation of schedules
 
@@ -88,9 +77,10 @@ def _check_schedule(schedule: str, zone: str | None, path: Path, *, had_zone: bo
 _MAX_NAME_LENGTH: Final = 52
 """The name of a Job has a suffix for its time, and is the prefix of its pods' names."""
 
-_POLICY: Final = require("concurrencyPolicy", one_of("Allow", "Forbid", "Replace"))
-_LIMITS: Final = all_of(
-    field("successfulJobsHistoryLimit", non_negative), field("failedJobsHistoryLimit", non_negative)
+_POLICY: Final = checks.require("concurrencyPolicy", checks.one_of("Allow", "Forbid", "Replace"))
+_LIMITS: Final = checks.all_of(
+    checks.field("successfulJobsHistoryLimit", checks.non_negative),
+    checks.field("failedJobsHistoryLimit", checks.non_negative),
 )
 
 
@@ -101,7 +91,7 @@ def _check_times(spec: ReadOnlyTree, old: ReadOnlyTree | None, path: Path) -> It
         yield from _check_schedule(schedule, zone, path.child("schedule"), had_zone=had_zone)
     else:
         yield errors.required(path.child("schedule"))
-    yield from field("startingDeadlineSeconds", non_negative)(spec, path)
+    yield from checks.field("startingDeadlineSeconds", checks.non_negative)(spec, path)
     if zone is not None and (old is None or old.get("timeZone") != zone):
         yield from _check_time_zone(zone, path.child("timeZone"))
 
@@ -171,18 +161,18 @@ def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
-    last = time(tree, "status", "lastScheduleTime")
-    job = part(tree, "spec", "jobTemplate", "spec")
+    last = cells.time(tree, "status", "lastScheduleTime")
+    job = cells.part(tree, "spec", "jobTemplate", "spec")
     return [
         meta.name(tree),
-        text(tree, "spec", "schedule"),
-        text(tree, "spec", "timeZone", default="<none>"),
-        text(tree, "spec", "suspend", default="<unset>"),
-        count(tree, "status", "active"),
+        cells.text(tree, "spec", "schedule"),
+        cells.text(tree, "spec", "timeZone", default="<none>"),
+        cells.text(tree, "spec", "suspend", default="<unset>"),
+        cells.count(tree, "status", "active"),
         ages.since(last, now) if last else "<none>",
         ages.age(tree, now),
-        *names_and_images(part(job, "template")),
-        selector_text(part(job, "selector")),
+        *cells.names_and_images(cells.part(job, "template")),
+        cells.selector_text(cells.part(job, "selector")),
     ]
 
 
@@ -214,9 +204,9 @@ KIND: Final = Kind(
             Column(name="Active", type="integer"),
             Column(name="Last Schedule"),
             AGE_COLUMN,
-            CONTAINERS,
-            IMAGES,
-            SELECTOR,
+            cells.CONTAINERS,
+            cells.IMAGES,
+            cells.SELECTOR,
         ),
         cells=_cells,
     ),

@@ -9,13 +9,14 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
-from mockube.apiserver.kinds.certificates.validation import VALIDATION
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import part, text
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .validation import VALIDATION
 
 _DECISIONS: Final = ("Approved", "Denied")
 _REQUESTOR_FIELDS: Final = frozenset({"username", "uid", "groups", "extra"})

@@ -10,7 +10,6 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.certificates.issued_certificates import check_issued, check_stub_request
 from mockube.apiserver.kinds.common.cells import labels_text, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, is_same
 from mockube.apiserver.kinds.common.conditions import check_conditions
@@ -25,6 +24,8 @@ from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
+
+from .issued_certificates import check_issued, check_stub_request
 
 _MAX_UID_BYTES: Final = 128
 _SPEC, _STATUS = ROOT.child("spec"), ROOT.child("status")

@@ -7,7 +7,8 @@ from typing import Final
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.addresses import Address, Network, parse_sloppily
+
+from .addresses import Address, Network, parse_sloppily
 
 _MAPPED_PREFIX: Final = 96
 

@@ -15,7 +15,8 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.paths import Path
-from mockube.apiserver.kinds.common.checks import one_of, port_number, report
+
+from .checks import one_of, port_number, report
 
 Network: TypeAlias = IPv4Network | IPv6Network
 

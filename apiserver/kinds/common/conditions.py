@@ -8,16 +8,9 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    field,
-    max_bytes,
-    one_of,
-    optional,
-    require,
-    require_that,
-)
-from mockube.apiserver.kinds.common.objectmeta import check_label_name
+
+from . import checks
+from .objectmeta import check_label_name
 
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
@@ -34,15 +27,16 @@ def check_reason_format(reason: str, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, reason, f"{rule} {examples} regex used for validation is '{_REASON}')")
 
 
-_CONDITION: Final = all_of(
-    require("type", check_label_name, detail="is required"),
-    require("status", one_of("False", "True", "Unknown")),
-    optional(
-        "observedGeneration", require_that(lambda value: value >= 0, "must be greater than or equal to zero")
+_CONDITION: Final = checks.all_of(
+    checks.require("type", check_label_name, detail="is required"),
+    checks.require("status", checks.one_of("False", "True", "Unknown")),
+    checks.optional(
+        "observedGeneration",
+        checks.require_that(lambda value: value >= 0, "must be greater than or equal to zero"),
     ),
-    require("lastTransitionTime"),
-    require("reason", check_reason_format, max_bytes(1024)),
-    field("message", max_bytes(32768), absent=""),
+    checks.require("lastTransitionTime"),
+    checks.require("reason", check_reason_format, checks.max_bytes(1024)),
+    checks.field("message", checks.max_bytes(32768), absent=""),
 )
 
 

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
 from mockube.apimachinery.meta import value_at
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import IMMUTABLE
+
+from .checks import IMMUTABLE
 
 _ITEM: Final = "[]"
 _INDEX: Final = re.compile(r"\[([0-9]+)\]")

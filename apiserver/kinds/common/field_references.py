@@ -7,8 +7,9 @@ from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, report
-from mockube.apiserver.kinds.common.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
+
+from .checks import Check, report
+from .resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 _VERSION: Final = "v1"
 

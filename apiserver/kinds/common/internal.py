@@ -18,7 +18,8 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.piecewise import release_in_pieces, sorted_items
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.validation_context import is_before, validated_minor
+
+from .validation_context import is_before, validated_minor
 
 _NAMES_OF_FILES: Final = 2
 """The number of lines with file names at the start of a unified diff, which are omitted."""

@@ -11,17 +11,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    each_item,
-    field,
-    immutable,
-    non_negative,
-    optional,
-    refuse_any,
-    report,
-    require,
-)
+
+from . import checks
 
 STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
@@ -96,8 +87,8 @@ def _invalid_errors(
     return [errors.invalid(path.child(step), name, problem) for problem in problems(name)]
 
 
-_check_namespace: Final = require("namespace", report(names.check_dns1123_label))
-_check_no_namespace: Final = optional("namespace", refuse_any("not allowed on this type"))
+_check_namespace: Final = checks.require("namespace", checks.report(names.check_dns1123_label))
+_check_no_namespace: Final = checks.optional("namespace", checks.refuse_any("not allowed on this type"))
 
 
 # --- labels
@@ -106,8 +97,10 @@ _MAX_CACHED_KEYS: Final = 4096
 _MAX_KEY_LENGTH: Final = 128
 """The number and length of label keys whose results are cached: objects share few keys."""
 
-check_label_name: Final = report(memoize(_MAX_CACHED_KEYS, max_length=_MAX_KEY_LENGTH)(names.check_label_key))
-check_label_value: Final = report(names.check_label_value)
+check_label_name: Final = checks.report(
+    memoize(_MAX_CACHED_KEYS, max_length=_MAX_KEY_LENGTH)(names.check_label_key)
+)
+check_label_value: Final = checks.report(names.check_label_value)
 
 
 def check_labels(labels: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
@@ -155,9 +148,9 @@ def _check_banned(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, owner, f"/{version}, Kind={kind} is disallowed from being an owner"),)
 
 
-_CHECK_OWNER: Final = all_of(
-    require("apiVersion", _check_version, detail=NOT_EMPTY),
-    *(require(name, detail=NOT_EMPTY) for name in ("kind", "name", "uid")),
+_CHECK_OWNER: Final = checks.all_of(
+    checks.require("apiVersion", _check_version, detail=NOT_EMPTY),
+    *(checks.require(name, detail=NOT_EMPTY) for name in ("kind", "name", "uid")),
     _check_banned,
 )
 
@@ -207,7 +200,11 @@ def _check_no_new_finalizers(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -
 
 def check_finalizers(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) -> Iterable[FieldError]:
     finalizers = meta.metadata(tree).get("finalizers")
-    return each_item(report(rule.finalizer))(finalizers, path.child("finalizers")) if finalizers else ()
+    return (
+        checks.each_item(checks.report(rule.finalizer))(finalizers, path.child("finalizers"))
+        if finalizers
+        else ()
+    )
 
 
 # --- managed fields
@@ -249,13 +246,13 @@ def _check_managed(entry: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         yield errors.too_long(path.child("subresource"), _MAX_SUBRESOURCE_LENGTH)
 
 
-_CHECK: Final = all_of(
-    field("generation", non_negative),
-    field("labels", check_labels),
-    field("annotations", check_annotations),
-    field("ownerReferences", _check_owners),
-    field("finalizers", _check_finalizers),
-    field("managedFields", each_item(_check_managed)),
+_CHECK: Final = checks.all_of(
+    checks.field("generation", checks.non_negative),
+    checks.field("labels", check_labels),
+    checks.field("annotations", check_annotations),
+    checks.field("ownerReferences", _check_owners),
+    checks.field("finalizers", _check_finalizers),
+    checks.field("managedFields", checks.each_item(_check_managed)),
 )
 
 
@@ -265,11 +262,11 @@ _IMMUTABLE: Final = (
     "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
 
-_CHECK_UPDATE: Final = all_of(
-    field("labels", check_labels),
-    field("annotations", check_annotations),
-    field("ownerReferences", _check_owners),
-    field("managedFields", each_item(_check_managed)),
+_CHECK_UPDATE: Final = checks.all_of(
+    checks.field("labels", check_labels),
+    checks.field("annotations", check_annotations),
+    checks.field("ownerReferences", _check_owners),
+    checks.field("managedFields", checks.each_item(_check_managed)),
 )
 
 
@@ -290,7 +287,7 @@ def check_step(new_tree: ReadOnlyTree, old_tree: ReadOnlyTree, *, path: Path = M
         )
     for name in _IMMUTABLE:
         if new.get(name) != old.get(name):
-            field_errors += immutable(new.get(name), old.get(name), path.child(name))
+            field_errors += checks.immutable(new.get(name), old.get(name), path.child(name))
     return field_errors
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mockube.apimachinery import errors, names, quantity
+from mockube.apimachinery import errors, names, quantity, resource_names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.quantity import Quantity, QuantityError
-from mockube.apimachinery.resource_names import HUGE_PAGES, REQUESTS, is_extended, is_native
-from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, NOT_POSITIVE, report
+
+from .checks import NOT_NEGATIVE, NOT_POSITIVE, report
 
 CPU, MEMORY, EPHEMERAL_STORAGE, STORAGE = "cpu", "memory", "ephemeral-storage", "storage"
 
@@ -29,20 +29,22 @@ _STANDARD: Final = _OF_QUOTAS | {STORAGE}
 
 
 def is_huge_page(name: str) -> bool:
-    return name.startswith(HUGE_PAGES)
+    return name.startswith(resource_names.HUGE_PAGES)
 
 
 def _is_huge_page_of_quota(name: str) -> bool:
-    return name.startswith((HUGE_PAGES, f"{REQUESTS}{HUGE_PAGES}"))
+    return name.startswith(
+        (resource_names.HUGE_PAGES, f"{resource_names.REQUESTS}{resource_names.HUGE_PAGES}")
+    )
 
 
 def is_overcommit_allowed(name: str) -> bool:
-    return is_native(name) and not is_huge_page(name)
+    return resource_names.is_native(name) and not is_huge_page(name)
 
 
 def is_integer(name: str) -> bool:
     """Return whether amounts of a resource are integers."""
-    return name in _COUNTED or is_extended(name)
+    return name in _COUNTED or resource_names.is_extended(name)
 
 
 def is_standard_quota_resource_name(name: str) -> bool:
@@ -67,7 +69,7 @@ def check_container_name(name: str, path: Path) -> list[FieldError]:
     if "/" not in name:
         if name not in _OF_CONTAINERS and not is_huge_page(name):
             field_errors.append(errors.invalid(path, name, "must be a standard resource for containers"))
-    elif not is_native(name) and not is_extended(name):
+    elif not resource_names.is_native(name) and not resource_names.is_extended(name):
         field_errors.append(errors.invalid(path, name, "doesn't follow extended resource name standard"))
     return field_errors
 
@@ -76,7 +78,7 @@ def check_pod_name(name: str, path: Path) -> list[FieldError]:
     """Check the name of a pod-level resource."""
     field_errors = check_name(name, path)
     if not field_errors and name not in (CPU, MEMORY) and not is_huge_page(name):
-        return [errors.not_supported(path, name, (CPU, HUGE_PAGES, MEMORY))]
+        return [errors.not_supported(path, name, (CPU, resource_names.HUGE_PAGES, MEMORY))]
     return field_errors
 
 
@@ -109,7 +111,7 @@ def check_amount(name: str, amount: str, path: Path) -> Iterator[FieldError]:
 def is_divisible(name: str, amount: Quantity) -> bool:
     """Return whether an amount of huge pages is a multiple of the page size in the resource's name."""
     try:
-        page = quantity.parse(name.removeprefix(HUGE_PAGES))
+        page = quantity.parse(name.removeprefix(resource_names.HUGE_PAGES))
     except QuantityError:
         return False
     if page <= quantity.ZERO or page.scaled_value(quantity.MILLI) % 1000:

@@ -7,8 +7,10 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, report, require
-from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_label_value, check_labels
+
+from . import checks
+from .checks import Check
+from .objectmeta import check_label_name, check_label_value, check_labels
 
 NO_OPERATOR: Final = "not a valid selector operator"
 
@@ -29,11 +31,14 @@ def check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError
 
 
 def _selector(*of_values: Check) -> Check:
-    requirement = all_of(check_operator, field("key", check_label_name, absent=""), *of_values)
-    return all_of(field("matchLabels", check_labels), field("matchExpressions", each_item(requirement)))
+    requirement = checks.all_of(check_operator, checks.field("key", check_label_name, absent=""), *of_values)
+    return checks.all_of(
+        checks.field("matchLabels", check_labels),
+        checks.field("matchExpressions", checks.each_item(requirement)),
+    )
 
 
-check_selector: Final = _selector(field("values", each_item(check_label_value)))
+check_selector: Final = _selector(checks.field("values", checks.each_item(check_label_value)))
 """Check a `LabelSelector` that is present."""
 
 check_selector_leniently: Final = _selector()
@@ -72,7 +77,7 @@ def _check_field_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[Fie
     return (errors.required(path.child("values"), detail),)
 
 
-_NODE_FIELDS: Final = {"metadata.name": each_item(report(names.check_dns1123_subdomain))}
+_NODE_FIELDS: Final = {"metadata.name": checks.each_item(checks.report(names.check_dns1123_subdomain))}
 
 
 def _check_field_key(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -83,20 +88,22 @@ def _check_field_key(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldErr
 
 
 def _term(*of_values: Check) -> Check:
-    requirement = all_of(_check_operator, field("key", check_label_name, absent=""), *of_values)
-    return all_of(
-        field("matchExpressions", each_item(requirement)),
-        field("matchFields", each_item(_check_field_operator, _check_field_key)),
+    requirement = checks.all_of(_check_operator, checks.field("key", check_label_name, absent=""), *of_values)
+    return checks.all_of(
+        checks.field("matchExpressions", checks.each_item(requirement)),
+        checks.field("matchFields", checks.each_item(_check_field_operator, _check_field_key)),
     )
 
 
-check_term: Final = _term(field("values", each_item(check_label_value)))
+check_term: Final = _term(checks.field("values", checks.each_item(check_label_value)))
 check_term_leniently: Final = _term()
 """Check a term, but not its label values."""
 
 
 def _node_selector(term: Check) -> Check:
-    return require("nodeSelectorTerms", each_item(term), detail="must have at least one node selector term")
+    return checks.require(
+        "nodeSelectorTerms", checks.each_item(term), detail="must have at least one node selector term"
+    )
 
 
 check_node_selector: Final = _node_selector(check_term)

@@ -14,10 +14,11 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import Check, all_of, immutable
-from mockube.apiserver.kinds.common.declared import NO_RULES, DeclaredRules
-from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, NameRule
+
+from . import objectmeta
+from .checks import Check, all_of, immutable
+from .declared import NO_RULES, DeclaredRules
+from .objectmeta import SUBDOMAIN, NameRule
 
 Create: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
 Update: TypeAlias = Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]]

@@ -10,7 +10,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.uri import parse_problem, unescape
-from mockube.apiserver.kinds.common.checks import Check
+
+from .checks import Check
 
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*+:")
 _FORM: Final = "; desired format: https://host[/path]"

@@ -9,9 +9,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import field, non_negative, one_of, optional, pointer, require_that
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
 from mockube.apiserver.kinds.common.validation import Validation, from_root, repeat_create_checks
 from mockube.apiserver.kinds.kind import Kind
@@ -22,7 +21,7 @@ from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 def _check_strategy(strategy: str, path: Path) -> Iterable[FieldError]:
     """Check the strategy. As upstream's, the path contains the field twice."""
     path = path.child("strategy")
-    check_choice = one_of("OldestEmulationVersion")
+    check_choice = checks.one_of("OldestEmulationVersion")
     return check_label_name(strategy, path) if "/" in strategy else check_choice(strategy, path)
 
 
@@ -34,11 +33,13 @@ def _check_preferred_holder(spec: ReadOnlyTree, path: Path) -> Iterable[FieldErr
 
 
 _CREATE: Final = from_root(
-    field(
+    checks.field(
         "spec",
-        pointer("leaseDurationSeconds", require_that(lambda seconds: seconds > 0, "must be greater than 0")),
-        pointer("leaseTransitions", non_negative),
-        optional("strategy", _check_strategy),
+        checks.pointer(
+            "leaseDurationSeconds", checks.require_that(lambda seconds: seconds > 0, "must be greater than 0")
+        ),
+        checks.pointer("leaseTransitions", checks.non_negative),
+        checks.optional("strategy", _check_strategy),
         _check_preferred_holder,
         absent={},
     )

@@ -10,49 +10,29 @@ from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages, objectmeta
-from mockube.apiserver.kinds.common.address_warnings import (
-    ip_warnings,
-)
+from mockube.apiserver.kinds.common import ages, cells, checks, objectmeta
+from mockube.apiserver.kinds.common.address_warnings import ip_warnings
 from mockube.apiserver.kinds.common.addresses import check_endpoint_ip, check_ip, check_protocol
-from mockube.apiserver.kinds.common.cells import (
-    items,
-    join_shortened,
-    number,
-    text,
-)
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    each_item,
-    field,
-    optional,
-    pointer,
-    port_number,
-    report,
-    require,
-)
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import (
-    Strategy,
-)
+from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
-_LABEL: Final = report(names.check_dns1123_label)
+_LABEL: Final = checks.report(names.check_dns1123_label)
 
-_CHECK_ADDRESS: Final = all_of(
-    field("ip", check_ip, absent=""),
-    optional("hostname", _LABEL),
-    pointer("nodeName", report(names.check_dns1123_subdomain)),
-    field("ip", check_endpoint_ip, absent=""),
+_CHECK_ADDRESS: Final = checks.all_of(
+    checks.field("ip", check_ip, absent=""),
+    checks.optional("hostname", _LABEL),
+    checks.pointer("nodeName", checks.report(names.check_dns1123_subdomain)),
+    checks.field("ip", check_endpoint_ip, absent=""),
 )
-_CHECK_PORT: Final = all_of(
-    field("port", port_number, absent=0),
-    require("protocol", check_protocol),
-    pointer("appProtocol", check_label_name),
+_CHECK_PORT: Final = checks.all_of(
+    checks.field("port", checks.port_number, absent=0),
+    checks.require("protocol", check_protocol),
+    checks.pointer("appProtocol", check_label_name),
 )
 
 
@@ -60,15 +40,15 @@ def _check_subset(subset: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if not subset.get("addresses") and not subset.get("notReadyAddresses"):
         yield errors.required(path, "must specify `addresses` or `notReadyAddresses`")
     for name in ("addresses", "notReadyAddresses"):
-        yield from field(name, each_item(_CHECK_ADDRESS))(subset, path)
+        yield from checks.field(name, checks.each_item(_CHECK_ADDRESS))(subset, path)
     ports = subset.get("ports") or ()
     for index, port in enumerate(ports):
-        check_name = require("name", _LABEL) if len(ports) > 1 else optional("name", _LABEL)
-        yield from all_of(check_name, _CHECK_PORT)(port, path.child("ports").index(index))
+        check_name = checks.require("name", _LABEL) if len(ports) > 1 else checks.optional("name", _LABEL)
+        yield from checks.all_of(check_name, _CHECK_PORT)(port, path.child("ports").index(index))
 
 
 def _create(endpoints: ReadOnlyTree) -> Iterable[FieldError]:
-    return each_item(_check_subset)(endpoints.get("subsets"), ROOT.child("subsets"))
+    return checks.each_item(_check_subset)(endpoints.get("subsets"), ROOT.child("subsets"))
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -98,20 +78,20 @@ def _warn(endpoints: ReadOnlyTree) -> Iterator[str]:
 
 
 def _cells(endpoints: Tree, now: datetime) -> list[Any]:
-    subsets = items(endpoints, "subsets")
+    subsets = cells.items(endpoints, "subsets")
     addresses = [address for subset in subsets for address in _addresses_and_ports(subset)]
     return [
         meta.name(endpoints),
-        join_shortened(addresses) if subsets else "<none>",
+        cells.join_shortened(addresses) if subsets else "<none>",
         ages.age(endpoints, now),
     ]
 
 
 def _addresses_and_ports(subset: Any) -> list[str]:
     """Return every address with every port, or alone if there are no ports, as for a headless Service."""
-    ips = [text(address, "ip") for address in items(subset, "addresses")]
-    ports = items(subset, "ports")
-    return [join_host_port(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips
+    ips = [cells.text(address, "ip") for address in cells.items(subset, "addresses")]
+    ports = cells.items(subset, "ports")
+    return [join_host_port(ip, cells.number(port, "port")) for port in ports for ip in ips] if ports else ips
 
 
 KIND: Final = Kind(

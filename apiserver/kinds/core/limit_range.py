@@ -9,23 +9,18 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import resource_names
 from mockube.apiserver.kinds.common.checks import Check, field
 from mockube.apiserver.kinds.common.defaults import defaults_table
-from mockube.apiserver.kinds.common.resource_names import (
-    STORAGE,
-    check_container_name,
-    check_name,
-    is_overcommit_allowed,
-)
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import (
-    Strategy,
-    StrategyContext,
-)
+from mockube.apiserver.kinds.strategy import Strategy, StrategyContext
 
 _POD, _CLAIM = "Pod", "PersistentVolumeClaim"
-_CHECK_NAME: Final[Mapping[str, Check]] = {_POD: check_container_name, "Container": check_container_name}
+_CHECK_NAME: Final[Mapping[str, Check]] = {
+    _POD: resource_names.check_container_name,
+    "Container": resource_names.check_container_name,
+}
 _TYPES: Final = frozenset({*_CHECK_NAME, _CLAIM})
 
 _ORDERED: Final = (
@@ -68,7 +63,7 @@ def _check_limits(limits: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator
 
 
 def _check_names(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[FieldError]:
-    check = _CHECK_NAME.get(type_, check_name)
+    check = _CHECK_NAME.get(type_, resource_names.check_name)
     for field_name in _AMOUNTS:
         if field_name == _AMOUNTS[-1] and type_ == _CLAIM and not _limits_storage(limit):
             detail = "either minimum or maximum storage value is required, but neither was provided"
@@ -83,7 +78,7 @@ def _check_names(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[FieldE
 
 
 def _limits_storage(limit: ReadOnlyTree) -> bool:
-    return any(STORAGE in (limit.get(name) or ()) for name in ("min", "max"))
+    return any(resource_names.STORAGE in (limit.get(name) or ()) for name in ("min", "max"))
 
 
 # --- comparisons of amounts
@@ -98,7 +93,7 @@ def _check_amounts(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[Fiel
         }
         yield from _check_order(quantities, resource, path)
         yield from _check_ratio(quantities, path.child("maxLimitRequestRatio").key(resource))
-        if not is_overcommit_allowed(resource):
+        if not resource_names.is_overcommit_allowed(resource):
             yield from _check_equal(quantities, resource, path)
 
 

@@ -11,18 +11,12 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import FINALIZER_NAMESPACE, LABEL_METADATA_NAME
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, validation
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import Check, each_item, field, report
 from mockube.apiserver.kinds.common.defaults import defaults_table, set_labels
 from mockube.apiserver.kinds.common.objectmeta import LABEL
-from mockube.apiserver.kinds.common.validation import (
-    CREATE_AND_CHANGE,
-    Validation,
-    from_root,
-    get_struct,
-    part,
-)
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS
@@ -39,7 +33,7 @@ def _check_finalizers(finalizers: Sequence[str] | None, path: Path) -> Iterator[
 
 def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
     """Check that a namespace is Terminating if and only if it is being deleted. Upstream's path has the field's Go name."""
-    phase = get_struct(new, "status").get("phase", "")
+    phase = validation.get_struct(new, "status").get("phase", "")
     deleting = meta.is_deleting(new)
     if phase == ("Terminating" if deleting else "Active"):
         return ()
@@ -119,12 +113,12 @@ KIND: Final = Kind(
         prepare_delete=_prepare_delete,
     ),
     validation=Validation(
-        repeated_checks=CREATE_AND_CHANGE,
+        repeated_checks=validation.CREATE_AND_CHANGE,
         name=LABEL,
-        create=from_root(field("spec", field("finalizers", _check_finalizers), absent={})),
+        create=validation.from_root(field("spec", field("finalizers", _check_finalizers), absent={})),
         subresources={
             "status": _update_status,
-            "finalize": part(field("finalizers", each_item(_FINALIZER)), "spec"),
+            "finalize": validation.part(field("finalizers", each_item(_FINALIZER)), "spec"),
         },
     ),
     printer=Printer(columns=(NAME, Column(name="Status"), AGE_COLUMN), cells=_cells),

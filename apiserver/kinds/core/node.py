@@ -13,11 +13,10 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, cells, checks
 from mockube.apiserver.kinds.common.address_warnings import cidrs_warnings
 from mockube.apiserver.kinds.common.addresses import check_cidr, is_dual_stack
-from mockube.apiserver.kinds.common.cells import flag, items, part, text
-from mockube.apiserver.kinds.common.checks import Check, all_of, field, one_of, optional, require
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
@@ -25,16 +24,11 @@ from mockube.apiserver.kinds.common.resource_names import check_amount
 from mockube.apiserver.kinds.common.validation import CREATE_AND_CHANGE, Validation, get_struct
 from mockube.apiserver.kinds.common.validation_context import is_before
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
-from mockube.apiserver.kinds.core.pod.defaults import agree_with_list
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import (
-    MAIN,
-    DisabledFields,
-    Gate,
-    Strategy,
-    StrategyContext,
-)
+from mockube.apiserver.kinds.strategy import MAIN, DisabledFields, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .pod.defaults import agree_with_list
 
 # --- taints
 
@@ -44,10 +38,10 @@ def _check_taint_value(value: str, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, value, ";".join(problems)),) if problems else ()
 
 
-_TAINT: Final[Check] = all_of(
-    field("key", check_label_name, absent=""),
-    optional("value", _check_taint_value),
-    require("effect", one_of("NoSchedule", "PreferNoSchedule", "NoExecute")),
+_TAINT: Final[Check] = checks.all_of(
+    checks.field("key", check_label_name, absent=""),
+    checks.optional("value", _check_taint_value),
+    checks.require("effect", checks.one_of("NoSchedule", "PreferNoSchedule", "NoExecute")),
 )
 
 _TAINTS: Final = ROOT.child("metadata", "taints")
@@ -73,7 +67,9 @@ def _check_amounts(amounts: ReadOnlyTree | None, path: Path) -> Iterator[FieldEr
         yield from check_amount(name, amount, path.child(name))
 
 
-_RESOURCES: Final = all_of(field("capacity", _check_amounts), field("allocatable", _check_amounts))
+_RESOURCES: Final = checks.all_of(
+    checks.field("capacity", _check_amounts), checks.field("allocatable", _check_amounts)
+)
 
 
 def _check_resources(node: ReadOnlyTree) -> Iterable[FieldError]:
@@ -219,25 +215,25 @@ _LABEL_ROLE: Final = "kubernetes.io/role"
 
 
 def _cells(node: Tree, now: datetime) -> list[Any]:
-    info = part(node, "status", "nodeInfo")
+    info = cells.part(node, "status", "nodeInfo")
     return [
         meta.name(node),
         _status(node),
         ",".join(_roles(node)) or "<none>",
         ages.age(node, now),
-        text(info, "kubeletVersion"),
+        cells.text(info, "kubeletVersion"),
         _address(node, "InternalIP"),
         _address(node, "ExternalIP"),
-        text(info, "osImage") or "<unknown>",
+        cells.text(info, "osImage") or "<unknown>",
         _kernel(info),
-        text(info, "containerRuntimeVersion") or "<unknown>",
+        cells.text(info, "containerRuntimeVersion") or "<unknown>",
     ]
 
 
 def _status(node: Tree) -> str:
     ready = conditions.get(node, wellknown.CONDITION_READY)
-    status = "Unknown" if ready is None else "Ready" if text(ready, "status") == "True" else "NotReady"
-    return f"{status},SchedulingDisabled" if flag(node, "spec", "unschedulable") else status
+    status = "Unknown" if ready is None else "Ready" if cells.text(ready, "status") == "True" else "NotReady"
+    return f"{status},SchedulingDisabled" if cells.flag(node, "spec", "unschedulable") else status
 
 
 def _roles(node: Tree) -> list[str]:
@@ -248,13 +244,13 @@ def _roles(node: Tree) -> list[str]:
 
 
 def _address(node: Tree, address_type: str) -> str:
-    addresses = items(node, "status", "addresses")
-    matches = (address for address in addresses if text(address, "type") == address_type)
-    return text(next(matches, None), "address", default="<none>")
+    addresses = cells.items(node, "status", "addresses")
+    matches = (address for address in addresses if cells.text(address, "type") == address_type)
+    return cells.text(next(matches, None), "address", default="<none>")
 
 
 def _kernel(info: Any) -> str:
-    version, architecture = text(info, "kernelVersion") or "<unknown>", text(info, "architecture")
+    version, architecture = cells.text(info, "kernelVersion") or "<unknown>", cells.text(info, "architecture")
     return f"{version} ({architecture})" if architecture else version
 
 

@@ -12,31 +12,22 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, SelectorForm
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.cells import labels_text
-from mockube.apiserver.kinds.common.checks import all_of, field, non_negative, require
 from mockube.apiserver.kinds.common.declared import DeclaredRules, valid
 from mockube.apiserver.kinds.common.defaults import defaults_table, restore_template_labels, set_labels
 from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.pod_template import (
-    is_new_generation,
-    options_from_old_workload,
-    pod_warnings_of,
-)
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
-from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
-from mockube.apiserver.kinds.core.pod.workloads import (
-    AT_MOST_REPLICAS,
-    check_selected_template,
-    counts,
-    replica_set_printer,
-    status_update,
-)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy
+
+from .pod import workloads
+from .pod.context import STRICT, PodValidationOptions
+from .pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
+from .pod.pod_template import is_new_generation, options_from_old_workload, pod_warnings_of
+from .pod.strategy import DISABLED_IN_TEMPLATE
+from .pod.warnings import IN_POD_NAMES, name_warnings
 
 _KIND: Final = "ReplicationController"
 _SPEC: Final = ROOT.child("spec")
@@ -45,11 +36,11 @@ _SPEC: Final = ROOT.child("spec")
 def _check_replicas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if spec.get("replicas") is None:
         yield errors.required(path.child("replicas"))
-    yield from field("replicas", non_negative)(spec, path)
+    yield from checks.field("replicas", checks.non_negative)(spec, path)
 
 
-_NUMBERS_AND_SELECTOR: Final = all_of(
-    field("minReadySeconds", non_negative), require("selector"), _check_replicas
+_NUMBERS_AND_SELECTOR: Final = checks.all_of(
+    checks.field("minReadySeconds", checks.non_negative), checks.require("selector"), _check_replicas
 )
 
 
@@ -60,7 +51,7 @@ def _check_spec(spec: ReadOnlyTree, options: PodValidationOptions) -> Iterator[F
         yield errors.required(path)
         return
     selector = from_set(spec.get("selector") or {})
-    yield from check_selected_template(template, selector, path, kind=_KIND, options=options)
+    yield from workloads.check_selected_template(template, selector, path, kind=_KIND, options=options)
 
 
 def _create(controller: ReadOnlyTree) -> Iterator[FieldError]:
@@ -71,9 +62,11 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     return _check_spec(new.get("spec") or {}, options_from_old_workload(old))
 
 
-_STATUS: Final = all_of(
-    counts("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
-    AT_MOST_REPLICAS,
+_STATUS: Final = checks.all_of(
+    workloads.counts(
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"
+    ),
+    workloads.AT_MOST_REPLICAS,
 )
 
 _NAMES: Final = NameRule(partial(names.check_dns1123_subdomain, unit=names.BYTES), lambda _beginning: [])
@@ -131,11 +124,11 @@ KIND: Final = Kind(
         name=_NAMES,
         create=_create,
         update=_update,
-        subresources={"status": status_update(_STATUS)},
+        subresources={"status": workloads.status_update(_STATUS)},
         declared=DeclaredRules(valid("metadata.name"), valid("spec.replicas"), valid("spec.minReadySeconds")),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
-    printer=replica_set_printer(labels_text),
+    printer=workloads.replica_set_printer(labels_text),
     defaults=defaults_table("io.k8s.api.core.v1", {"ReplicationController": _default_selector_and_labels}),
     internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

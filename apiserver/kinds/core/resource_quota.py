@@ -9,8 +9,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common import ages, cells
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, all_of, field, pointer
+from mockube.apiserver.kinds.common import ages, cells, checks, validation
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.resource_names import (
     check_amount,
@@ -18,12 +18,10 @@ from mockube.apiserver.kinds.common.resource_names import (
     is_standard_quota_resource_name,
 )
 from mockube.apiserver.kinds.common.selectors import NO_OPERATOR
-from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, in_order, part
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import (
-    RETURNS_DELETED,
-)
+from mockube.apiserver.kinds.strategy import RETURNS_DELETED
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _POD_RESOURCES: Final = frozenset(
@@ -114,15 +112,22 @@ def _check_scope_selector(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError
             yield errors.invalid(path, spec.get("scopes"), "conflicting scopes")
 
 
-_SPEC: Final[Check] = all_of(field("hard", _check_amounts), _check_scopes, _check_scope_selector)
-_STATUS: Final[Check] = all_of(field("hard", _check_amounts), field("used", _check_amounts))
+_SPEC: Final[Check] = checks.all_of(
+    checks.field("hard", _check_amounts), _check_scopes, _check_scope_selector
+)
+_STATUS: Final[Check] = checks.all_of(
+    checks.field("hard", _check_amounts), checks.field("used", _check_amounts)
+)
 
 
 def _check_same_scopes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    scopes, old_scopes = get_struct(new, "spec").get("scopes"), get_struct(old, "spec").get("scopes")
+    scopes, old_scopes = (
+        validation.get_struct(new, "spec").get("scopes"),
+        validation.get_struct(old, "spec").get("scopes"),
+    )
     if {*(scopes or ())} == {*(old_scopes or ())}:
         return ()
-    return (errors.invalid(ROOT.child("spec", "scopes"), scopes, IMMUTABLE),)
+    return (errors.invalid(ROOT.child("spec", "scopes"), scopes, checks.IMMUTABLE),)
 
 
 def _warn_create(quota: ReadOnlyTree) -> Iterator[str]:
@@ -166,9 +171,9 @@ KIND: Final = Kind(
     ),
     strategy=RETURNS_DELETED,
     validation=Validation(
-        create=from_root(pointer("spec", _SPEC), pointer("status", _STATUS)),
-        update=in_order(part(_SPEC, "spec"), _check_same_scopes),
-        subresources={"status": part(_STATUS, "status")},
+        create=validation.from_root(checks.pointer("spec", _SPEC), checks.pointer("status", _STATUS)),
+        update=validation.in_order(validation.part(_SPEC, "spec"), _check_same_scopes),
+        subresources={"status": validation.part(_STATUS, "status")},
     ),
     warnings=Warnings(create=_warn_create),
     printer=Printer(columns=(NAME, Column(name="Request"), Column(name="Limit"), AGE_COLUMN), cells=_cells),

@@ -11,11 +11,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.validation import check_name_only
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import (
-    MAIN,
-    Strategy,
-    StrategyContext,
-)
+from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Printer
 
 _MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"

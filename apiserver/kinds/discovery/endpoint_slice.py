@@ -9,10 +9,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.address_warnings import (
-    ips_warnings,
-)
+from mockube.apiserver.kinds.common import ages, cells, declared, validation
+from mockube.apiserver.kinds.common.address_warnings import ips_warnings
 from mockube.apiserver.kinds.common.addresses import (
     check_canonical_ip,
     check_endpoint_ip,
@@ -20,7 +18,6 @@ from mockube.apiserver.kinds.common.addresses import (
     check_protocol,
     is_ipv6,
 )
-from mockube.apiserver.kinds.common.cells import items, join_shortened, part, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
@@ -33,25 +30,13 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.declared import DeclaredRules, at_most, enumeration, immutable, required
+from mockube.apiserver.kinds.common.declared import DeclaredRules
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
-from mockube.apiserver.kinds.common.validation import (
-    NO_CHECKS,
-    Validation,
-    as_created,
-    from_root,
-    immutable_fields,
-    in_order,
-)
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import (
-    MAIN,
-    Strategy,
-    StrategyContext,
-    null_when_empty,
-)
+from mockube.apiserver.kinds.strategy import MAIN, Strategy, StrategyContext, null_when_empty
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_ENDPOINTS, _MAX_PORTS = 1000, 20000
@@ -173,7 +158,7 @@ def _check_ports(ports: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[F
         yield from pointer("appProtocol", check_label_name)(port, port_path)
 
 
-_CREATE: Final = from_root(
+_CREATE: Final = validation.from_root(
     require("addressType", one_of(*_ADDRESSES)), field("ports", _check_ports), _check_endpoints
 )
 
@@ -181,7 +166,7 @@ _CREATE: Final = from_root(
 # --- strategy
 
 
-_AS_CREATED: Final = as_created(_CREATE)
+_AS_CREATED: Final = validation.as_created(_CREATE)
 
 
 def _check_again(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
@@ -251,20 +236,24 @@ def _warn_update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
-    addresses = [address for endpoint in items(tree, "endpoints") for address in items(endpoint, "addresses")]
+    addresses = [
+        address
+        for endpoint in cells.items(tree, "endpoints")
+        for address in cells.items(endpoint, "addresses")
+    ]
     return [
         meta.name(tree),
-        text(tree, "addressType"),
-        join_shortened([_port(port) for port in items(tree, "ports")]) or "<unset>",
-        join_shortened(addresses) or "<unset>",
+        cells.text(tree, "addressType"),
+        cells.join_shortened([_port(port) for port in cells.items(tree, "ports")]) or "<unset>",
+        cells.join_shortened(addresses) or "<unset>",
         ages.age(tree, now),
     ]
 
 
 def _port(port: Any) -> str:
     """Format a port. Without a number it is the name, or `*` for all ports."""
-    number = part(port, "port")
-    return text(port, "name", default="*") if number is None else str(number)
+    number = cells.part(port, "port")
+    return cells.text(port, "name", default="*") if number is None else str(number)
 
 
 KIND: Final = Kind(
@@ -276,15 +265,15 @@ KIND: Final = Kind(
         prepare_update={MAIN: _prepare_update},
     ),
     validation=Validation(
-        repeated_checks=NO_CHECKS,
+        repeated_checks=validation.NO_CHECKS,
         create=_CREATE,
-        update=in_order(_check_again, immutable_fields("addressType", absent="")),
+        update=validation.in_order(_check_again, validation.immutable_fields("addressType", absent="")),
         declared=DeclaredRules(
-            required("addressType"),
-            immutable("addressType"),
-            enumeration("addressType"),
-            required("endpoints[].addresses"),
-            at_most("endpoints[].addresses"),
+            declared.required("addressType"),
+            declared.immutable("addressType"),
+            declared.enumeration("addressType"),
+            declared.required("endpoints[].addresses"),
+            declared.at_most("endpoints[].addresses"),
         ),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),

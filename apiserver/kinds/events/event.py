@@ -17,10 +17,7 @@ from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.core.event import EVENT_COLUMNS, EventFields, check_every_event, event_cells
 from mockube.apiserver.kinds.kind import Conversion, Kind
-from mockube.apiserver.kinds.strategy import (
-    UNSUPPORTED,
-    Strategy,
-)
+from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
 from mockube.apiserver.wire.table import Printer
 
 # --- conversion

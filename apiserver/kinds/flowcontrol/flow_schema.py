@@ -9,24 +9,17 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import number, part, text
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    pointer,
-    report,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, get_struct
-from mockube.apiserver.kinds.flowcontrol.priority_level_configuration import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .priority_level_configuration import EXEMPT, STRATEGY, update_status
 
 _ALL: Final = "*"
 
@@ -80,31 +73,31 @@ def _check_namespaces(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if not namespaces and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
         return (errors.required(path, detail),)
-    return _wildcard_alone("namespaces", each_item(_check_namespace))(namespaces, path)
+    return _wildcard_alone("namespaces", checks.each_item(_check_namespace))(namespaces, path)
 
 
-_RULE_VERBS: Final = require(
+_RULE_VERBS: Final = checks.require(
     "verbs", _wildcard_alone("verbs", _check_verbs), detail="verbs must contain at least one value"
 )
-_RESOURCE_RULE: Final = all_of(
+_RESOURCE_RULE: Final = checks.all_of(
     _RULE_VERBS,
-    require(
+    checks.require(
         "apiGroups",
-        _wildcard_alone("api groups", all_of()),
+        _wildcard_alone("api groups", checks.all_of()),
         detail="resource rules must supply at least one api group",
     ),
-    require(
+    checks.require(
         "resources",
-        _wildcard_alone("resources", all_of()),
+        _wildcard_alone("resources", checks.all_of()),
         detail="resource rules must supply at least one resource",
     ),
     _check_namespaces,
 )
-_URL_RULE: Final = all_of(
+_URL_RULE: Final = checks.all_of(
     _RULE_VERBS,
-    require(
+    checks.require(
         "nonResourceURLs",
-        _wildcard_alone("non-resource URLs", each_item(_check_url)),
+        _wildcard_alone("non-resource URLs", checks.each_item(_check_url)),
         detail="nonResourceURLs must contain at least one value",
     ),
 )
@@ -114,19 +107,21 @@ _URL_RULE: Final = all_of(
 
 
 def _check_account_name(name: str, path: Path) -> Iterable[FieldError]:
-    return () if name == _ALL else report(names.check_dns1123_subdomain)(name, path)
+    return () if name == _ALL else checks.report(names.check_dns1123_subdomain)(name, path)
 
 
-_ACCOUNT: Final = all_of(
-    require("name", _check_account_name),
-    require(
-        "namespace", report(names.check_dns1123_label), detail="must specify namespace for service account"
+_ACCOUNT: Final = checks.all_of(
+    checks.require("name", _check_account_name),
+    checks.require(
+        "namespace",
+        checks.report(names.check_dns1123_label),
+        detail="must specify namespace for service account",
     ),
 )
 _SUBJECTS: Final[Mapping[str, tuple[str, Check]]] = {
-    "Group": ("group", require("name")),
+    "Group": ("group", checks.require("name")),
     "ServiceAccount": ("serviceAccount", _ACCOUNT),
-    "User": ("user", require("name")),
+    "User": ("user", checks.require("name")),
 }
 _ORDER: Final = ("ServiceAccount", "User", "Group")
 
@@ -158,16 +153,18 @@ def _check_required_rules(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError
     return (errors.required(path, detail),)
 
 
-_RULE: Final = all_of(
-    require("subjects", each_item(_check_subject), detail="subjects must contain at least one value"),
+_RULE: Final = checks.all_of(
+    checks.require(
+        "subjects", checks.each_item(_check_subject), detail="subjects must contain at least one value"
+    ),
     _check_required_rules,
-    field("resourceRules", each_item(_RESOURCE_RULE)),
-    field("nonResourceRules", each_item(_URL_RULE)),
+    checks.field("resourceRules", checks.each_item(_RESOURCE_RULE)),
+    checks.field("nonResourceRules", checks.each_item(_URL_RULE)),
 )
 
-_PRECEDENCE: Final = all_of(
-    require_that(lambda value: value > 0, "must be a positive value"),
-    require_that(lambda value: value <= 10000, "must not be greater than 10000"),
+_PRECEDENCE: Final = checks.all_of(
+    checks.require_that(lambda value: value > 0, "must be a positive value"),
+    checks.require_that(lambda value: value <= 10000, "must not be greater than 10000"),
 )
 
 
@@ -179,13 +176,13 @@ def _check_distinguisher(method: ReadOnlyTree, path: Path) -> Iterable[FieldErro
     return (errors.not_supported(path.child("type"), value, ("ByNamespace", "ByUser")),)
 
 
-_LEVEL_NAME: Final = require(
-    "name", report(names.check_dns1123_subdomain), detail="must reference a priority level"
+_LEVEL_NAME: Final = checks.require(
+    "name", checks.report(names.check_dns1123_subdomain), detail="must reference a priority level"
 )
-_SCHEMA: Final = all_of(
-    pointer("distinguisherMethod", _check_distinguisher),
-    field("priorityLevelConfiguration", _LEVEL_NAME, absent={}),
-    field("rules", each_item(_RULE)),
+_SCHEMA: Final = checks.all_of(
+    checks.pointer("distinguisherMethod", _check_distinguisher),
+    checks.field("priorityLevelConfiguration", _LEVEL_NAME, absent={}),
+    checks.field("rules", checks.each_item(_RULE)),
 )
 
 

@@ -10,7 +10,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common import cells
+from mockube.apiserver.kinds.common import cells, validation
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import number, text
 from mockube.apiserver.kinds.common.checks import (
@@ -26,14 +26,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.declared import DeclaredRules, forbidden, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
-from mockube.apiserver.kinds.common.validation import (
-    NO_CHECKS,
-    Update,
-    Validation,
-    as_created,
-    get_struct,
-    part,
-)
+from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -68,7 +61,7 @@ def _check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> 
             yield errors.required(field_path)
 
 
-update_status: Final[Update] = part(field("conditions", _check_conditions), "status")
+update_status: Final[Update] = validation.part(field("conditions", _check_conditions), "status")
 
 
 # --- specs
@@ -156,7 +149,7 @@ _LEVEL: Final = _check_by_type(_LEVELS)
 
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    spec, path = get_struct(tree, "spec"), ROOT.child("spec")
+    spec, path = validation.get_struct(tree, "spec"), ROOT.child("spec")
     type_ = spec.get("type", "")
     if (meta.name(tree) == EXEMPT) != (type_ == "Exempt"):
         problem = "must be 'Exempt' if and only if `name` is 'exempt'"
@@ -246,10 +239,10 @@ KIND: Final = Kind(
         },
     ),
     validation=Validation(
-        repeated_checks=NO_CHECKS,
+        repeated_checks=validation.NO_CHECKS,
         silent=frozenset({"status"}),
         create=_create,
-        update=as_created(_create, namespaced=False),
+        update=validation.as_created(_create, namespaced=False),
         subresources={"status": update_status},
         declared=_DECLARED,
     ),

@@ -8,14 +8,9 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import Check
-from mockube.apiserver.kinds.jsonschema.schema import (
-    ANY_VALUE,
-    Schema,
-    additional_properties,
-    is_embedded,
-    properties,
-)
 from mockube.apiserver.schema.decode import DecodeError
+
+from .schema import ANY_VALUE, Schema, additional_properties, is_embedded, properties
 
 
 class EmbeddedError(DecodeError):

@@ -8,13 +8,14 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
-from mockube.apimachinery import errors, gotext
+from mockube.apimachinery import errors, gonumbers, gotext
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.gonumbers import Number, as_decoded_by_go, int64, is_whole, to_int
+from mockube.apimachinery.gonumbers import Number
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check, all_of
-from mockube.apiserver.kinds.jsonschema.schema import Schema, is_int_or_string
-from mockube.apiserver.kinds.jsonschema.values import path_text, value_error
+
+from .schema import Schema, is_int_or_string
+from .values import path_text, value_error
 
 _BITS: Final = {"int32": 32, "int64": 64}
 _FLOAT32_LIMIT: Final = 2.0**128 - 2.0**103
@@ -47,7 +48,7 @@ class _Range:
     def contains(self, value: Number) -> bool:
         if self._bits:
             limit = 1 << (self._bits - 1)
-            return is_whole(value) and -limit <= to_int(value) < limit
+            return gonumbers.is_whole(value) and -limit <= gonumbers.to_int(value) < limit
         return not self._is_float or abs(value) < _FLOAT32_LIMIT
 
     def errors(self, subject: str, value: Number, path: Path) -> Iterable[FieldError]:
@@ -69,7 +70,7 @@ def check_number(schema: Schema) -> Check:
                 _bound_check(limits, name.title(), float(schema[name]), comparison, exclusive=exclusive)
             )
     inner = all_of(*checks)
-    return lambda value, path: inner(as_decoded_by_go(value), path)
+    return lambda value, path: inner(gonumbers.as_decoded_by_go(value), path)
 
 
 def _multiple(limits: _Range, factor: float) -> Check:
@@ -80,7 +81,7 @@ def _multiple(limits: _Range, factor: float) -> Check:
                 *range_errors,
                 *_multiple_errors(value if not range_errors else float(value), factor, path),
             ]
-        return _multiple_errors(value, int64(factor), path)
+        return _multiple_errors(value, gonumbers.int64(factor), path)
 
     return check
 
@@ -116,7 +117,7 @@ def _bound_check(
 
     def check(value: Number, path: Path) -> Iterable[FieldError]:
         range_errors = [*limits.errors(f"{name} boundary", limit, path)]
-        bound: Number = limit if range_errors or isinstance(value, float) else int64(limit)
+        bound: Number = limit if range_errors or isinstance(value, float) else gonumbers.int64(limit)
         number = float(value) if range_errors else value
         holds = number > bound if comparison == "greater" else number < bound
         if holds or (number == bound and not exclusive):

@@ -3,15 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from mockube.apiserver.kinds.jsonschema.schema import (
-    ANY_VALUE,
-    OBJECT_FIELDS,
-    Schema,
-    additional_properties,
-    is_embedded,
-    properties,
-)
-from mockube.apiserver.kinds.jsonschema.structural import PRESERVE
+from .schema import ANY_VALUE, OBJECT_FIELDS, Schema, additional_properties, is_embedded, properties
+from .structural import PRESERVE
 
 Unknown: TypeAlias = list[str]
 """The paths of removed fields, relative to the pruned value."""

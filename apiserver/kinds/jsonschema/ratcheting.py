@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 
 from mockube.apimachinery.patch.draft import equal
-from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, MAP_KEYS, Schema, properties
+
+from .schema import LIST_TYPE, MAP_KEYS, Schema, properties
 
 
 def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:

@@ -20,7 +20,8 @@ from mockube.apimachinery.cel.schema_types import (
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.cel.cost_estimate import estimate_cost
-from mockube.apiserver.kinds.jsonschema.schema import RULES, Schema, properties
+
+from .schema import RULES, Schema, properties
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED: Final = {**{char: char for char in "'\\"}, **dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from mockube.apiserver.kinds.jsonschema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
+from .structural import EMBEDDED, INT_OR_STRING, PRESERVE
 
 Schema: TypeAlias = Mapping[str, Any]
 

@@ -14,22 +14,10 @@ from mockube.apimachinery.formats import rule
 from mockube.apimachinery.gonumbers import as_decoded_by_go
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check
-from mockube.apiserver.kinds.jsonschema.numbers import check_number, is_integer
-from mockube.apiserver.kinds.jsonschema.ratcheting import elements_by_keys, is_unchanged, keys_of, map_keys
-from mockube.apiserver.kinds.jsonschema.schema import (
-    ANY_VALUE,
-    Schema,
-    additional_properties,
-    properties,
-    types,
-)
-from mockube.apiserver.kinds.jsonschema.values import (
-    check_array,
-    check_object,
-    check_string,
-    enum_check,
-    path_text,
-)
+
+from . import ratcheting, values
+from .numbers import check_number, is_integer
+from .schema import ANY_VALUE, Schema, additional_properties, properties, types
 
 _KINDS: Final = {
     dict: "object",
@@ -100,14 +88,14 @@ def checker(schema: Schema) -> ValueChecker:
 def _counter(schema: Schema) -> _Counter:
     type_check = _type_check(schema) if types(schema) or _format(schema) else _no_errors
     combinations = [make(schema[name]) for name, make in _COMBINATIONS.items() if schema.get(name)]
-    enum = [enum_check(schema["enum"])] if schema.get("enum") else []
+    enum = [values.enum_check(schema["enum"])] if schema.get("enum") else []
     by_class: dict[type, tuple[Sequence[Check], _Walk | None, Sequence[Check]]] = {
-        str: ((check_string(schema), *_format_check(schema), *enum), None, ()),
+        str: ((values.check_string(schema), *_format_check(schema), *enum), None, ()),
         bool: (enum, None, ()),
         int: ((check_number(schema), *enum), None, ()),
         float: ((check_number(schema), *enum), None, ()),
-        list: ((), _elements(schema), (check_array(schema), *enum)),
-        dict: ((*enum, check_object(schema)), _members(schema), ()),
+        list: ((), _elements(schema), (values.check_array(schema), *enum)),
+        dict: ((*enum, values.check_object(schema)), _members(schema), ()),
         type(None): (enum, None, ()),
     }
     null_check = _null_check(schema)
@@ -139,7 +127,9 @@ def _counter(schema: Schema) -> _Counter:
         for value_check in checks_after:
             field_errors += value_check(value, path)
         return (
-            [] if field_errors and not changed and is_unchanged(schema, value, old) else field_errors
+            []
+            if field_errors and not changed and ratcheting.is_unchanged(schema, value, old)
+            else field_errors
         ), count
 
     return check
@@ -208,7 +198,7 @@ def _format_check(schema: Schema) -> list[Check]:
 
 
 def _wrong_type(path: Path, expected: str, actual_type: str) -> FieldError:
-    problem = f"{path_text(path)} in body must be of type {expected}: {gotext.quote(actual_type)}"
+    problem = f"{values.path_text(path)} in body must be of type {expected}: {gotext.quote(actual_type)}"
     return errors.type_invalid(path, actual_type, problem)
 
 
@@ -219,15 +209,15 @@ def _elements(schema: Schema) -> _Walk | None:
     if not schema.get("items"):
         return None
     inner = _counter(schema["items"])
-    keys = map_keys(schema)
+    keys = ratcheting.map_keys(schema)
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
         raise_if_cancelled()
         field_errors: list[FieldError] = []
         changed, count = False, 0
-        by_keys = elements_by_keys(old, keys) if keys and old.__class__ is list else {}
+        by_keys = ratcheting.elements_by_keys(old, keys) if keys and old.__class__ is list else {}
         for index, item in enumerate(value):
-            old_item = by_keys.get(keys_of(item, keys), _NONE) if by_keys else _NONE
+            old_item = by_keys.get(ratcheting.keys_of(item, keys), _NONE) if by_keys else _NONE
             item_errors, more = inner(item, path.index(index), old_item)
             field_errors += item_errors
             count += more
@@ -345,7 +335,7 @@ def _not(schema: Schema) -> _Combination:
 
 def _body_error(path: Path, problem: str) -> FieldError:
     """Return an error that has the field only in its message, as upstream."""
-    return errors.invalid(ROOT, "", f"{gotext.quote(path_text(path))} {problem}")
+    return errors.invalid(ROOT, "", f"{gotext.quote(values.path_text(path))} {problem}")
 
 
 _COMBINATIONS: Final[Mapping[str, Callable[[Any], _Combination]]] = {

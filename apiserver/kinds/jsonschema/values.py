@@ -13,7 +13,8 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.apiserver.kinds.common.checks import Check, all_of
-from mockube.apiserver.kinds.jsonschema.schema import Schema
+
+from .schema import Schema
 
 
 def path_text(path: Path) -> str:

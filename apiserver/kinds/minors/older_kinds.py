@@ -13,14 +13,15 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Group, Kind
-from mockube.apiserver.kinds.minors.fields import disabled_fields
-from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
-from mockube.apiserver.kinds.minors.older_parts import with_older_parts
-from mockube.apiserver.kinds.minors.rules import older_validation, older_warnings
 from mockube.apiserver.kinds.networking import ip_address, service_cidr
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
 from mockube.apiserver.wire.table import Column, Printer
+
+from .fields import disabled_fields
+from .flowcontrol import V1BETA3
+from .older_parts import with_older_parts
+from .rules import older_validation, older_warnings
 
 BETAS: Final[Mapping[str, tuple[Kind, ...]]] = {"flowcontrol.apiserver.k8s.io": V1BETA3}
 """By group, the kinds of beta versions that older minors serve by default, and the newest does not."""

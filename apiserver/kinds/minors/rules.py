@@ -21,9 +21,10 @@ from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.common.validation_context import validate_as
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.minors import wording
-from mockube.apiserver.kinds.minors.fields import CONTAINERS, TEMPLATES
-from mockube.apiserver.kinds.minors.older_parts import NAMED_BY_MANIFESTS
+
+from . import wording
+from .fields import CONTAINERS, TEMPLATES
+from .older_parts import NAMED_BY_MANIFESTS
 
 Check: TypeAlias = Callable[[ReadOnlyTree], Iterable[FieldError]]
 

@@ -10,32 +10,22 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks
 from mockube.apiserver.kinds.common.address_warnings import ingress_point_warnings
 from mockube.apiserver.kinds.common.addresses import check_ip, parse_sloppily
 from mockube.apiserver.kinds.common.cells import ingress_addresses, items, text
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    optional,
-    pointer,
-    port_number,
-    report,
-    require,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.validation import Validation, as_created, from_root, get_struct
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
-_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
-_WILDCARD: Final = report(names.check_wildcard_dns1123_subdomain)
-_SEGMENT: Final = report(names.check_path_segment_name)
-_SERVICE_NAME: Final = report(names.check_dns1123_label)
-_PORT_NAME: Final = report(names.check_port_name)
+_SUBDOMAIN: Final = checks.report(names.check_dns1123_subdomain)
+_WILDCARD: Final = checks.report(names.check_wildcard_dns1123_subdomain)
+_SEGMENT: Final = checks.report(names.check_path_segment_name)
+_SERVICE_NAME: Final = checks.report(names.check_dns1123_label)
+_PORT_NAME: Final = checks.report(names.check_port_name)
 
 _NOT_A_NAME: Final = "must be a DNS name, not an IP address"
 
@@ -47,8 +37,8 @@ def _check_host(host: str, path: Path) -> Iterable[FieldError]:
 # --- backends
 
 
-check_reference: Final = all_of(
-    pointer("apiGroup", _SUBDOMAIN), require("kind", _SEGMENT), require("name", _SEGMENT)
+check_reference: Final = checks.all_of(
+    checks.pointer("apiGroup", _SUBDOMAIN), checks.require("kind", _SEGMENT), checks.require("name", _SEGMENT)
 )
 
 
@@ -60,7 +50,7 @@ def _check_port(port: ReadOnlyTree, backend: Path) -> Iterable[FieldError]:
     if name:
         return _PORT_NAME(name, path.child("name"))
     if number:
-        return port_number(number, path.child("number"))
+        return checks.port_number(number, path.child("number"))
     return (errors.required(backend, "port name or number is required"),)
 
 
@@ -71,7 +61,7 @@ def _check_backend(backend: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     elif resource is not None:
         yield from check_reference(resource, path.child("resource"))
     elif service is not None:
-        yield from require("name", _SERVICE_NAME)(service, path.child("service"))
+        yield from checks.require("name", _SERVICE_NAME)(service, path.child("service"))
         yield from _check_port(get_struct(service, "port"), path)
     else:
         yield errors.invalid(path, "", "resource or service backend is required")
@@ -99,9 +89,9 @@ def _check_exact(value: str, path: Path) -> Iterator[FieldError]:
 
 
 _PATH_TYPES: Final[Mapping[str, Check]] = {
-    "Exact": field("path", _check_exact, absent=""),
-    "ImplementationSpecific": optional("path", _check_absolute),
-    "Prefix": field("path", _check_exact, absent=""),
+    "Exact": checks.field("path", _check_exact, absent=""),
+    "ImplementationSpecific": checks.optional("path", _check_absolute),
+    "Prefix": checks.field("path", _check_exact, absent=""),
 }
 
 
@@ -117,7 +107,9 @@ def _check_path(http_path: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from _check_backend(get_struct(http_path, "backend"), path.child("backend"))
 
 
-_check_http: Final = all_of(require("paths"), field("paths", each_item(_check_path)))
+_check_http: Final = checks.all_of(
+    checks.require("paths"), checks.field("paths", checks.each_item(_check_path))
+)
 
 
 def _check_rule_host(host: str, path: Path) -> Iterator[FieldError]:
@@ -126,17 +118,17 @@ def _check_rule_host(host: str, path: Path) -> Iterator[FieldError]:
     yield from _check_host(host, path)
 
 
-_RULE_HTTP: Final = pointer("http", _check_http)
+_RULE_HTTP: Final = checks.pointer("http", _check_http)
 
 
 def _check_rule(rule: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    yield from optional("host", _check_rule_host)(rule, path)
+    yield from checks.optional("host", _check_rule_host)(rule, path)
     yield from _RULE_HTTP(rule, path)
 
 
 def _check_rule_leniently(rule: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check a rule without the paths of a wildcard host, which older versions did not check."""
-    yield from optional("host", _check_rule_host)(rule, path)
+    yield from checks.optional("host", _check_rule_host)(rule, path)
     if "*" not in rule.get("host", ""):
         yield from _RULE_HTTP(rule, path)
 
@@ -152,17 +144,17 @@ def _check_not_empty(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _spec(rule: Check, secret: Check) -> Check:
-    return all_of(
+    return checks.all_of(
         _check_not_empty,
-        pointer("defaultBackend", _check_backend),
-        field("rules", each_item(rule)),
-        field("tls", each_item(field("hosts", each_item(_check_host)), secret)),
-        pointer("ingressClassName", _SUBDOMAIN),
+        checks.pointer("defaultBackend", _check_backend),
+        checks.field("rules", checks.each_item(rule)),
+        checks.field("tls", checks.each_item(checks.field("hosts", checks.each_item(_check_host)), secret)),
+        checks.pointer("ingressClassName", _SUBDOMAIN),
     )
 
 
-_SECRET: Final = optional("secretName", _SUBDOMAIN)
-_CHECK: Final = from_root(field("spec", _spec(_check_rule, _SECRET), absent={}))
+_SECRET: Final = checks.optional("secretName", _SUBDOMAIN)
+_CHECK: Final = from_root(checks.field("spec", _spec(_check_rule, _SECRET), absent={}))
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 
 
@@ -186,8 +178,8 @@ def _has_invalid_wildcard(spec: ReadOnlyTree) -> bool:
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     old_spec = get_struct(old, "spec")
     rule = _check_rule_leniently if _has_invalid_wildcard(old_spec) else _check_rule
-    secret = all_of() if any(each_item(_SECRET)(old_spec.get("tls"), ROOT)) else _SECRET
-    return as_created(from_root(field("spec", _spec(rule, secret), absent={})))(new, old)
+    secret = checks.all_of() if any(checks.each_item(_SECRET)(old_spec.get("tls"), ROOT)) else _SECRET
+    return as_created(from_root(checks.field("spec", _spec(rule, secret), absent={})))(new, old)
 
 
 def _check_point(point: ReadOnlyTree, path: Path, valid_old_ips: frozenset[str]) -> Iterator[FieldError]:

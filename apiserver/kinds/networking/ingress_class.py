@@ -10,34 +10,18 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks, validation
 from mockube.apiserver.kinds.common.cells import name_with_default, part, text
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    field,
-    max_bytes,
-    one_of,
-    pointer,
-    refuse_any,
-    report,
-    require,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.validation import (
-    Update,
-    Validation,
-    as_created,
-    from_root,
-    immutable_fields,
-    in_order,
-)
+from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.networking.ingress import check_reference
 from mockube.apiserver.kinds.strategy import COUNTED
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .ingress import check_reference
 
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
@@ -54,14 +38,14 @@ def _check_controller(name: str, path: Path) -> Iterator[FieldError]:
 
 
 _NAMESPACE_BY_SCOPE: Final[Mapping[str, Check]] = {
-    "Cluster": pointer("namespace", refuse_any("`parameters.scope` is set to 'Cluster'")),
-    "Namespace": all_of(
+    "Cluster": checks.pointer("namespace", checks.refuse_any("`parameters.scope` is set to 'Cluster'")),
+    "Namespace": checks.all_of(
         lambda parameters, path: (
             ()
             if parameters.get("namespace") is not None
             else (errors.required(path.child("namespace"), "`parameters.scope` is set to 'Namespace'"),)
         ),
-        pointer("namespace", report(names.check_dns1123_label)),
+        checks.pointer("namespace", checks.report(names.check_dns1123_label)),
     ),
 }
 
@@ -71,20 +55,21 @@ def _check_scope(parameters: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if scope is None:
         return (errors.required(path.child("scope")),)
     if scope not in _NAMESPACE_BY_SCOPE:
-        return one_of(*_NAMESPACE_BY_SCOPE)(scope, path.child("scope"))
+        return checks.one_of(*_NAMESPACE_BY_SCOPE)(scope, path.child("scope"))
     return _NAMESPACE_BY_SCOPE[scope](parameters, path)
 
 
-_CREATE: Final = from_root(
-    field(
+_CREATE: Final = validation.from_root(
+    checks.field(
         "spec",
-        require("controller", max_bytes(250), _check_controller),
-        pointer("parameters", check_reference, _check_scope),
+        checks.require("controller", checks.max_bytes(250), _check_controller),
+        checks.pointer("parameters", check_reference, _check_scope),
         absent={},
     )
 )
-_UPDATE: Final[Update] = in_order(
-    immutable_fields("spec", "controller", absent=""), as_created(_CREATE, SUBDOMAIN, namespaced=False)
+_UPDATE: Final[Update] = validation.in_order(
+    validation.immutable_fields("spec", "controller", absent=""),
+    validation.as_created(_CREATE, SUBDOMAIN, namespaced=False),
 )
 
 

@@ -11,10 +11,9 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks
 from mockube.apiserver.kinds.common.addresses import check_ip
 from mockube.apiserver.kinds.common.cells import part, text
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, all_of, field, optional, report, require
 from mockube.apiserver.kinds.common.declared import DeclaredRules, immutable, required
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule
@@ -32,13 +31,13 @@ def _check_name(name: str) -> list[str]:
     return problems
 
 
-_SEGMENT: Final = report(names.check_path_segment_name)
+_SEGMENT: Final = checks.report(names.check_path_segment_name)
 
-_PARENT: Final = all_of(
-    optional("group", report(names.check_dns1123_subdomain)),
-    require("resource", _SEGMENT),
-    require("name", _SEGMENT),
-    optional("namespace", _SEGMENT),
+_PARENT: Final = checks.all_of(
+    checks.optional("group", checks.report(names.check_dns1123_subdomain)),
+    checks.require("resource", _SEGMENT),
+    checks.require("name", _SEGMENT),
+    checks.optional("namespace", _SEGMENT),
 )
 
 
@@ -53,7 +52,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     if parent == get_struct(old, "spec").get("parentRef"):
         return ()
     value = None if parent is None else internal("networking.ParentReference", parent)
-    return (errors.invalid(path, value, IMMUTABLE),)
+    return (errors.invalid(path, value, checks.IMMUTABLE),)
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
@@ -82,7 +81,7 @@ KIND: Final = Kind(
     validation=Validation(
         repeated_checks=CREATE_AND_CHANGE,
         name=NameRule(_check_name, _check_name),
-        create=from_root(field("spec", _check_parent, absent={})),
+        create=from_root(checks.field("spec", _check_parent, absent={})),
         update=_update,
         declared=DeclaredRules(
             required("spec.parentRef"),

@@ -12,19 +12,11 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks
 from mockube.apiserver.kinds.common.address_warnings import cidr_warnings, cidrs_warnings
 from mockube.apiserver.kinds.common.addresses import check_cidr, check_port, parse_sloppily
 from mockube.apiserver.kinds.common.cells import part, selector_text
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    pointer,
-    port_number,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
@@ -52,13 +44,13 @@ def _check_end_port(port: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
             # Before 1.37, the error has the value of the other field.
             value = first if is_before("1.37") else last
             yield errors.invalid(path, value, "must be greater than or equal to `port`")
-        yield from port_number(last, path)
+        yield from checks.port_number(last, path)
 
 
 def _check_port(port: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check a named port after `endPort`: upstream returns the errors in this order."""
-    yield from pointer("protocol", one_of("TCP", "UDP", "SCTP"))(port, path)
-    parts = [pointer("port", check_port), _check_end_port]
+    yield from checks.pointer("protocol", checks.one_of("TCP", "UDP", "SCTP"))(port, path)
+    parts = [checks.pointer("port", check_port), _check_end_port]
     for check in reversed(parts) if isinstance(port.get("port"), str) else parts:
         yield from check(port, path)
 
@@ -116,22 +108,22 @@ def _check_one_peer(peer: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 def _check_types(types: Sequence[str] | None, path: Path) -> Iterable[FieldError]:
     if len(types or ()) > len(_TYPES):
         return (errors.invalid(path, types, "may not specify more than two policyTypes"),)
-    return each_item(one_of(*_TYPES))(types, path)
+    return checks.each_item(checks.one_of(*_TYPES))(types, path)
 
 
 def _spec(selector: Check, valid_old_cidrs: AbstractSet[str]) -> Check:
-    peer = all_of(
-        pointer("podSelector", selector),
-        pointer("namespaceSelector", selector),
-        pointer("ipBlock", partial(_check_block, valid_old_cidrs=valid_old_cidrs)),
+    peer = checks.all_of(
+        checks.pointer("podSelector", selector),
+        checks.pointer("namespaceSelector", selector),
+        checks.pointer("ipBlock", partial(_check_block, valid_old_cidrs=valid_old_cidrs)),
         _check_one_peer,
     )
-    ports = field("ports", each_item(_check_port))
-    return all_of(
-        field("podSelector", selector, absent={}),
-        field("ingress", each_item(ports, field("from", each_item(peer)))),
-        field("egress", each_item(ports, field("to", each_item(peer)))),
-        field("policyTypes", _check_types),
+    ports = checks.field("ports", checks.each_item(_check_port))
+    return checks.all_of(
+        checks.field("podSelector", selector, absent={}),
+        checks.field("ingress", checks.each_item(ports, checks.field("from", checks.each_item(peer)))),
+        checks.field("egress", checks.each_item(ports, checks.field("to", checks.each_item(peer)))),
+        checks.field("policyTypes", _check_types),
     )
 
 

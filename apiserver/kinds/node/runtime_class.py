@@ -9,9 +9,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import canonical, field, optional, pointer, report, require
 from mockube.apiserver.kinds.common.declared import DeclaredRules, immutable, required, valid
 from mockube.apiserver.kinds.common.defaults import NOWHERE, defaults_table
 from mockube.apiserver.kinds.common.internal import internal
@@ -43,22 +42,22 @@ def _check_tolerations(tolerations: Sequence[ReadOnlyTree], path: Path) -> Itera
     yield from check_tolerations(tolerations, path, compared=False)
     seen = set()
     for index, toleration in enumerate(tolerations):
-        text = canonical(toleration)
+        text = checks.canonical(toleration)
         if text in seen:
             yield errors.duplicate(path.index(index), internal("core.Toleration", toleration))
         seen.add(text)
 
 
 _CREATE: Final = from_root(
-    require("handler", report(names.check_dns1123_label)),
-    pointer(
+    checks.require("handler", checks.report(names.check_dns1123_label)),
+    checks.pointer(
         "overhead",
         lambda overhead, path: _check_overhead(overhead.get("podFixed") or {}, path),
     ),
-    pointer(
+    checks.pointer(
         "scheduling",
-        field("nodeSelector", check_labels),
-        optional("tolerations", _check_tolerations),
+        checks.field("nodeSelector", check_labels),
+        checks.optional("tolerations", _check_tolerations),
     ),
 )
 

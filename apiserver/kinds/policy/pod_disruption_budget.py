@@ -9,9 +9,10 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import number, text
-from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative, one_of, pointer
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
@@ -30,19 +31,19 @@ def _check_exclusive(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _spec(selector: Check) -> Check:
-    return all_of(
+    return checks.all_of(
         _check_exclusive,
-        pointer("minAvailable", check_amount, check_not_more_than_100_percent),
-        pointer("maxUnavailable", check_amount, check_not_more_than_100_percent),
-        pointer("selector", selector),
-        pointer("unhealthyPodEvictionPolicy", one_of("AlwaysAllow", "IfHealthyBudget")),
+        checks.pointer("minAvailable", check_amount, check_not_more_than_100_percent),
+        checks.pointer("maxUnavailable", check_amount, check_not_more_than_100_percent),
+        checks.pointer("selector", selector),
+        checks.pointer("unhealthyPodEvictionPolicy", checks.one_of("AlwaysAllow", "IfHealthyBudget")),
     )
 
 
-_STATUS: Final = all_of(
-    field("conditions", check_conditions),
+_STATUS: Final = checks.all_of(
+    checks.field("conditions", check_conditions),
     *(
-        field(name, non_negative)
+        checks.field(name, checks.non_negative)
         for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
     ),
 )
@@ -78,7 +79,7 @@ KIND: Final = Kind(
     strategy=COUNTED_CONDITIONAL,
     validation=Validation(
         metadata_first=False,
-        create=from_root(field("spec", _spec(check_selector), absent={})),
+        create=from_root(checks.field("spec", _spec(check_selector), absent={})),
         update=_update,
         subresources={"status": part(_STATUS, "status")},
     ),

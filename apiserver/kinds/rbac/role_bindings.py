@@ -9,33 +9,15 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import checks, validation
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, text
-from mockube.apiserver.kinds.common.checks import (
-    IMMUTABLE,
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    optional,
-    report,
-    require,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.declared import DeclaredRules, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.validation import (
-    NO_CHECKS,
-    Create,
-    Validation,
-    as_created,
-    changed_metadata,
-    from_root,
-    get_struct,
-    in_order,
-)
+from mockube.apiserver.kinds.common.validation import Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UPSERTED
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -64,40 +46,43 @@ DEFAULTS: Final = defaults_table(
 
 
 def _check_account_name(subject: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    return optional("name", report(names.check_dns1123_subdomain))(subject, path)
+    return checks.optional("name", checks.report(names.check_dns1123_subdomain))(subject, path)
 
 
 def _check_no_group(subject: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    return optional("apiGroup", one_of(""))(subject, path)
+    return checks.optional("apiGroup", checks.one_of(""))(subject, path)
 
 
-_OF_GROUP: Final = field("apiGroup", one_of(_GROUP), absent="")
+_OF_GROUP: Final = checks.field("apiGroup", checks.one_of(_GROUP), absent="")
 
 
 def _subject(*, namespaced: bool) -> Check:
-    account = all_of(_check_account_name, _check_no_group)
+    account = checks.all_of(_check_account_name, _check_no_group)
     kinds = {
-        "ServiceAccount": account if namespaced else all_of(account, require("namespace")),
+        "ServiceAccount": account if namespaced else checks.all_of(account, checks.require("namespace")),
         "User": _OF_GROUP,
         "Group": _OF_GROUP,
     }
 
     def check(subject: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-        yield from require("name")(subject, path)
-        check_kind = kinds.get(subject.get("kind", ""), field("kind", one_of(*kinds), absent=""))
+        yield from checks.require("name")(subject, path)
+        check_kind = kinds.get(
+            subject.get("kind", ""), checks.field("kind", checks.one_of(*kinds), absent="")
+        )
         yield from check_kind(subject, path)
 
     return check
 
 
 def _binding(*kinds: str, namespaced: bool) -> Create:
-    role = all_of(
+    role = checks.all_of(
         _OF_GROUP,
-        field("kind", one_of(*kinds), absent=""),
-        require("name", report(names.check_path_segment_name)),
+        checks.field("kind", checks.one_of(*kinds), absent=""),
+        checks.require("name", checks.report(names.check_path_segment_name)),
     )
-    return from_root(
-        field("roleRef", role, absent={}), field("subjects", each_item(_subject(namespaced=namespaced)))
+    return validation.from_root(
+        checks.field("roleRef", role, absent={}),
+        checks.field("subjects", checks.each_item(_subject(namespaced=namespaced))),
     )
 
 
@@ -106,20 +91,24 @@ _CLUSTER_ROLE_BINDING: Final = _binding("ClusterRole", namespaced=False)
 
 
 def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    role = get_struct(new, "roleRef")
-    if role == get_struct(old, "roleRef"):
+    role = validation.get_struct(new, "roleRef")
+    if role == validation.get_struct(old, "roleRef"):
         return ()
-    return (errors.invalid(ROOT.child("roleRef"), internal("rbac.RoleRef", role), IMMUTABLE),)
+    return (errors.invalid(ROOT.child("roleRef"), internal("rbac.RoleRef", role), checks.IMMUTABLE),)
 
 
 _DECLARED: Final = DeclaredRules(required("subjects[].name"), required("roleRef.name", create_only=True))
 
 
 def _validation(create: Create, *, namespaced: bool) -> Validation:
-    create_check = as_created(create, PATH_SEGMENT, namespaced=namespaced)
-    update = in_order(create_check, changed_metadata(PATH_SEGMENT), _check_same_role)
+    create_check = validation.as_created(create, PATH_SEGMENT, namespaced=namespaced)
+    update = validation.in_order(create_check, validation.changed_metadata(PATH_SEGMENT), _check_same_role)
     return Validation(
-        name=PATH_SEGMENT, repeated_checks=NO_CHECKS, create=create, update=update, declared=_DECLARED
+        name=PATH_SEGMENT,
+        repeated_checks=validation.NO_CHECKS,
+        create=create,
+        update=update,
+        declared=_DECLARED,
     )
 
 

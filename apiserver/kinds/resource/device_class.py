@@ -22,11 +22,12 @@ from mockube.apiserver.kinds.common.validation import (
     repeat_create_checks,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.resource.declared import DeclaredName, declare, newest, older
-from mockube.apiserver.kinds.resource.requests import MAX_ITEMS, check_configuration, check_selectors
-from mockube.apiserver.kinds.resource.values import declared_items
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Printer
+
+from .declared import DeclaredName, declare, newest, older
+from .requests import MAX_ITEMS, check_configuration, check_selectors
+from .values import declared_items
 
 _NAMESPACE, _QUOTA = "kubernetes.io/", "requests."
 _IS_EXTENDED: Final = require_that(is_extended, "must be a valid extended resource name")

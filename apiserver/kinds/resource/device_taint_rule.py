@@ -10,36 +10,38 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.ages import age, since
 from mockube.apiserver.kinds.common.cells import text, time
-from mockube.apiserver.kinds.common.checks import Check, all_of, field, pointer, require
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.resource.declared import newest
-from mockube.apiserver.kinds.resource.devices import TAINT, TAINT_KEY
-from mockube.apiserver.kinds.resource.values import check_label, check_pool_name
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS_ALONE, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .declared import newest
+from .devices import TAINT, TAINT_KEY
+from .values import check_label, check_pool_name
 
 _MAX_CONDITIONS: Final = 8
 
 
 def _not_empty(name: str, check: Check) -> Check:
     """Return the check of a field that is absent or has a value."""
-    check_value = require(name, check)
+    check_value = checks.require(name, check)
     return lambda struct, path: () if struct.get(name) is None else check_value(struct, path)
 
 
-_SELECTOR: Final = pointer(
+_SELECTOR: Final = checks.pointer(
     "deviceSelector",
     _not_empty("driver", check_driver_name),
     _not_empty("pool", check_pool_name),
-    pointer("device", check_label),
+    checks.pointer("device", check_label),
 )
-_CHECK: Final = all_of(_SELECTOR, field("taint", TAINT, absent={}))
-_CHECK_WITH_OLD_EFFECT: Final = all_of(_SELECTOR, field("taint", TAINT_KEY, absent={}))
+_CHECK: Final = checks.all_of(_SELECTOR, checks.field("taint", TAINT, absent={}))
+_CHECK_WITH_OLD_EFFECT: Final = checks.all_of(_SELECTOR, checks.field("taint", TAINT_KEY, absent={}))
 _SPEC: Final = ROOT.child("spec")
 
 

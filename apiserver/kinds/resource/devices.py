@@ -10,23 +10,14 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.quantity import ZERO, Quantity, from_json
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import (
-    NOT_NEGATIVE,
-    Check,
-    all_of,
-    field,
-    max_bytes,
-    optional,
-    pointer,
-    report,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.selectors import check_node_selector
-from mockube.apiserver.kinds.resource.declared import declare
-from mockube.apiserver.kinds.resource.values import (
+
+from .declared import declare
+from .values import (
     check_effect,
     check_label,
     check_qualified_name,
@@ -163,7 +154,7 @@ def _check_amounts(amounts: dict[str, Quantity | None], path: Path) -> Iterator[
     """Check that the parts of a range are numbers that upstream calculates with."""
     for name, amount in amounts.items():
         if amount is not None and amount < ZERO:
-            yield errors.invalid(path.child(name), str(amount), NOT_NEGATIVE)
+            yield errors.invalid(path.child(name), str(amount), checks.NOT_NEGATIVE)
         elif amount is not None and amount > _MAX_AMOUNT:
             yield errors.invalid(path.child(name), str(amount), TOO_LARGE)
 
@@ -183,9 +174,11 @@ def _is_version(text: str) -> bool:
     return _VERSION.fullmatch(text) is not None
 
 
-_VALUES: Final = all_of(
-    pointer("string", max_bytes(_MAX_VALUE_LENGTH)),
-    pointer("version", require_that(_is_version, _NOT_A_VERSION), max_bytes(_MAX_VALUE_LENGTH)),
+_VALUES: Final = checks.all_of(
+    checks.pointer("string", checks.max_bytes(_MAX_VALUE_LENGTH)),
+    checks.pointer(
+        "version", checks.require_that(_is_version, _NOT_A_VERSION), checks.max_bytes(_MAX_VALUE_LENGTH)
+    ),
 )
 _KINDS: Final = ("int", "bool", "string", "version")
 
@@ -239,11 +232,12 @@ def _check_capacity(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 # --- taints and conditions
 
-TAINT_KEY: Final = all_of(
-    field("key", check_label_name, absent=""), optional("value", report(names.check_label_value))
+TAINT_KEY: Final = checks.all_of(
+    checks.field("key", check_label_name, absent=""),
+    checks.optional("value", checks.report(names.check_label_value)),
 )
-TAINT: Final = all_of(TAINT_KEY, declare(require("effect", check_effect)))
-_TAINTS: Final = field("taints", items(_MAX_TAINTS, TAINT))
+TAINT: Final = checks.all_of(TAINT_KEY, declare(checks.require("effect", check_effect)))
+_TAINTS: Final = checks.field("taints", items(_MAX_TAINTS, TAINT))
 _CONDITIONS, _FAILURES = "bindingConditions", "bindingFailureConditions"
 
 
@@ -276,7 +270,7 @@ def _check_counter(_counter: Any, _path: Path) -> Iterable[FieldError]:
     return ()
 
 
-_IS_PRESENT: Final = require("counters")
+_IS_PRESENT: Final = checks.require("counters")
 
 
 def _check_counters(struct: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -286,8 +280,8 @@ def _check_counters(struct: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return entries(_MAX_COUNTERS, declared_label, _check_counter)(counters, path.child("counters"))
 
 
-_CONSUMPTION: Final = all_of(declared_name_of("counterSet"), _check_counters)
-_CONSUMPTIONS: Final = field(
+_CONSUMPTION: Final = checks.all_of(declared_name_of("counterSet"), _check_counters)
+_CONSUMPTIONS: Final = checks.field(
     "consumesCounters",
     declared_items(
         _MAX_CONSUMPTIONS,
@@ -296,7 +290,7 @@ _CONSUMPTIONS: Final = field(
         required=("counterSet",),
     ),
 )
-check_counter_set: Final = all_of(declared_name_of("name"), _check_counters)
+check_counter_set: Final = checks.all_of(declared_name_of("name"), _check_counters)
 
 # --- nodes
 
@@ -313,7 +307,9 @@ _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 def refuse_false(name: str) -> Check:
     """Return the check that a flag is not false."""
-    return pointer(name, require_that(lambda value: value, "must be either unset or set to true"))
+    return checks.pointer(
+        name, checks.require_that(lambda value: value, "must be either unset or set to true")
+    )
 
 
 def node_name(problem: str) -> Check:
@@ -322,11 +318,13 @@ def node_name(problem: str) -> Check:
     def check(name: str, path: Path) -> Iterable[FieldError]:
         return check_subdomain(name, path) if name else (errors.invalid(path, name, problem),)
 
-    return pointer("nodeName", check)
+    return checks.pointer("nodeName", check)
 
 
-_NODES: Final = all_of(
-    node_name("must not be empty"), pointer("nodeSelector", check_node_selector), refuse_false("allNodes")
+_NODES: Final = checks.all_of(
+    node_name("must not be empty"),
+    checks.pointer("nodeSelector", check_node_selector),
+    refuse_false("allNodes"),
 )
 
 
@@ -365,8 +363,8 @@ def device(*, chooses_nodes: bool, old_devices: Mapping[str, ReadOnlyTree]) -> C
 
         return check_changed
 
-    return all_of(
-        field("name", check_label, absent=""),
+    return checks.all_of(
+        checks.field("name", check_label, absent=""),
         _check_attributes,
         unless_same("capacity", _check_capacity),
         unless_same("taints", _TAINTS),

@@ -13,28 +13,11 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.cel.cost_estimate import estimate_cost
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    pointer,
-    positive,
-    require,
-)
-from mockube.apiserver.kinds.resource.declared import declared_errors, without_older
-from mockube.apiserver.kinds.resource.values import (
-    check_label,
-    check_parameters,
-    check_subdomain,
-    check_toleration,
-    declared_class_name,
-    declared_driver,
-    declared_items,
-    declared_name,
-    item_name,
-    item_value,
-)
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
+
+from . import values
+from .declared import declared_errors, without_older
 
 MAX_ITEMS: Final = 32
 _MAX_ALTERNATIVES: Final = 8
@@ -43,7 +26,7 @@ _MAX_ALTERNATIVES: Final = 8
 def _check_allocation(request: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode == "ExactCount":
-        return positive(count, path.child("count"))
+        return checks.positive(count, path.child("count"))
     if mode != "All":
         error = errors.not_supported(path.child("allocationMode"), mode, ("All", "ExactCount"))
         return declared_errors([error], [error])
@@ -73,24 +56,26 @@ def check_expression(text: str, path: Path) -> Iterable[FieldError]:
     return ()
 
 
-_SELECTOR: Final = require("cel", field("expression", check_expression, absent=""))
-check_selectors: Final = field("selectors", declared_items(MAX_ITEMS, _SELECTOR))
+_SELECTOR: Final = checks.require("cel", checks.field("expression", check_expression, absent=""))
+check_selectors: Final = checks.field("selectors", values.declared_items(MAX_ITEMS, _SELECTOR))
 
-_CHOICE: Final = all_of(check_selectors, _check_allocation, field("tolerations", each_item(check_toleration)))
-_EXACT: Final = all_of(require("deviceClassName", check_subdomain), _CHOICE)
-_NAME: Final = field("name", check_label, absent="")
-_ALTERNATIVES: Final = field(
+_CHOICE: Final = checks.all_of(
+    check_selectors, _check_allocation, checks.field("tolerations", checks.each_item(values.check_toleration))
+)
+_EXACT: Final = checks.all_of(checks.require("deviceClassName", values.check_subdomain), _CHOICE)
+_NAME: Final = checks.field("name", values.check_label, absent="")
+_ALTERNATIVES: Final = checks.field(
     "firstAvailable",
-    declared_items(
+    values.declared_items(
         _MAX_ALTERNATIVES,
         _NAME,
-        declared_class_name,
+        values.declared_class_name,
         _CHOICE,
-        key=item_name,
+        key=values.item_name,
         required=("name", "deviceClassName"),
     ),
 )
-_ONE_OF_BOTH: Final = all_of(_ALTERNATIVES, pointer("exactly", _EXACT))
+_ONE_OF_BOTH: Final = checks.all_of(_ALTERNATIVES, checks.pointer("exactly", _EXACT))
 
 
 def _check_request(request: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -129,7 +114,7 @@ def reference(requests: frozenset[str]) -> Callable[[str, Path], Iterator[FieldE
     def check(name: str, path: Path) -> Iterator[FieldError]:
         if name.count("/") <= 1:
             for part in name.split("/"):
-                yield from check_label(part, path)
+                yield from values.check_label(part, path)
         if name not in requests:
             yield errors.invalid(path, name, _NO_REQUEST)
 
@@ -137,19 +122,23 @@ def reference(requests: frozenset[str]) -> Callable[[str, Path], Iterator[FieldE
 
 
 def references(requests: frozenset[str]) -> Check:
-    return field("requests", declared_items(MAX_ITEMS, reference(requests), key=item_value))
+    return checks.field(
+        "requests", values.declared_items(MAX_ITEMS, reference(requests), key=values.item_value)
+    )
 
 
 # --- claims
 
-check_configuration: Final = require("opaque", declared_driver, field("parameters", check_parameters))
+check_configuration: Final = checks.require(
+    "opaque", values.declared_driver, checks.field("parameters", values.check_parameters)
+)
 
 
 def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check the attribute that devices must have in common, or in which they must differ."""
     for name in ("matchAttribute", "distinctAttribute"):
         if constraint.get(name) is not None:
-            return declared_name(constraint[name], path.child(name))
+            return values.declared_name(constraint[name], path.child(name))
     return (errors.required(path, _NO_ATTRIBUTE),)
 
 
@@ -161,9 +150,12 @@ _NO_ATTRIBUTE: Final = (
 
 def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     request_references = references(request_names(devices))
-    check = all_of(
-        field("requests", declared_items(MAX_ITEMS, _check_request, key=item_name, required=("name",))),
-        field("constraints", declared_items(MAX_ITEMS, request_references, _check_attribute)),
-        field("config", declared_items(MAX_ITEMS, request_references, check_configuration)),
+    check = checks.all_of(
+        checks.field(
+            "requests",
+            values.declared_items(MAX_ITEMS, _check_request, key=values.item_name, required=("name",)),
+        ),
+        checks.field("constraints", values.declared_items(MAX_ITEMS, request_references, _check_attribute)),
+        checks.field("config", values.declared_items(MAX_ITEMS, request_references, check_configuration)),
     )
     yield from check(devices, path)

@@ -12,7 +12,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
-from mockube.apiserver.kinds.common import cells
+from mockube.apiserver.kinds.common import cells, validation
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
@@ -33,39 +33,15 @@ from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_node_selector
-from mockube.apiserver.kinds.common.validation import (
-    CREATE_AND_CHANGE,
-    METADATA_AND_CHANGE,
-    Update,
-    Validation,
-    from_root,
-    get_struct,
-)
+from mockube.apiserver.kinds.common.validation import Update, Validation
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.resource.declared import declare, declared_errors, describe_item, newest, older
-from mockube.apiserver.kinds.resource.devices import check_binding
-from mockube.apiserver.kinds.resource.requests import (
-    check_configuration,
-    check_devices,
-    reference,
-    references,
-    request_names,
-)
-from mockube.apiserver.kinds.resource.values import (
-    check_driver,
-    check_label,
-    check_parameters,
-    check_pool_name,
-    check_toleration,
-    declared_driver,
-    declared_items,
-    declared_pool,
-    declared_uid,
-    item_value,
-)
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, DisabledFields, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from . import declared, values
+from .devices import check_binding
+from .requests import check_configuration, check_devices, reference, references, request_names
 
 # --- defaults
 
@@ -88,8 +64,8 @@ DEFAULTS: Final = defaults_table(
 # --- validation
 
 _CLAIM_SPEC: Final = field("devices", check_devices, absent={})
-_CREATE_CLAIM: Final = from_root(field("spec", _CLAIM_SPEC, absent={}))
-_CREATE_TEMPLATE: Final = from_root(
+_CREATE_CLAIM: Final = validation.from_root(field("spec", _CLAIM_SPEC, absent={}))
+_CREATE_TEMPLATE: Final = validation.from_root(
     field(
         "spec",
         field("metadata", check_template_metadata, absent={}),
@@ -101,8 +77,8 @@ _CREATE_TEMPLATE: Final = from_root(
 
 def _immutable_spec(struct: str) -> Update:
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-        spec = get_struct(new, "spec")
-        if is_same(spec, get_struct(old, "spec")):
+        spec = validation.get_struct(new, "spec")
+        if is_same(spec, validation.get_struct(old, "spec")):
             return ()
         return (errors.invalid(ROOT.child("spec"), internal(struct, spec), IMMUTABLE),)
 
@@ -111,7 +87,7 @@ def _immutable_spec(struct: str) -> Update:
 
 def _declared_immutable_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     replaced = [*_immutable_spec("resource.ResourceClaimSpec")(new, old)]
-    return declared_errors([replace(error, value=None) for error in replaced], replaced)
+    return declared.declared_errors([replace(error, value=None) for error in replaced], replaced)
 
 
 # --- validation of the status
@@ -120,14 +96,14 @@ _STATUS: Final = ROOT.child("status")
 _MAX_USERS, _MAX_RESULTS, _MAX_CONFIGURATIONS = 256, 32, 64
 _MAX_CONDITIONS, _MAX_ADDRESSES = 8, 16
 
-_DEVICE_NAME: Final = field("device", check_label, absent="")
-_SHARE: Final = pointer("shareID", declared_uid)
-_DEVICE: Final = all_of(check_driver, require("pool", check_pool_name), _DEVICE_NAME, _SHARE)
-_RESULT: Final = all_of(declared_driver, declared_pool, _DEVICE_NAME)
+_DEVICE_NAME: Final = field("device", values.check_label, absent="")
+_SHARE: Final = pointer("shareID", values.declared_uid)
+_DEVICE: Final = all_of(values.check_driver, require("pool", values.check_pool_name), _DEVICE_NAME, _SHARE)
+_RESULT: Final = all_of(values.declared_driver, values.declared_pool, _DEVICE_NAME)
 _ID: Final = {"driver": "Driver", "pool": "Pool", "device": "Device", "shareID": "ShareID"}
 """The fields that identify an allocated device, and their names in Go."""
 
-_USERS: Final = declared_items(
+_USERS: Final = values.declared_items(
     _MAX_USERS,
     require("resource"),
     require("name"),
@@ -154,13 +130,13 @@ def _check_interface(address: str, path: Path) -> Iterable[FieldError]:
 
 
 _NETWORK: Final = all_of(
-    declare(optional("interfaceName", max_bytes(256))),
-    declare(optional("hardwareAddress", max_bytes(128))),
-    field("ips", declared_items(_MAX_ADDRESSES, _check_interface, key=item_value)),
+    declared.declare(optional("interfaceName", max_bytes(256))),
+    declared.declare(optional("hardwareAddress", max_bytes(128))),
+    field("ips", values.declared_items(_MAX_ADDRESSES, _check_interface, key=values.item_value)),
 )
 _REPORTED: Final = all_of(
     optional("conditions", max_items(_MAX_CONDITIONS), check_conditions),
-    pointer("data", check_parameters),
+    pointer("data", values.check_parameters),
     pointer("networkData", _NETWORK),
 )
 
@@ -179,8 +155,8 @@ def _check_reports(
         key = _key(device)
         if key in seen:
             error = errors.duplicate(path.index(index), _error_value(key))
-            value = describe_item(device, required=("conditions",))
-            yield from declared_errors([replace(error, value=value)], [error])
+            value = declared.describe_item(device, required=("conditions",))
+            yield from declared.declared_errors([replace(error, value=value)], [error])
         seen.add(key)
 
 
@@ -195,7 +171,7 @@ def _error_value(key: tuple[str, ...]) -> dict[str, str]:
 # --- the allocation
 
 
-_TOLERATIONS: Final = field("tolerations", each_item(check_toleration))
+_TOLERATIONS: Final = field("tolerations", each_item(values.check_toleration))
 
 
 def _allocation(requests: frozenset[str]) -> Check:
@@ -203,15 +179,15 @@ def _allocation(requests: frozenset[str]) -> Check:
         field("request", reference(requests), absent=""), _RESULT, check_binding, _TOLERATIONS, _SHARE
     )
     configuration = all_of(
-        declare(require("source", one_of("FromClaim", "FromClass"))),
+        declared.declare(require("source", one_of("FromClaim", "FromClass"))),
         references(requests),
         check_configuration,
     )
     return all_of(
         field(
             "devices",
-            field("results", declared_items(_MAX_RESULTS, result)),
-            field("config", declared_items(_MAX_CONFIGURATIONS, configuration)),
+            field("results", values.declared_items(_MAX_RESULTS, result)),
+            field("config", values.declared_items(_MAX_CONFIGURATIONS, configuration)),
             absent={},
         ),
         pointer("nodeSelector", check_node_selector),
@@ -221,25 +197,27 @@ def _allocation(requests: frozenset[str]) -> Check:
 def _check_allocation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Refuse changes of an allocation; check a new one."""
     allocation, old_allocation = (
-        get_struct(new, "status").get("allocation"),
-        get_struct(old, "status").get("allocation"),
+        validation.get_struct(new, "status").get("allocation"),
+        validation.get_struct(old, "status").get("allocation"),
     )
     path = _STATUS.child("allocation")
     if allocation is None or is_same(allocation, old_allocation):
         return ()
     if old_allocation is not None:
         replaced = errors.invalid(path, internal("resource.AllocationResult", allocation), IMMUTABLE)
-        return declared_errors([errors.invalid(path, None, "field cannot be modified once set")], [replaced])
-    return _allocation(request_names(get_struct(new, "spec", "devices")))(allocation, path)
+        return declared.declared_errors(
+            [errors.invalid(path, None, "field cannot be modified once set")], [replaced]
+        )
+    return _allocation(request_names(validation.get_struct(new, "spec", "devices")))(allocation, path)
 
 
 # --- consumers
 
 
 def _check_users(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    users, old_users = (get_struct(tree, "status").get("reservedFor") or [] for tree in (new, old))
+    users, old_users = (validation.get_struct(tree, "status").get("reservedFor") or [] for tree in (new, old))
     path = _STATUS.child("reservedFor")
-    if users and get_struct(new, "status").get("allocation") is None:
+    if users and validation.get_struct(new, "status").get("allocation") is None:
         return (errors.forbidden(path, "may not be specified when `allocated` is not set"),)
     if meta.is_deleting(new) and {*map(canonical, users)} - {*map(canonical, old_users)}:
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
@@ -248,8 +226,8 @@ def _check_users(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    status = get_struct(new, "status")
-    results = get_struct(status, "allocation", "devices").get("results") or ()
+    status = validation.get_struct(new, "status")
+    results = validation.get_struct(status, "allocation", "devices").get("results") or ()
     users = status.get("reservedFor")
     yield from _USERS(users, _STATUS.child("reservedFor"))
     yield from _check_reports(status.get("devices") or (), {*map(_key, results)}, _STATUS.child("devices"))
@@ -304,18 +282,18 @@ def _derived_attributes(spec: str) -> Gate:
 
 
 _CLAIM_VALIDATION: Final = Validation(
-    repeated_checks=METADATA_AND_CHANGE,
+    repeated_checks=validation.METADATA_AND_CHANGE,
     create=_CREATE_CLAIM,
     update=_declared_immutable_spec,
     subresources={"status": _update_status},
 )
 _TEMPLATE_VALIDATION: Final = Validation(
-    repeated_checks=CREATE_AND_CHANGE,
+    repeated_checks=validation.CREATE_AND_CHANGE,
     create=_CREATE_TEMPLATE,
     update=_immutable_spec("resource.ResourceClaimTemplateSpec"),
 )
-OLDER_CLAIM_VALIDATION: Final = older(_CLAIM_VALIDATION)
-OLDER_TEMPLATE_VALIDATION: Final = older(_TEMPLATE_VALIDATION)
+OLDER_CLAIM_VALIDATION: Final = declared.older(_CLAIM_VALIDATION)
+OLDER_TEMPLATE_VALIDATION: Final = declared.older(_TEMPLATE_VALIDATION)
 
 
 def _update_template(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
@@ -343,7 +321,7 @@ RESOURCE_CLAIM: Final = Kind(
         ),
         prepare_update={"status": _drop_deallocated},
     ),
-    validation=newest(_CLAIM_VALIDATION),
+    validation=declared.newest(_CLAIM_VALIDATION),
     printer=Printer(columns=(NAME, Column(name="State"), AGE_COLUMN), cells=_claim_cells),
 )
 
@@ -352,8 +330,8 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
         group="resource.k8s.io", version="v1", name="resourceclaimtemplates", kind="ResourceClaimTemplate"
     ),
     strategy=Strategy(returns_deleted=True, disabled=DisabledFields((_derived_attributes("spec.spec"),))),
-    validation=newest(
-        replace(_TEMPLATE_VALIDATION, repeated_checks=METADATA_AND_CHANGE, update=_update_template)
+    validation=declared.newest(
+        replace(_TEMPLATE_VALIDATION, repeated_checks=validation.METADATA_AND_CHANGE, update=_update_template)
     ),
     printer=Printer(columns=(NAME, AGE_COLUMN), cells=_template_cells),
 )

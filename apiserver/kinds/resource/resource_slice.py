@@ -12,46 +12,22 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.common import checks, validation
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    field,
-    pointer,
-    positive,
-    require,
-    require_that,
-)
 from mockube.apiserver.kinds.common.defaults import Table, defaults_table
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_node_selector
-from mockube.apiserver.kinds.common.validation import (
-    Validation,
-    from_root,
-    get_struct,
-    immutable_fields,
-    in_order,
-)
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.resource.declared import newest, older
-from mockube.apiserver.kinds.resource.devices import (
-    check_counter_set,
-    device,
-    is_set,
-    node_name,
-    refuse_false,
-)
-from mockube.apiserver.kinds.resource.values import (
-    check_driver,
-    check_pool_name,
-    declared_items,
-    item_name,
-    items,
-)
 from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 from mockube.component_base.clock import Clock
+
+from . import values
+from .declared import newest, older
+from .devices import check_counter_set, device, is_set, node_name, refuse_false
 
 _MAX_DEVICES: Final = 128
 _MAX_ADVANCED_DEVICES: Final = 64
@@ -75,9 +51,9 @@ def _check_one_term(selector: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path.child("nodeSelectorTerms"), value, problem),)
 
 
-_NODES: Final = all_of(
+_NODES: Final = checks.all_of(
     node_name("must be either unset or set to a non-empty string"),
-    pointer("nodeSelector", check_node_selector, _check_one_term),
+    checks.pointer("nodeSelector", check_node_selector, _check_one_term),
     refuse_false("allNodes"),
     refuse_false("perDeviceNodeSelection"),
 )
@@ -104,39 +80,40 @@ def _check_devices(spec: ReadOnlyTree, path: Path, old: ReadOnlyTree | None = No
     limit = _MAX_ADVANCED_DEVICES if is_advanced else _MAX_DEVICES
     old_devices = {entry.get("name", ""): entry for entry in (old or {}).get("devices") or ()}
     check = device(chooses_nodes=bool(spec.get("perDeviceNodeSelection")), old_devices=old_devices)
-    yield from items(limit, check, key=item_name)(devices, path.child("devices"))
+    yield from values.items(limit, check, key=values.item_name)(devices, path.child("devices"))
 
 
-_POOL: Final = all_of(
-    require("name", check_pool_name),
-    field("resourceSliceCount", positive, absent=0),
-    field(
+_POOL: Final = checks.all_of(
+    checks.require("name", values.check_pool_name),
+    checks.field("resourceSliceCount", checks.positive, absent=0),
+    checks.field(
         "generation",
-        require_that(lambda value: value >= 0, "must be greater than or equal to zero"),
+        checks.require_that(lambda value: value >= 0, "must be greater than or equal to zero"),
         absent=0,
     ),
 )
-_DRIVER_AND_POOL: Final = all_of(check_driver, field("pool", _POOL, absent={}))
-_COUNTER_SETS: Final = field(
-    "sharedCounters", declared_items(_MAX_COUNTER_SETS, check_counter_set, key=item_name, required=("name",))
+_DRIVER_AND_POOL: Final = checks.all_of(values.check_driver, checks.field("pool", _POOL, absent={}))
+_COUNTER_SETS: Final = checks.field(
+    "sharedCounters",
+    values.declared_items(_MAX_COUNTER_SETS, check_counter_set, key=values.item_name, required=("name",)),
 )
-_CREATE: Final = from_root(
-    field("spec", _DRIVER_AND_POOL, _check_nodes, _check_devices, _COUNTER_SETS, absent={})
+_CREATE: Final = validation.from_root(
+    checks.field("spec", _DRIVER_AND_POOL, _check_nodes, _check_devices, _COUNTER_SETS, absent={})
 )
 _SPEC: Final = ROOT.child("spec")
-_IMMUTABLE: Final = in_order(
-    immutable_fields("spec", "pool", "name", absent=""),
-    immutable_fields("spec", "driver", absent=""),
-    immutable_fields("spec", "nodeName"),
+_IMMUTABLE: Final = validation.in_order(
+    validation.immutable_fields("spec", "pool", "name", absent=""),
+    validation.immutable_fields("spec", "driver", absent=""),
+    validation.immutable_fields("spec", "nodeName"),
 )
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    spec = get_struct(new, "spec")
+    spec = validation.get_struct(new, "spec")
     yield from _DRIVER_AND_POOL(spec, _SPEC)
     yield from _IMMUTABLE(new, old)
     yield from _check_nodes(spec, _SPEC)
-    yield from _check_devices(spec, _SPEC, get_struct(old, "spec"))
+    yield from _check_devices(spec, _SPEC, validation.get_struct(old, "spec"))
     yield from _COUNTER_SETS(spec, _SPEC)
 
 

@@ -25,7 +25,8 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
-from mockube.apiserver.kinds.resource.declared import declare, declared_errors, describe_item
+
+from .declared import declare, declared_errors, describe_item
 
 _MAX_ID_LENGTH: Final = 32
 _MAX_POOL_LENGTH: Final = 253

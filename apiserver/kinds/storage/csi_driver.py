@@ -9,24 +9,16 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import flag, items, part, text
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, one_of, pointer, require_that
+from mockube.apiserver.kinds.common import ages, cells, checks, validation
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import Table, defaults_table
-from mockube.apiserver.kinds.common.validation import (
-    Validation,
-    from_root,
-    get_struct,
-    immutable_fields,
-    in_order,
-    repeat_create_checks,
-)
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
-_LIFECYCLES: Final[Check] = one_of("Persistent", "Ephemeral")
+_LIFECYCLES: Final[Check] = checks.one_of("Persistent", "Ephemeral")
 _MAX_EXPIRATION_SECONDS: Final = 1 << 32
 
 
@@ -36,10 +28,10 @@ def _check_lifecycles(modes: Iterable[str] | None, path: Path) -> Iterator[Field
         yield from _LIFECYCLES(mode, path)
 
 
-_EXPIRATION: Final = pointer(
+_EXPIRATION: Final = checks.pointer(
     "expirationSeconds",
-    require_that(lambda seconds: seconds >= 600, "may not specify a duration less than 10 minutes"),
-    require_that(
+    checks.require_that(lambda seconds: seconds >= 600, "may not specify a duration less than 10 minutes"),
+    checks.require_that(
         lambda seconds: seconds <= _MAX_EXPIRATION_SECONDS,
         "may not specify a duration larger than 2^32 seconds",
     ),
@@ -65,15 +57,15 @@ def _check_tokens_in_secrets(spec: ReadOnlyTree, path: Path) -> Iterable[FieldEr
     return (errors.invalid(path.child("serviceAccountTokenInSecrets"), in_secrets, problem),)
 
 
-_CREATE: Final = from_root(
-    field(
+_CREATE: Final = validation.from_root(
+    checks.field(
         "spec",
-        pointer("fsGroupPolicy", one_of("File", "None", "ReadWriteOnceWithFSType")),
-        field("tokenRequests", _check_token_requests),
-        field("volumeLifecycleModes", _check_lifecycles),
-        pointer(
+        checks.pointer("fsGroupPolicy", checks.one_of("File", "None", "ReadWriteOnceWithFSType")),
+        checks.field("tokenRequests", _check_token_requests),
+        checks.field("volumeLifecycleModes", _check_lifecycles),
+        checks.pointer(
             "nodeAllocatableUpdatePeriodSeconds",
-            require_that(lambda seconds: seconds >= 10, "must be greater than or equal to 10 seconds"),
+            checks.require_that(lambda seconds: seconds >= 10, "must be greater than or equal to 10 seconds"),
         ),
         _check_tokens_in_secrets,
         absent={},
@@ -83,11 +75,11 @@ _CREATE: Final = from_root(
 
 def _check_same_attach_required(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Check that the field is unchanged. Upstream's message calls it `attachedRequired`."""
-    value, old_value = (get_struct(tree, "spec").get("attachRequired") for tree in (new, old))
+    value, old_value = (validation.get_struct(tree, "spec").get("attachRequired") for tree in (new, old))
     return (
         ()
         if value == old_value
-        else (errors.invalid(ROOT.child("spec", "attachedRequired"), value, IMMUTABLE),)
+        else (errors.invalid(ROOT.child("spec", "attachedRequired"), value, checks.IMMUTABLE),)
     )
 
 
@@ -109,22 +101,24 @@ def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
-    spec = part(tree, "spec")
+    spec = cells.part(tree, "spec")
     return [
         meta.name(tree),
-        flag(spec, "attachRequired", default=True),
-        flag(spec, "podInfoOnMount"),
-        flag(spec, "storageCapacity"),
+        cells.flag(spec, "attachRequired", default=True),
+        cells.flag(spec, "podInfoOnMount"),
+        cells.flag(spec, "storageCapacity"),
         _audiences(spec),
-        flag(spec, "requiresRepublish"),
-        ",".join(items(spec, "volumeLifecycleModes")) or "<none>",
+        cells.flag(spec, "requiresRepublish"),
+        ",".join(cells.items(spec, "volumeLifecycleModes")) or "<none>",
         ages.age(tree, now),
     ]
 
 
 def _audiences(spec: Any) -> str:
-    requests = part(spec, "tokenRequests")
-    return "<unset>" if requests is None else ",".join(text(request, "audience") for request in requests)
+    requests = cells.part(spec, "tokenRequests")
+    return (
+        "<unset>" if requests is None else ",".join(cells.text(request, "audience") for request in requests)
+    )
 
 
 _SPEC_DEFAULTS: Final = {
@@ -155,10 +149,10 @@ KIND: Final = Kind(
     ),
     validation=Validation(
         create=_CREATE,
-        update=in_order(
-            repeat_create_checks(_CREATE),
+        update=validation.in_order(
+            validation.repeat_create_checks(_CREATE),
             _check_same_attach_required,
-            immutable_fields("spec", "volumeLifecycleModes"),
+            validation.immutable_fields("spec", "volumeLifecycleModes"),
         ),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),

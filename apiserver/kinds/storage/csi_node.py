@@ -9,23 +9,12 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks, validation
 from mockube.apiserver.kinds.common.cells import count
-from mockube.apiserver.kinds.common.checks import (
-    IMMUTABLE,
-    all_of,
-    field,
-    max_bytes,
-    non_negative,
-    one_of,
-    pointer,
-    require,
-    require_that,
-)
 from mockube.apiserver.kinds.common.conditions import check_reason_format
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root, get_struct
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
@@ -39,11 +28,13 @@ from mockube.apiserver.kinds.strategy import (
 )
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
-_NODE_ID: Final = require_that(lambda text: len(text.encode()) <= 256, "must be 256 characters or less")
-_DRIVER: Final = all_of(
-    require("name", check_driver_name),
-    require("nodeID", _NODE_ID),
-    pointer("allocatable", pointer("count", non_negative)),
+_NODE_ID: Final = checks.require_that(
+    lambda text: len(text.encode()) <= 256, "must be 256 characters or less"
+)
+_DRIVER: Final = checks.all_of(
+    checks.require("name", check_driver_name),
+    checks.require("nodeID", _NODE_ID),
+    checks.pointer("allocatable", checks.pointer("count", checks.non_negative)),
 )
 
 
@@ -69,39 +60,45 @@ def _check_drivers(drivers: Sequence[ReadOnlyTree] | None, path: Path) -> Iterat
         yield from _check_topology_keys(driver.get("topologyKeys") or (), driver_path)
 
 
-_CREATE: Final = from_root(field("spec", field("drivers", _check_drivers), absent={}))
+_CREATE: Final = validation.from_root(
+    checks.field("spec", checks.field("drivers", _check_drivers), absent={})
+)
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Allow only `allocatable` of an existing driver to change."""
-    yield from as_created(_CREATE, namespaced=False)(new, old)
-    drivers = {driver.get("name"): driver for driver in (get_struct(new, "spec").get("drivers") or ())}
-    for old_driver in get_struct(old, "spec").get("drivers") or ():
+    yield from validation.as_created(_CREATE, namespaced=False)(new, old)
+    drivers = {
+        driver.get("name"): driver for driver in (validation.get_struct(new, "spec").get("drivers") or ())
+    }
+    for old_driver in validation.get_struct(old, "spec").get("drivers") or ():
         driver = drivers.get(old_driver.get("name"))
         if driver is not None and driver | {"allocatable": None} != old_driver | {"allocatable": None}:
             value = internal("storage.CSINodeDriver", {**driver, "allocatable": None})
-            yield errors.invalid(ROOT.child("spec", "drivers"), value, IMMUTABLE)
+            yield errors.invalid(ROOT.child("spec", "drivers"), value, checks.IMMUTABLE)
 
 
 _MAX_HEALTH_CONDITIONS: Final = 16
 _MAX_HEALTH_REASON: Final = 256
-_HEALTH_CONDITION: Final = all_of(
-    field("status", one_of("StorageDegraded", "StorageUnreachable"), absent=""),
-    require("reason", check_reason_format, max_bytes(_MAX_HEALTH_REASON)),
-    field("message", max_bytes(1024), absent=""),
-    pointer("accessMode", one_of("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")),
-    pointer("volumeMode", one_of("Filesystem", "Block")),
+_HEALTH_CONDITION: Final = checks.all_of(
+    checks.field("status", checks.one_of("StorageDegraded", "StorageUnreachable"), absent=""),
+    checks.require("reason", check_reason_format, checks.max_bytes(_MAX_HEALTH_REASON)),
+    checks.field("message", checks.max_bytes(1024), absent=""),
+    checks.pointer(
+        "accessMode", checks.one_of("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+    ),
+    checks.pointer("volumeMode", checks.one_of("Filesystem", "Block")),
 )
 
 
 def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[FieldError]:
     seen, path = set(), ROOT.child("status", "storageHealth")
-    for index, health in enumerate(get_struct(new, "status").get("storageHealth") or ()):
+    for index, health in enumerate(validation.get_struct(new, "status").get("storageHealth") or ()):
         health_path, name = path.index(index), health.get("name") or ""
         if name in seen:
             yield errors.duplicate(health_path, name)
         seen.add(name)
-        yield from require("name", check_driver_name)(health, health_path)
+        yield from checks.require("name", check_driver_name)(health, health_path)
         yield from _check_health_conditions(
             health.get("healthConditions") or [], health_path.child("healthConditions")
         )
@@ -149,7 +146,7 @@ KIND: Final = Kind(
         prepare_update={MAIN: _prepare_update},
     ),
     validation=Validation(
-        repeated_checks=NO_CHECKS,
+        repeated_checks=validation.NO_CHECKS,
         create=_CREATE,
         update=_update,
         subresources={"status": _update_status},

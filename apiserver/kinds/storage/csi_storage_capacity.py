@@ -8,37 +8,31 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same, pointer, report
+from mockube.apiserver.kinds.common import checks, validation
 from mockube.apiserver.kinds.common.node_labels import selector_warnings
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.validation import (
-    Validation,
-    as_created,
-    from_root,
-    immutable_fields,
-    in_order,
-)
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 
-_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
+_SUBDOMAIN: Final = checks.report(names.check_dns1123_subdomain)
 
 
-_CREATE: Final = from_root(
-    pointer("nodeTopology", check_selector),
-    field("storageClassName", _SUBDOMAIN, absent=""),
-    pointer("capacity", check_not_negative),
+_CREATE: Final = validation.from_root(
+    checks.pointer("nodeTopology", check_selector),
+    checks.field("storageClassName", _SUBDOMAIN, absent=""),
+    checks.pointer("capacity", check_not_negative),
 )
 
 
 def _check_same_topology(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Refuse a change of the topology. An empty one matches all nodes, a missing one none."""
     topology, old_topology = new.get("nodeTopology"), old.get("nodeTopology")
-    if (topology is None) == (old_topology is None) and is_same(topology, old_topology):
+    if (topology is None) == (old_topology is None) and checks.is_same(topology, old_topology):
         return ()
-    return (errors.invalid(ROOT.child("nodeTopology"), topology, IMMUTABLE),)
+    return (errors.invalid(ROOT.child("nodeTopology"), topology, checks.IMMUTABLE),)
 
 
 def _warn(capacity: ReadOnlyTree) -> Iterator[str]:
@@ -52,10 +46,10 @@ KIND: Final = Kind(
     strategy=Strategy(unconditional_update=False),
     validation=Validation(
         create=_CREATE,
-        update=in_order(
-            as_created(_CREATE),
+        update=validation.in_order(
+            validation.as_created(_CREATE),
             _check_same_topology,
-            immutable_fields("storageClassName", absent=""),
+            validation.immutable_fields("storageClassName", absent=""),
         ),
     ),
     warnings=on_create_and_update(_warn),

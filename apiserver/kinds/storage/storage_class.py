@@ -11,20 +11,13 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks, validation
 from mockube.apiserver.kinds.common.cells import flag, is_default, name_with_default, text
-from mockube.apiserver.kinds.common.checks import all_of, each_item, field, one_of, optional, require, unique
 from mockube.apiserver.kinds.common.declared import DeclaredRules, immutable, required
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
-from mockube.apiserver.kinds.common.validation import (
-    CREATE_AND_CHANGE,
-    Validation,
-    from_root,
-    immutable_fields,
-    in_order,
-)
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED
@@ -53,8 +46,10 @@ def check_parameters(parameters: ReadOnlyTree | None, path: Path) -> Iterator[Fi
         yield errors.too_long(path, _MAX_PARAMETERS_BYTES)
 
 
-_REQUIREMENT: Final = all_of(require("values", unique()), field("key", check_label_name, absent=""))
-_TERM: Final = field("matchLabelExpressions", each_item(_REQUIREMENT), unique("key"))
+_REQUIREMENT: Final = checks.all_of(
+    checks.require("values", checks.unique()), checks.field("key", check_label_name, absent="")
+)
+_TERM: Final = checks.field("matchLabelExpressions", checks.each_item(_REQUIREMENT), checks.unique("key"))
 
 
 def _values_by_key(term: ReadOnlyTree) -> frozenset[tuple[str, frozenset[str]]]:
@@ -81,12 +76,12 @@ def _check_topologies(terms: Sequence[ReadOnlyTree] | None, path: Path) -> Itera
         counts[values] += 1
 
 
-_CREATE: Final = from_root(
-    require("provisioner", check_provisioner),
-    field("parameters", check_parameters),
-    optional("reclaimPolicy", one_of("Delete", "Retain")),
-    field("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer"), absent=""),
-    field("allowedTopologies", _check_topologies),
+_CREATE: Final = validation.from_root(
+    checks.require("provisioner", check_provisioner),
+    checks.field("parameters", check_parameters),
+    checks.optional("reclaimPolicy", checks.one_of("Delete", "Retain")),
+    checks.field("volumeBindingMode", checks.one_of("Immediate", "WaitForFirstConsumer"), absent=""),
+    checks.field("allowedTopologies", _check_topologies),
 )
 
 
@@ -155,10 +150,13 @@ KIND: Final = Kind(
     ),
     strategy=RETURNS_DELETED,
     validation=Validation(
-        repeated_checks=CREATE_AND_CHANGE,
+        repeated_checks=validation.CREATE_AND_CHANGE,
         create=_CREATE,
-        update=in_order(
-            *map(immutable_fields, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
+        update=validation.in_order(
+            *map(
+                validation.immutable_fields,
+                ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+            ),
         ),
         declared=DeclaredRules(
             required("provisioner"),

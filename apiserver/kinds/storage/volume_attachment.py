@@ -9,28 +9,11 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks, declared, validation
 from mockube.apiserver.kinds.common.cells import flag, text
-from mockube.apiserver.kinds.common.checks import (
-    IMMUTABLE,
-    all_of,
-    field,
-    max_bytes,
-    optional,
-    pointer,
-    report,
-    require,
-    require_that,
-)
-from mockube.apiserver.kinds.common.declared import (
-    DeclaredRules,
-    caseless_subdomain,
-    immutable,
-    required,
-    short,
-)
+from mockube.apiserver.kinds.common.declared import DeclaredRules
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root, get_struct
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
@@ -40,7 +23,7 @@ from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 _MAX_BYTES: Final = 256 * 1024
 _MAX_MESSAGE_BYTES: Final = 1024
 
-_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
+_SUBDOMAIN: Final = checks.report(names.check_dns1123_subdomain)
 
 
 _ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
@@ -65,35 +48,44 @@ def _check_metadata(metadata: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.too_long(path, _MAX_BYTES),) if size > _MAX_BYTES else ()
 
 
-_VOLUME_ERROR: Final = all_of(
-    optional("message", max_bytes(_MAX_MESSAGE_BYTES)),
-    pointer("errorCode", require_that(lambda code: code >= 0, "must be between 0 and 2147483647, inclusive")),
+_VOLUME_ERROR: Final = checks.all_of(
+    checks.optional("message", checks.max_bytes(_MAX_MESSAGE_BYTES)),
+    checks.pointer(
+        "errorCode",
+        checks.require_that(lambda code: code >= 0, "must be between 0 and 2147483647, inclusive"),
+    ),
 )
 
-_ATTACHMENT_ERRORS: Final = all_of(
-    optional("attachmentMetadata", _check_metadata),
-    pointer("attachError", _VOLUME_ERROR),
-    pointer("detachError", _VOLUME_ERROR),
+_ATTACHMENT_ERRORS: Final = checks.all_of(
+    checks.optional("attachmentMetadata", _check_metadata),
+    checks.pointer("attachError", _VOLUME_ERROR),
+    checks.pointer("detachError", _VOLUME_ERROR),
 )
 
-_CREATE: Final = from_root(
-    field(
+_CREATE: Final = validation.from_root(
+    checks.field(
         "spec",
-        require("attacher", check_driver_name),
-        field("source", _check_source, absent={}),
-        field("nodeName", _SUBDOMAIN, absent=""),
+        checks.require("attacher", check_driver_name),
+        checks.field("source", _check_source, absent={}),
+        checks.field("nodeName", _SUBDOMAIN, absent=""),
         absent={},
     ),
-    optional("status", _ATTACHMENT_ERRORS),
-    field("spec", field("source", pointer("persistentVolumeName", _SUBDOMAIN), absent={}), absent={}),
+    checks.optional("status", _ATTACHMENT_ERRORS),
+    checks.field(
+        "spec",
+        checks.field("source", checks.pointer("persistentVolumeName", _SUBDOMAIN), absent={}),
+        absent={},
+    ),
 )
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    yield from as_created(_CREATE, namespaced=False)(new, old)
-    spec = get_struct(new, "spec")
-    if spec != get_struct(old, "spec"):
-        yield errors.invalid(ROOT.child("spec"), internal("storage.VolumeAttachmentSpec", spec), IMMUTABLE)
+    yield from validation.as_created(_CREATE, namespaced=False)(new, old)
+    spec = validation.get_struct(new, "spec")
+    if spec != validation.get_struct(old, "spec"):
+        yield errors.invalid(
+            ROOT.child("spec"), internal("storage.VolumeAttachmentSpec", spec), checks.IMMUTABLE
+        )
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
@@ -118,16 +110,16 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(resets=STATUS_ALONE, returns_deleted=True, unconditional_update=False),
     validation=Validation(
-        repeated_checks=NO_CHECKS,
+        repeated_checks=validation.NO_CHECKS,
         silent=frozenset({"status"}),
         create=_CREATE,
         update=_update,
         subresources={"status": _update},
         declared=DeclaredRules(
-            immutable("spec"),
-            required("spec.attacher"),
-            caseless_subdomain("spec.attacher"),
-            short("spec.attacher"),
+            declared.immutable("spec"),
+            declared.required("spec.attacher"),
+            declared.caseless_subdomain("spec.attacher"),
+            declared.short("spec.attacher"),
         ),
     ),
     printer=Printer(

@@ -6,16 +6,17 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, validation
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import require
-from mockube.apiserver.kinds.common.validation import Validation, as_created, from_root, in_order, not_updated
+from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
-_CREATE: Final = from_root(
+from .storage_class import check_parameters, check_provisioner
+
+_CREATE: Final = validation.from_root(
     require("driverName", check_provisioner),
     require("parameters", check_parameters, detail="must contain at least one key/value pair"),
 )
@@ -37,10 +38,10 @@ KIND: Final = Kind(
     strategy=RETURNS_DELETED,
     validation=Validation(
         create=_CREATE,
-        update=in_order(
-            not_updated("driverName", "updates to driverName are forbidden."),
-            not_updated("parameters", "updates to parameters are forbidden."),
-            as_created(_CREATE, namespaced=False),
+        update=validation.in_order(
+            validation.not_updated("driverName", "updates to driverName are forbidden."),
+            validation.not_updated("parameters", "updates to parameters are forbidden."),
+            validation.as_created(_CREATE, namespaced=False),
         ),
     ),
     printer=Printer(columns=(NAME, Column(name="DriverName"), AGE_COLUMN), cells=_cells),

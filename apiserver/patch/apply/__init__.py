@@ -4,9 +4,9 @@ A module belongs here if it works on sets of fields, on objects by the merge rul
 fields. The semantics are those of structured-merge-diff, which kube-apiserver uses.
 """
 
-from mockube.apiserver.patch.apply.conflicts import Conflicts, FieldConflict
-from mockube.apiserver.patch.apply.field_manager import FieldManager, ObjectTypeError
-from mockube.apiserver.patch.apply.managers import UnconvertibleVersion, VersionConverter
+from .conflicts import Conflicts, FieldConflict
+from .field_manager import FieldManager, ObjectTypeError
+from .managers import UnconvertibleVersion, VersionConverter
 
 __all__ = [
     "Conflicts",

@@ -12,16 +12,8 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.schema.model import Field, SchemaType, Shape
-from mockube.apiserver.patch.apply.elements import (
-    FIELD,
-    INDEX,
-    KEY,
-    Element,
-    format_element,
-    of_keys,
-    of_value,
-    quote_text,
-)
+
+from .elements import FIELD, INDEX, KEY, Element, format_element, of_keys, of_value, quote_text
 
 _NAMES: Final = 1024
 _MAX_NAME_LENGTH: Final = 100

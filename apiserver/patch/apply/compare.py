@@ -5,17 +5,11 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from mockube.apiserver.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
-from mockube.apiserver.patch.apply.elements import FIELD, Element
-from mockube.apiserver.patch.apply.fieldset import (
-    EMPTY,
-    LEAF,
-    FieldSet,
-    difference,
-    recursive_difference,
-    union,
-)
-from mockube.apiserver.patch.apply.typed_fields import all_fields
+from . import fieldset
+from .atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from .elements import FIELD, Element
+from .fieldset import FieldSet
+from .typed_fields import all_fields
 
 ABSENT: Final[Any] = object()
 """An absent value, which is different from null."""
@@ -24,29 +18,29 @@ ABSENT: Final[Any] = object()
 class Comparison(NamedTuple):
     """The result of a comparison, as structured-merge-diff's typed.Comparison."""
 
-    removed: FieldSet = EMPTY
-    modified: FieldSet = EMPTY
-    added: FieldSet = EMPTY
+    removed: FieldSet = fieldset.EMPTY
+    modified: FieldSet = fieldset.EMPTY
+    added: FieldSet = fieldset.EMPTY
 
     @property
     def changed_fields(self) -> FieldSet:
-        return union(self.modified, self.added)
+        return fieldset.union(self.modified, self.added)
 
     def exclude(self, ignored: FieldSet) -> "Comparison":
         """Return the changes without those at and below the given paths."""
         if not ignored:
             return self
         return Comparison(
-            recursive_difference(self.removed, ignored),
-            recursive_difference(self.modified, ignored),
-            recursive_difference(self.added, ignored),
+            fieldset.recursive_difference(self.removed, ignored),
+            fieldset.recursive_difference(self.modified, ignored),
+            fieldset.recursive_difference(self.added, ignored),
         )
 
 
 _UNCHANGED: Final = Comparison()
-_REMOVED: Final = Comparison(removed=LEAF)
-_MODIFIED: Final = Comparison(modified=LEAF)
-_ADDED: Final = Comparison(added=LEAF)
+_REMOVED: Final = Comparison(removed=fieldset.LEAF)
+_MODIFIED: Final = Comparison(modified=fieldset.LEAF)
+_ADDED: Final = Comparison(added=fieldset.LEAF)
 
 
 def compare(atom: Atom, before: Any, after: Any) -> Comparison:
@@ -57,7 +51,9 @@ def compare(atom: Atom, before: Any, after: Any) -> Comparison:
         # Whole objects usually differ: the quick check for equality is only for their parts.
         changes = _compare_maps(atom, before, after)
     return Comparison(
-        difference(changes.removed, LEAF), difference(changes.modified, LEAF), difference(changes.added, LEAF)
+        fieldset.difference(changes.removed, fieldset.LEAF),
+        fieldset.difference(changes.modified, fieldset.LEAF),
+        fieldset.difference(changes.added, fieldset.LEAF),
     )
 
 
@@ -166,4 +162,4 @@ def _compare_items(atom: Atom, old: Sequence[Any], new: Sequence[Any]) -> Compar
     item_change, list_change = (
         (_compare_items(atom, old, ()), _ADDED) if len(new) > 1 else (_compare_items(atom, (), new), _REMOVED)
     )
-    return Comparison(*map(union, item_change, list_change))
+    return Comparison(*map(fieldset.union, item_change, list_change))

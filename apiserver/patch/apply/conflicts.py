@@ -10,27 +10,12 @@ from typing import NamedTuple
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.patch.apply import fieldsv1
-from mockube.apiserver.patch.apply.atoms import Atom, Scalar, child_atom
-from mockube.apiserver.patch.apply.compare import Comparison
-from mockube.apiserver.patch.apply.fieldset import (
-    LEAF,
-    SELF,
-    FieldSet,
-    Path,
-    difference,
-    format_path,
-    intersection,
-    is_leaf,
-    paths,
-)
-from mockube.apiserver.patch.apply.managers import (
-    Managed,
-    ManagerIdentifier,
-    OwnedFields,
-    UnconvertibleVersion,
-    VersionConverter,
-)
+
+from . import fieldset, fieldsv1
+from .atoms import Atom, Scalar, child_atom
+from .compare import Comparison
+from .fieldset import FieldSet, Path
+from .managers import Managed, ManagerIdentifier, OwnedFields, UnconvertibleVersion, VersionConverter
 
 
 class FieldConflict(NamedTuple):
@@ -45,7 +30,7 @@ class FieldConflict(NamedTuple):
 
     @property
     def field(self) -> str:
-        return format_path(self.path)
+        return fieldset.format_path(self.path)
 
 
 class Conflicts(PatchError):
@@ -97,10 +82,10 @@ _reconcile_text_cached = lru_cache(fieldsv1.CACHE_SIZE)(_reconcile_text)
 def _reconcile_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
     changed = {}
     for element, node in fields.items():
-        if element != SELF and not is_leaf(node):
+        if element != fieldset.SELF and not fieldset.is_leaf(node):
             kind = child_atom(atom, element)
             is_atomic = kind is not None and not isinstance(kind, Scalar) and kind.atomic
-            reconciled = LEAF if is_atomic else _reconcile_fields(kind, node)
+            reconciled = fieldset.LEAF if is_atomic else _reconcile_fields(kind, node)
             if reconciled is not node:
                 changed[element] = reconciled
     return FieldSet({**fields, **changed}) if changed else fields
@@ -152,9 +137,9 @@ def remove_from_others(
             if owned.api_version not in changes:
                 changes[owned.api_version] = versions.compare(owned.api_version, before, after)
             change = changes[owned.api_version]
-            lost = intersection(owned.fields, change.changed_fields)
-            conflicts += [FieldConflict(owner, path) for path in paths(lost)]
-            fields = difference(difference(owned.fields, lost), change.removed)
+            lost = fieldset.intersection(owned.fields, change.changed_fields)
+            conflicts += [FieldConflict(owner, path) for path in fieldset.paths(lost)]
+            fields = fieldset.difference(fieldset.difference(owned.fields, lost), change.removed)
         if fields:
             rest[owner] = owned.with_fields(fields)
     if conflicts and not force:

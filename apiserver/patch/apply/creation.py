@@ -13,12 +13,14 @@ import orjson
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.piecewise import sorted_in_pieces
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
-from mockube.apiserver.patch.apply.compare import compare
-from mockube.apiserver.patch.apply.elements import FIELD, Element, sort_key
-from mockube.apiserver.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
-from mockube.apiserver.patch.apply.fieldsv1 import encode
-from mockube.apiserver.patch.apply.managers import NEVER_OWNED, VersionConverter
+
+from . import fieldset
+from .atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from .compare import compare
+from .elements import FIELD, Element, sort_key
+from .fieldset import FieldSet
+from .fieldsv1 import encode
+from .managers import NEVER_OWNED, VersionConverter
 
 Fields: TypeAlias = dict[str, Any]
 """A set of fields in the form of `fieldsV1`, sorted. Parts are shared and never changed."""
@@ -37,7 +39,7 @@ _SPECS: Final = 40
 _MAX_SPEC_BYTES: Final = 16 * 1024
 """The number of specs of one kind whose fields are cached, and the maximum length of their JSON."""
 
-_NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
+_NEVER: Final = fieldset.difference(NEVER_OWNED, fieldset.of_fields("metadata"))
 """The fields that are never owned. The empty object has metadata, which is therefore not a changed field itself."""
 
 
@@ -45,7 +47,7 @@ def writer(versions: VersionConverter, empty: ReadOnlyTree) -> FieldsWriter:
     """Return the function that writes the fields of a new object."""
     assert "metadata" in empty
     own = versions.own
-    never = union(_NEVER, versions.reset_fields.get(own, EMPTY))
+    never = fieldset.union(_NEVER, versions.reset_fields.get(own, fieldset.EMPTY))
     write = _shared_object_writer(versions.atoms[own], empty, never)
     # Many objects, such as the pods of a ReplicaSet, have the same spec.
     write_spec = memoize(_SPECS, max_length=_MAX_SPEC_BYTES)(lambda text: write({_SPEC: orjson.loads(text)}))
@@ -68,7 +70,7 @@ def _shared_object_writer(atom: Atom, before: ReadOnlyTree, never: FieldSet) -> 
     assert isinstance(atom, MapAtom | Untyped)
     members = _Members(atom)
     shared = {
-        name: _shared_object_writer(member, old_value, never.get(FIELD + name, EMPTY))
+        name: _shared_object_writer(member, old_value, never.get(FIELD + name, fieldset.EMPTY))
         for name, old_value in before.items()
         if isinstance(old_value, dict) and _is_granular(member := atom.member(name) or DEDUCED)
     }
@@ -86,7 +88,7 @@ def _shared_object_writer(atom: Atom, before: ReadOnlyTree, never: FieldSet) -> 
             return {element: child_fields} if child_fields else child_fields
         if name in list_names and item and isinstance(item, list):
             child_fields = {**write_new(item)}
-            del child_fields[SELF]
+            del child_fields[fieldset.SELF]
             return {element: child_fields}
         old = {name: before[name]} if name in before else {}
         return encode(compare(atom, old, {name: item}).exclude(never).changed_fields)
@@ -95,15 +97,15 @@ def _shared_object_writer(atom: Atom, before: ReadOnlyTree, never: FieldSet) -> 
         fields: Fields = {}
         for name in sorted_in_pieces(after):
             element, write_new = members[name]
-            ignored = never.get(element, EMPTY)
-            if SELF in ignored and write_new is _write_leaf:
+            ignored = never.get(element, fieldset.EMPTY)
+            if fieldset.SELF in ignored and write_new is _write_leaf:
                 continue
-            if name in before or (ignored and SELF not in ignored):
+            if name in before or (ignored and fieldset.SELF not in ignored):
                 written = write_changed(name, after[name], write_new)
             else:
                 written = {element: write_new(after[name])}
             # Ignored members are processed as well, because an item in them may have no path element.
-            if SELF not in ignored:
+            if fieldset.SELF not in ignored:
                 fields |= written
         return fields
 
@@ -165,7 +167,7 @@ def _map_writer(atom: MapAtom | Untyped) -> FieldsWriter:
 
     def plan(names: tuple[str, ...]) -> _Plan:
         steps = [(name, *members[name]) for name in sorted_in_pieces(names)]
-        fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
+        fields = {fieldset.SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
         new_plan = _Plan(fields, [step for step in steps if step[2] is not _write_leaf])
         # Structs have few combinations of members, but the keys of maps are arbitrary.
         if sum(map(len, names)) <= _MAX_NAMES_LENGTH:
@@ -199,6 +201,8 @@ def _list_writer(atom: ListAtom) -> FieldsWriter:
         for element, item in zip(atom.elements(value), value, strict=True):
             # Duplicate items are one path without children.
             items[element] = _LEAF if element in items else write_item(item)
-        return {SELF: _LEAF} | {element: items[element] for element in sorted_in_pieces(items, sort_key)}
+        return {fieldset.SELF: _LEAF} | {
+            element: items[element] for element in sorted_in_pieces(items, sort_key)
+        }
 
     return write

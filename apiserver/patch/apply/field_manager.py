@@ -14,12 +14,13 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.errors import PatchError, UndecodablePatch
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.patch.apply import creation, last_applied, managers, updater
-from mockube.apiserver.patch.apply.atoms import TypedError
-from mockube.apiserver.patch.apply.conflicts import Conflicts
-from mockube.apiserver.patch.apply.elements import MalformedFields
-from mockube.apiserver.patch.apply.fieldset import has_path
-from mockube.apiserver.patch.apply.managers import (
+
+from . import creation, last_applied, managers, updater
+from .atoms import TypedError
+from .conflicts import Conflicts
+from .elements import MalformedFields
+from .fieldset import has_path
+from .managers import (
     APPLY,
     UPDATE,
     Managed,
@@ -28,8 +29,8 @@ from mockube.apiserver.patch.apply.managers import (
     VersionConverter,
     cap_managers,
 )
-from mockube.apiserver.patch.apply.updater import WriterInfo
-from mockube.apiserver.patch.apply.validate import validate
+from .updater import WriterInfo
+from .validate import validate
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """The manager of the fields that an object had before its field ownership was tracked."""

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.piecewise import sorted_in_pieces
-from mockube.apiserver.patch.apply.elements import FIELD, Element, format_element, sort_key
+
+from .elements import FIELD, Element, format_element, sort_key
 
 SELF: Final = "."
 

@@ -9,8 +9,10 @@ import orjson
 
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.piecewise import sorted_in_pieces
-from mockube.apiserver.patch.apply.elements import MalformedFields, canonical, sort_key
-from mockube.apiserver.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
+
+from . import fieldset
+from .elements import MalformedFields, canonical, sort_key
+from .fieldset import FieldSet
 
 CACHE_SIZE: Final = 1024
 MAX_LENGTH: Final = 16 * 1024
@@ -33,29 +35,29 @@ def decode(tree: Any) -> DecodedFields:
 @memoize(CACHE_SIZE, max_length=MAX_LENGTH)
 def read(text: bytes) -> DecodedFields:
     fields = FieldSet(_node(orjson.loads(text)))
-    fields.pop(SELF, None)
+    fields.pop(fieldset.SELF, None)
     return DecodedFields(text, fields)
 
 
 def _node(tree: Any) -> FieldSet:
     if tree is None:  # the library accepts it as an object without members
-        return LEAF
+        return fieldset.LEAF
     if not isinstance(tree, dict):
         raise MalformedFields(f"expected an object: {orjson.dumps(tree).decode()}")
     node = FieldSet()
     for text, children in tree.items():
-        element = SELF if text == SELF else canonical(text)
+        element = fieldset.SELF if text == fieldset.SELF else canonical(text)
         if element is not None:
-            node[element] = EMPTY if element == SELF else _node(children)
-    return node or LEAF
+            node[element] = fieldset.EMPTY if element == fieldset.SELF else _node(children)
+    return node or fieldset.LEAF
 
 
 def encode(fields: FieldSet) -> dict[str, Any]:
     """Encode a set with sorted elements. Each node is encoded once and cached, so that sets share encoded parts."""
     if not hasattr(fields, "tree"):
-        tree: dict[str, Any] = {SELF: _LEAF} if SELF in fields else {}
-        for element in sorted_in_pieces(fields.keys() - {SELF}, sort_key):
+        tree: dict[str, Any] = {fieldset.SELF: _LEAF} if fieldset.SELF in fields else {}
+        for element in sorted_in_pieces(fields.keys() - {fieldset.SELF}, sort_key):
             node = fields[element]
-            tree[element] = _LEAF if is_leaf(node) else encode(node)
+            tree[element] = _LEAF if fieldset.is_leaf(node) else encode(node)
         fields.tree = tree
     return fields.tree

@@ -11,11 +11,12 @@ import orjson
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_LAST_APPLIED
-from mockube.apiserver.patch.apply.atoms import Atom, TypedError
-from mockube.apiserver.patch.apply.compare import compare
-from mockube.apiserver.patch.apply.fieldset import EMPTY, FieldSet, difference
-from mockube.apiserver.patch.apply.typed_fields import applied_fields
-from mockube.apiserver.patch.apply.validate import validate
+
+from .atoms import Atom, TypedError
+from .compare import compare
+from .fieldset import EMPTY, FieldSet, difference
+from .typed_fields import applied_fields
+from .validate import validate
 
 KUBECTL: Final = "kubectl"
 """The only manager for which the annotation is used."""

@@ -12,12 +12,13 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.patch.apply import fieldsv1
-from mockube.apiserver.patch.apply.atoms import Atom, TypedError
-from mockube.apiserver.patch.apply.compare import Comparison, compare
-from mockube.apiserver.patch.apply.elements import MalformedFields
-from mockube.apiserver.patch.apply.fieldset import EMPTY, FieldSet, of_fields, union_of
-from mockube.apiserver.patch.apply.validate import validate
+
+from . import fieldsv1
+from .atoms import Atom, TypedError
+from .compare import Comparison, compare
+from .elements import MalformedFields
+from .fieldset import EMPTY, FieldSet, of_fields, union_of
+from .validate import validate
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any
 
-from mockube.apiserver.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
-from mockube.apiserver.patch.apply.compare import ABSENT, equal
-from mockube.apiserver.patch.apply.elements import Element
+from .atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
+from .compare import ABSENT, equal
+from .elements import Element
 
 
 def merge(atom: Atom, live: Any, applied: Any) -> Any:

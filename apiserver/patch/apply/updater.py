@@ -5,27 +5,15 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.patch.apply.atoms import Atom
-from mockube.apiserver.patch.apply.compare import equal
-from mockube.apiserver.patch.apply.conflicts import known_managers, remove_from_others
-from mockube.apiserver.patch.apply.fieldset import (
-    EMPTY,
-    FieldSet,
-    difference,
-    intersection,
-    recursive_difference,
-    union,
-    union_of,
-)
-from mockube.apiserver.patch.apply.managers import (
-    NEVER_OWNED,
-    Managed,
-    ManagerIdentifier,
-    OwnedFields,
-    VersionConverter,
-)
-from mockube.apiserver.patch.apply.merge import merge
-from mockube.apiserver.patch.apply.typed_fields import applied_fields, ensure_named_fields, remove
+
+from . import fieldset
+from .atoms import Atom
+from .compare import equal
+from .conflicts import known_managers, remove_from_others
+from .fieldset import FieldSet
+from .managers import NEVER_OWNED, Managed, ManagerIdentifier, OwnedFields, VersionConverter
+from .merge import merge
+from .typed_fields import applied_fields, ensure_named_fields, remove
 
 
 class WriterInfo(Struct, frozen=True, kw_only=True):
@@ -43,10 +31,12 @@ def update(
     rest, change = remove_from_others(
         versions, known_managers(versions, managed, before), before, after, writer=write.owner, force=True
     )
-    new_fields = difference(change.changed_fields, NEVER_OWNED)
-    own = rest.pop(write.owner, OwnedFields(EMPTY, versions.own))
-    lost = difference(intersection(own.fields, change.changed_fields), new_fields)
-    own = own.with_fields(union(difference(difference(own.fields, change.removed), lost), new_fields))
+    new_fields = fieldset.difference(change.changed_fields, NEVER_OWNED)
+    own = rest.pop(write.owner, OwnedFields(fieldset.EMPTY, versions.own))
+    lost = fieldset.difference(fieldset.intersection(own.fields, change.changed_fields), new_fields)
+    own = own.with_fields(
+        fieldset.union(fieldset.difference(fieldset.difference(own.fields, change.removed), lost), new_fields)
+    )
     if own.fields:
         rest[write.owner] = own._replace(time=write.time) if new_fields else own
     return rest
@@ -61,15 +51,15 @@ def apply(
     another manager owns a field that would change, unless `write.force` is set. An unchanged object is returned itself.
     """
     managed = known_managers(versions, managed, live)
-    last = managed.get(write.owner, OwnedFields(EMPTY, versions.own))
+    last = managed.get(write.owner, OwnedFields(fieldset.EMPTY, versions.own))
     applied = applied_fields(versions.atoms[versions.own], config)
-    applied = recursive_difference(applied, versions.reset_fields.get(versions.own, EMPTY))
+    applied = fieldset.recursive_difference(applied, versions.reset_fields.get(versions.own, fieldset.EMPTY))
     managed[write.owner] = OwnedFields(applied, versions.own)
     new = _prune(versions, merge(versions.atoms[versions.own], live, config), managed, last)
     managed, _ = remove_from_others(versions, managed, live, new, writer=write.owner, force=write.force)
     changed = not equal(live, new)
     own = managed.pop(write.owner, last)
-    fields = difference(own.fields, NEVER_OWNED)
+    fields = fieldset.difference(own.fields, NEVER_OWNED)
     if fields:
         # An entry with unchanged fields is not encoded again.
         own = last.with_fields(last.fields if fields == last.fields else fields)
@@ -107,7 +97,7 @@ def _prune(
         return merged
     owned = _fields_by_version(managed)
     has_one_version = {last.api_version, *owned} == {versions.own}
-    if has_one_version and not difference(last.fields, owned[versions.own]):
+    if has_one_version and not fieldset.difference(last.fields, owned[versions.own]):
         return merged
     atom = versions.atoms[last.api_version]
     full_object = versions.to_version(last.api_version, merged, _AT_LAST_VERSION)
@@ -117,9 +107,9 @@ def _prune(
     for version in sorted(owned, key=lambda version: version != last.api_version):
         pruned = _restore_owned_fields(versions, version, full_object, pruned, owned[version])
     pruned = versions.to_version(last.api_version, pruned, _DANGLING)
-    pruned_fields = difference(_declared_fields(atom, full_object), _declared_fields(atom, pruned))
+    pruned_fields = fieldset.difference(_declared_fields(atom, full_object), _declared_fields(atom, pruned))
     return versions.to_version(
-        versions.own, remove(atom, full_object, intersection(pruned_fields, owned_last)), _UNPRUNED
+        versions.own, remove(atom, full_object, fieldset.intersection(pruned_fields, owned_last)), _UNPRUNED
     )
 
 
@@ -128,7 +118,7 @@ def _fields_by_version(managed: Managed) -> dict[str, FieldSet]:
     owned: dict[str, list[FieldSet]] = {}
     for entry in managed.values():
         owned.setdefault(entry.api_version, []).append(entry.fields)
-    return {version: union_of(sets) for version, sets in owned.items()}
+    return {version: fieldset.union_of(sets) for version, sets in owned.items()}
 
 
 def _restore_owned_fields(
@@ -138,8 +128,10 @@ def _restore_owned_fields(
     atom = versions.atoms[version]
     full_object = versions.to_version(version, full_object, _OWNED.format("merged", version))
     pruned = versions.to_version(version, pruned, _OWNED.format("pruned", version))
-    retained_fields = union(_declared_fields(atom, pruned), ensure_named_fields(atom, owned))
-    return remove(atom, full_object, difference(_declared_fields(atom, full_object), retained_fields))
+    retained_fields = fieldset.union(_declared_fields(atom, pruned), ensure_named_fields(atom, owned))
+    return remove(
+        atom, full_object, fieldset.difference(_declared_fields(atom, full_object), retained_fields)
+    )
 
 
 def _declared_fields(atom: Atom, value: ReadOnlyTree) -> FieldSet:

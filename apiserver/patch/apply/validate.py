@@ -4,16 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery.patch import gofmt
-from mockube.apiserver.patch.apply.atoms import (
-    Atom,
-    ListAtom,
-    MapAtom,
-    Scalar,
-    TypedError,
-    Unaddressable,
-    Untyped,
-)
-from mockube.apiserver.patch.apply.elements import FIELD, INDEX, Element, format_element
+
+from .atoms import Atom, ListAtom, MapAtom, Scalar, TypedError, Unaddressable, Untyped
+from .elements import FIELD, INDEX, Element, format_element
 
 _Errors: TypeAlias = Sequence[tuple[str, str]]
 

@@ -20,8 +20,9 @@ from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
-from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import User
+
+from . import review
 
 
 class TokenReviews:

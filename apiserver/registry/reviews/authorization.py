@@ -15,8 +15,9 @@ from mockube.apiserver.authz.chain import Attributes, Authorization, AuthorizerF
 from mockube.apiserver.kinds.common.declared import distinct
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ObjectResult, RequestContext
-from mockube.apiserver.registry.reviews import review, selectors
 from mockube.apiserver.user import User
+
+from . import review, selectors
 
 _NO_KIND = GroupKind("authorization.k8s.io", "")
 """Upstream's errors name only the group here."""

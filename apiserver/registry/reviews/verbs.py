@@ -5,8 +5,9 @@ from mockube.apiserver.authn.authenticators import BearerTokens
 from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.registry.registry import OwnVerbs, Verb
-from mockube.apiserver.registry.reviews.authentication import TokenRequests, TokenReviews, self_subject_review
-from mockube.apiserver.registry.reviews.authorization import AccessReviews
+
+from .authentication import TokenRequests, TokenReviews, self_subject_review
+from .authorization import AccessReviews
 
 
 def review_verbs(tokens: BearerTokens, authorization: Authorization, accounts: ServiceAccounts) -> OwnVerbs:

@@ -19,12 +19,8 @@ from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import RequestContext
-from mockube.apiserver.registry.subresources.service_endpoints import (
-    EndpointAddress,
-    addresses_of_slices,
-    addresses_of_subsets,
-    slices_of_service,
-)
+
+from .service_endpoints import EndpointAddress, addresses_of_slices, addresses_of_subsets, slices_of_service
 
 PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 KUBELET_PORT: Final = 10250

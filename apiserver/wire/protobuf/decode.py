@@ -9,20 +9,12 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from mockube.apimachinery.piecewise import sorted_in_pieces
-from mockube.apiserver.wire.protobuf.forms import FORMS, Json
-from mockube.apiserver.wire.protobuf.scalars import SCALARS, ScalarCodec
-from mockube.apiserver.wire.protobuf.tables import MessageField, fields_of
-from mockube.apiserver.wire.protobuf.varint import (
-    FIXED64,
-    FIXED64_SIZE,
-    LENGTH,
-    VARINT,
-    ProtobufError,
-    read_parts,
-    read_varint,
-    skip,
-    tag_of,
-)
+
+from . import varint
+from .forms import FORMS, Json
+from .scalars import SCALARS, ScalarCodec
+from .tables import MessageField, fields_of
+from .varint import ProtobufError
 
 Tree: TypeAlias = dict[str, Json]
 """A decoded message. During decoding, `...` marks a field that JSON omits."""
@@ -107,20 +99,20 @@ class _Message:
             tag = data[position]
             position += 1
             if tag > 0x7F:
-                tag, position = read_varint(data, position - 1)
+                tag, position = varint.read_varint(data, position - 1)
             reader = tags.get(tag)
             if reader is None:
                 position = self._skip(data, position, tag)
                 continue
             number, name, read, zero = reader
             wire_type = tag & 7
-            value: Value = FIXED64_SIZE
-            if wire_type != FIXED64:
+            value: Value = varint.FIXED64_SIZE
+            if wire_type != varint.FIXED64:
                 value = data[position]
                 position += 1
                 if value > 0x7F:
-                    value, position = read_varint(data, position - 1)
-            if wire_type != VARINT:
+                    value, position = varint.read_varint(data, position - 1)
+            if wire_type != varint.VARINT:
                 start, position = position, position + value
                 if position > end:
                     raise ProtobufError("unexpected EOF")
@@ -137,7 +129,7 @@ class _Message:
                 raise ProtobufError(
                     f"proto: wrong wireType = {tag & 7} for field {reader.name} of {self._name}"
                 )
-        return skip(data, position, tag)
+        return varint.skip(data, position, tag)
 
     # --- compiling
 
@@ -151,22 +143,24 @@ class _Message:
             self.blank[field.name] = _default_of(field, scalar)
             zero = ... if field.json_option == "omitempty" and not field.optional else scalar.zero
             reader = _FieldReader(field.number, field.name, scalar.read, zero)
-            self._tags[tag_of(field.number, scalar.wire_type)] = reader
+            self._tags[varint.tag_of(field.number, scalar.wire_type)] = reader
 
     def _inline(self, field: MessageField) -> None:
         inner = _message(field.element_type)
         self.blank |= inner.blank
         self._always.append(field.number)
-        self._tags[tag_of(field.number, LENGTH)] = _FieldReader(field.number, field.element_type)
+        self._tags[varint.tag_of(field.number, varint.LENGTH)] = _FieldReader(
+            field.number, field.element_type
+        )
         self._finishers[field.number] = lambda tree, values, depth: inner.fill(tree, b"".join(values), depth)
 
     def _keep(self, field: MessageField, scalar: ScalarCodec | None) -> None:
         self.blank[field.name] = None if field.json_option == "always" else ...
         if field.json_option == "empty" or not (field.is_repeated or field.is_map or field.optional):
             self._always.append(field.number)
-        wire_types = {LENGTH} if scalar is None or field.is_map else {LENGTH, scalar.wire_type}
+        wire_types = {varint.LENGTH} if scalar is None or field.is_map else {varint.LENGTH, scalar.wire_type}
         for wire_type in wire_types:
-            self._tags[tag_of(field.number, wire_type)] = _FieldReader(field.number, field.name)
+            self._tags[varint.tag_of(field.number, wire_type)] = _FieldReader(field.number, field.name)
         self._finishers[field.number] = _finisher(field, scalar)
 
 
@@ -190,7 +184,7 @@ def _map_finisher(field: MessageField, scalar: ScalarCodec | None) -> Finish:
 
     def finish(tree: Tree, values: list[Value], depth: int) -> None:
         convert = decoder(of) if scalar is None else lambda value, _: scalar.read(value)
-        entries = [read_parts(value) for value in values]
+        entries = [varint.read_parts(value) for value in values]
         read = {entry.get(_KEY, b"").decode(): convert(entry.get(_VALUE, b""), depth) for entry in entries}
         tree[name] = {key: read[key] for key in sorted_in_pieces(read)}
 
@@ -214,7 +208,7 @@ def _list_finisher(field: MessageField, scalar: ScalarCodec | None) -> Finish:
     def finish_numbers(tree: Tree, values: list[Value], _: int) -> None:
         tree[name] = [read(number) for value in values for number in _unpack(value)]
 
-    return finish_numbers if scalar.wire_type == VARINT else finish_scalars
+    return finish_numbers if scalar.wire_type == varint.VARINT else finish_scalars
 
 
 def _unpack(value: Value) -> Iterator[int]:
@@ -224,7 +218,7 @@ def _unpack(value: Value) -> Iterator[int]:
         return
     position = 0
     while position < len(value):
-        number, position = read_varint(value, position)
+        number, position = varint.read_varint(value, position)
         yield number
 
 

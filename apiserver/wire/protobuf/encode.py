@@ -11,10 +11,11 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from mockube.apimachinery.piecewise import sorted_items
-from mockube.apiserver.wire.protobuf.forms import FORMS, Json
-from mockube.apiserver.wire.protobuf.scalars import SCALARS, write_string
-from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, MessageField, fields_of
-from mockube.apiserver.wire.protobuf.varint import LENGTH, ProtobufError, tag_of, varint, with_length
+
+from .forms import FORMS, Json
+from .scalars import SCALARS, write_string
+from .tables import MAX_DEPTH, MessageField, fields_of
+from .varint import LENGTH, ProtobufError, tag_of, varint, with_length
 
 _T = TypeVar("_T")
 

@@ -7,19 +7,12 @@ watch is a sequence of frames: four bytes of length, and a WatchEvent, which has
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from mockube.apiserver.wire.protobuf.decode import decoder
-from mockube.apiserver.wire.protobuf.encode import encoder
-from mockube.apiserver.wire.protobuf.forms import Json
-from mockube.apiserver.wire.protobuf.scalars import write_string
-from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, message_of
-from mockube.apiserver.wire.protobuf.varint import (
-    LENGTH,
-    ProtobufError,
-    bytes_field,
-    read_parts,
-    tag_of,
-    varint,
-)
+from .decode import decoder
+from .encode import encoder
+from .forms import Json
+from .scalars import write_string
+from .tables import MAX_DEPTH, message_of
+from .varint import LENGTH, ProtobufError, bytes_field, read_parts, tag_of, varint
 
 MAGIC = b"k8s\0"
 

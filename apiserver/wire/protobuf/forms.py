@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from mockube.apimachinery import durations
 from mockube.apimachinery.durations import format_duration
-from mockube.apiserver.wire.protobuf.varint import ProtobufError
+
+from .varint import ProtobufError
 
 Json: TypeAlias = Any
 Plain: TypeAlias = dict[str, Json]

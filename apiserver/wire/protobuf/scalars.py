@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, ProtobufError, varint, with_length
+from .varint import FIXED64, LENGTH, VARINT, ProtobufError, varint, with_length
 
 _DOUBLE = struct.Struct("<d")
 _TRUE, _FALSE = varint(1), varint(0)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from mockube.apiserver.wire.protobuf.varint import UnknownKind
+from .varint import UnknownKind
 
 JsonOption: TypeAlias = Literal["omitempty", "omitzero", "always", "empty", "inline"]
 """What JSON has for an empty field: omitempty: nothing; omitzero: nothing, even for a struct; always: null if Go has nil,

@@ -26,7 +26,8 @@ from mockube.controller_manager.client.kinds import EVENTS, SCHEDULING_EVENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.actions import AnyResource
-from mockube.controller_manager.control.events.correlation import (
+
+from .correlation import (
     FINISHED_AFTER,
     CountCorrelator,
     EventCorrelator,

@@ -8,14 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    CSI_DRIVERS,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    VOLUME_ATTACHMENTS,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
@@ -31,7 +24,9 @@ from mockube.controller_manager.control.actions import (
     Remember,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.attachdetach.volumes import (
+from mockube.controller_manager.workloads import indexes
+
+from .volumes import (
     BY_ATTACHED_VOLUME,
     BY_NODE_WITH_CLAIMS,
     NeededVolume,
@@ -43,12 +38,6 @@ from mockube.controller_manager.controllers.attachdetach.volumes import (
     own_volume,
     unique_name,
     volume_of_attachment,
-)
-from mockube.controller_manager.workloads.indexes import (
-    BY_ATTACHED_NODE,
-    BY_CLAIM,
-    claims_of_pod,
-    node_of_attachment,
 )
 
 MANAGED: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
@@ -69,11 +58,11 @@ _MULTI_ATTACH: Final = (
 
 
 def reconcile(caches: Caches, key: Key, _: datetime, memory: object = None) -> Plan:
-    node = caches.of(NODES).get(*key)
+    node = caches.of(kinds.NODES).get(*key)
     if node is not None and meta.annotations(node).get(MANAGED) != "true":
         return EMPTY_PLAN
     needed = {} if node is None else needed_volumes(caches, key.name)
-    attachments = caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_NODE, key.name)
+    attachments = caches.of(kinds.VOLUME_ATTACHMENTS).by_index(indexes.BY_ATTACHED_NODE, key.name)
     present = {meta.name(attachment): attachment for attachment in attachments}
     missing = {name: volume for name, volume in needed.items() if name not in present}
     users_on_other_nodes = {
@@ -96,21 +85,21 @@ def reconcile(caches: Caches, key: Key, _: datetime, memory: object = None) -> P
 def _creation(volume: NeededVolume, node: str) -> Create:
     failed = f'AttachVolume.Attach failed for volume "{volume.name}" : {{error}}'
     event = EventTemplate(about=volume.pods[0].object, on_failure=("FailedAttachVolume", failed))
-    return Create(resource=VOLUME_ATTACHMENTS, bodies=(attachment(volume, node),), event=event)
+    return Create(resource=kinds.VOLUME_ATTACHMENTS, bodies=(attachment(volume, node),), event=event)
 
 
 def _users_on_other_nodes(caches: Caches, volume: NeededVolume, node: str) -> list[PodView] | None:
     """Return the pods that use an exclusive volume on another node; None if it is not attached to another node."""
     others = [
         attachment
-        for attachment in caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_VOLUME, volume.name)
+        for attachment in caches.of(kinds.VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_VOLUME, volume.name)
         if attachment["spec"]["nodeName"] != node
     ]
     if not volume.is_exclusive or not others:
         return None
     nodes = {attachment["spec"]["nodeName"] for attachment in others}
     reference = volume.volume["spec"]["claimRef"]
-    pods = caches.of(PODS).by_index(BY_CLAIM, f"{reference['namespace']}/{reference['name']}")
+    pods = caches.of(kinds.PODS).by_index(indexes.BY_CLAIM, f"{reference['namespace']}/{reference['name']}")
     return sorted(
         (pod for pod in pods if pod.node in nodes and not pod.is_terminal), key=lambda pod: pod.key.name
     )
@@ -152,9 +141,9 @@ def _changes(
     if node is not None and {*attached} != {*reported_names}:
         entries = [{"devicePath": "", "name": volume_name} for volume_name in attached]
         body = {"status": {"volumesAttached": entries or None}}
-        yield Patch(resource=NODES, key=Key.of(node), body=body, subresource="status")
+        yield Patch(resource=kinds.NODES, key=Key.of(node), body=body, subresource="status")
     if to_detach:
-        yield Delete(resource=VOLUME_ATTACHMENTS, objects=tuple(to_detach))
+        yield Delete(resource=kinds.VOLUME_ATTACHMENTS, objects=tuple(to_detach))
 
 
 def _success_events(volume: NeededVolume) -> Iterator[RecordEvent]:
@@ -169,7 +158,7 @@ def _success_events(volume: NeededVolume) -> Iterator[RecordEvent]:
 def _nodes_of_pod(_: Caches, change: Change) -> Iterable[Key]:
     old, new = change
     node_names = {pod.node for pod in (old, new) if pod is not None and pod.node}
-    if not node_names or not any(True for _claim in claims_of_pod(change.last_known)):
+    if not node_names or not any(True for _claim in indexes.claims_of_pod(change.last_known)):
         return ()
     is_same = (
         old is not None
@@ -198,7 +187,7 @@ def _nodes_of_attachment(caches: Caches, change: Change) -> Iterable[Key]:
     yield Key("", latest["spec"].get("nodeName") or "")
     if change.new is None:
         name = next(volume_of_attachment(latest))
-        volume = caches.of(PERSISTENT_VOLUMES).get("", name) if name else None
+        volume = caches.of(kinds.PERSISTENT_VOLUMES).get("", name) if name else None
         if volume is not None:
             yield from _nodes_of_users(caches, volume["spec"].get("claimRef"))
 
@@ -221,7 +210,7 @@ def _nodes_of_claim(caches: Caches, change: Change) -> Iterable[Key]:
 
 def _nodes_of_users(caches: Caches, claim: ReadOnlyTree | None) -> Iterator[Key]:
     if claim is not None:
-        for pod in caches.of(PODS).by_index(BY_CLAIM, f"{claim['namespace']}/{claim['name']}"):
+        for pod in caches.of(kinds.PODS).by_index(indexes.BY_CLAIM, f"{claim['namespace']}/{claim['name']}"):
             if pod.node:
                 yield Key("", pod.node)
 
@@ -231,17 +220,17 @@ ATTACH_DETACH: Final = Controller(
     queue="attachdetach",
     service_account="attachdetach-controller",
     watches=(
-        Watch(resource=NODES, keys=_node_key),
-        Watch(resource=PODS, keys=_nodes_of_pod),
-        Watch(resource=VOLUME_ATTACHMENTS, keys=_nodes_of_attachment),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_nodes_of_volume),
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_nodes_of_claim),
-        Watch(resource=CSI_DRIVERS),
+        Watch(resource=kinds.NODES, keys=_node_key),
+        Watch(resource=kinds.PODS, keys=_nodes_of_pod),
+        Watch(resource=kinds.VOLUME_ATTACHMENTS, keys=_nodes_of_attachment),
+        Watch(resource=kinds.PERSISTENT_VOLUMES, keys=_nodes_of_volume),
+        Watch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, keys=_nodes_of_claim),
+        Watch(resource=kinds.CSI_DRIVERS),
     ),
     indexes={
-        PODS: {BY_CLAIM: claims_of_pod, BY_NODE_WITH_CLAIMS: nodes_of_claim_users},
-        VOLUME_ATTACHMENTS: {
-            BY_ATTACHED_NODE: node_of_attachment,
+        kinds.PODS: {indexes.BY_CLAIM: indexes.claims_of_pod, BY_NODE_WITH_CLAIMS: nodes_of_claim_users},
+        kinds.VOLUME_ATTACHMENTS: {
+            indexes.BY_ATTACHED_NODE: indexes.node_of_attachment,
             BY_ATTACHED_VOLUME: volume_of_attachment,
         },
     },

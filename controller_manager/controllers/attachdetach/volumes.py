@@ -9,13 +9,7 @@ from msgspec import Struct, field
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import (
-    CSI_DRIVERS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    VOLUME_ATTACHMENTS,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.workloads.indexes import claims_of_pod
@@ -52,7 +46,7 @@ def unique_name(volume: ReadOnlyTree) -> str:
 def needed_volumes(caches: Caches, node: str) -> Mapping[str, NeededVolume]:
     """Return the volumes that pods of a node use, by the names of their attachments."""
     volumes_by_name: dict[str, NeededVolume] = {}
-    for pod in caches.of(PODS).by_index(BY_NODE_WITH_CLAIMS, node):
+    for pod in caches.of(kinds.PODS).by_index(BY_NODE_WITH_CLAIMS, node):
         if pod.is_terminal:
             continue
         for volume in _volumes_of(caches, pod):
@@ -63,9 +57,9 @@ def needed_volumes(caches: Caches, node: str) -> Mapping[str, NeededVolume]:
 
 def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
     for text in claims_of_pod(pod):
-        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*Key.parse(text))
+        claim = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).get(*Key.parse(text))
         name = None if claim is None else claim["spec"].get("volumeName")
-        volume = None if not name else caches.of(PERSISTENT_VOLUMES).get("", name)
+        volume = None if not name else caches.of(kinds.PERSISTENT_VOLUMES).get("", name)
         if claim is None or volume is None or not is_bound_to(volume, claim):
             continue
         if "csi" in volume["spec"] and _requires_attachment(caches, volume["spec"]["csi"]["driver"]):
@@ -74,14 +68,14 @@ def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
 
 def _requires_attachment(caches: Caches, driver: str) -> bool:
     """Return whether a driver's volumes have to be attached, which is the default."""
-    csi_driver = caches.of(CSI_DRIVERS).get("", driver)
+    csi_driver = caches.of(kinds.CSI_DRIVERS).get("", driver)
     return csi_driver is None or csi_driver["spec"].get("attachRequired") is not False
 
 
 def own_volume(caches: Caches, attachment: ReadOnlyTree) -> ReadOnlyTree | None:
     """Return the volume of an attachment that this controller created: others have other names."""
     name = next(volume_of_attachment(attachment))
-    volume = caches.of(PERSISTENT_VOLUMES).get("", name) if name else None
+    volume = caches.of(kinds.PERSISTENT_VOLUMES).get("", name) if name else None
     if volume is None or "csi" not in volume["spec"]:
         return None
     is_own_name = attachment_name(volume, attachment["spec"]["nodeName"]) == meta.name(attachment)
@@ -91,7 +85,7 @@ def own_volume(caches: Caches, attachment: ReadOnlyTree) -> ReadOnlyTree | None:
 def is_own(caches: Caches, attachment: ReadOnlyTree) -> bool:
     """Return whether this controller created an attachment, by its name. Its volume may be deleted."""
     name = next(volume_of_attachment(attachment))
-    is_orphan = bool(name) and caches.of(PERSISTENT_VOLUMES).get("", name) is None
+    is_orphan = bool(name) and caches.of(kinds.PERSISTENT_VOLUMES).get("", name) is None
     if is_orphan:
         return _OWN_NAME.fullmatch(meta.name(attachment)) is not None
     return own_volume(caches, attachment) is not None
@@ -99,8 +93,8 @@ def is_own(caches: Caches, attachment: ReadOnlyTree) -> bool:
 
 def attachment(needed: NeededVolume, node: str) -> dict[str, Any]:
     return {
-        "kind": VOLUME_ATTACHMENTS.kind,
-        "apiVersion": VOLUME_ATTACHMENTS.api_version,
+        "kind": kinds.VOLUME_ATTACHMENTS.kind,
+        "apiVersion": kinds.VOLUME_ATTACHMENTS.api_version,
         "metadata": {"name": attachment_name(needed.volume, node)},
         "spec": {
             "attacher": needed.volume["spec"]["csi"]["driver"],

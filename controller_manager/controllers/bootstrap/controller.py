@@ -10,15 +10,8 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Delete, ObjectRef, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.bootstrap.tokens import (
-    BY_TYPE,
-    TYPE,
-    by_type,
-    detached_signature,
-    is_token,
-    remaining_lifetime,
-    signing_key,
-)
+
+from .tokens import BY_TYPE, TYPE, by_type, detached_signature, is_token, remaining_lifetime, signing_key
 
 CLUSTER_INFO: Final = Key("kube-public", "cluster-info")
 _CONTENT, _SIGNATURE = "kubeconfig", "jws-kubeconfig-"

@@ -14,17 +14,11 @@ from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
-from mockube.controller_manager.controllers.certificates.requests import (
-    KUBELET_CLIENT,
-    BadCertificateRequest,
-    RequestedCertificate,
-    is_issued,
-    kubelet_client_problem,
-    parse,
-    types_of_conditions,
-)
-from mockube.controller_manager.controllers.certificates.signing import ACCOUNT, QUEUE, RETRIES
 from mockube.controller_manager.queue.workqueue import RateLimiter
+
+from . import requests
+from .requests import BadCertificateRequest, RequestedCertificate
+from .signing import ACCOUNT, QUEUE, RETRIES
 
 _SELF, _NODE = "selfnodeclient", "nodeclient"
 MESSAGES: Final = {
@@ -36,7 +30,9 @@ MESSAGES: Final = {
 def recognized_subresources(csr: ReadOnlyTree, request: RequestedCertificate) -> Iterator[str]:
     """Yield the subresources for which authorization is checked; one permission is enough for the approval."""
     spec = csr["spec"]
-    if spec["signerName"] != KUBELET_CLIENT or kubelet_client_problem(request, spec.get("usages") or ()):
+    if spec["signerName"] != requests.KUBELET_CLIENT or requests.kubelet_client_problem(
+        request, spec.get("usages") or ()
+    ):
         return
     if spec.get("username", "") == request.common_name:
         yield _SELF
@@ -98,7 +94,7 @@ class Approver:
         if csr is None or not _is_pending(csr):
             return None
         try:
-            subresources = [*recognized_subresources(csr, parse(csr["spec"]["request"]))]
+            subresources = [*recognized_subresources(csr, requests.parse(csr["spec"]["request"]))]
         except BadCertificateRequest as error:
             raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
         for subresource in subresources:
@@ -115,7 +111,7 @@ class Approver:
 
 
 def _is_pending(csr: ReadOnlyTree) -> bool:
-    return not is_issued(csr) and not types_of_conditions(csr) & {"Approved", "Denied"}
+    return not requests.is_issued(csr) and not requests.types_of_conditions(csr) & {"Approved", "Denied"}
 
 
 CSR_APPROVING: Final = Runnable(

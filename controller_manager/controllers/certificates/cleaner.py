@@ -16,8 +16,9 @@ from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
-from mockube.controller_manager.controllers.certificates.requests import is_issued
-from mockube.controller_manager.controllers.certificates.signing import ACCOUNT
+
+from .requests import is_issued
+from .signing import ACCOUNT
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -21,29 +21,17 @@ from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, IdleRunner, Runnable, Runner
 from mockube.controller_manager.control.runner import ControllerRunner, RequeueWithBackoff
-from mockube.controller_manager.controllers.certificates.authority import (
+from mockube.controller_manager.queue.workqueue import RetryBackoff
+
+from . import requests
+from .authority import (
     CertificateAuthority,
     CertificateAuthorityFiles,
     CertificateTemplate,
     SigningError,
     issue,
 )
-from mockube.controller_manager.controllers.certificates.requests import (
-    API_SERVER_CLIENT,
-    KUBELET_CLIENT,
-    KUBELET_SERVING,
-    LEGACY_UNKNOWN,
-    BadCertificateRequest,
-    RequestedCertificate,
-    client_usages_problem,
-    is_issued,
-    kubelet_client_problem,
-    kubelet_serving_problem,
-    no_problem,
-    parse,
-    types_of_conditions,
-)
-from mockube.controller_manager.queue.workqueue import RetryBackoff
+from .requests import BadCertificateRequest, RequestedCertificate
 
 LOG = logging.getLogger(__name__)
 
@@ -54,10 +42,10 @@ RETRIES: Final = RetryBackoff(base=0.2, max_seconds=1000.0)
 MIN_DURATION: Final = timedelta(minutes=10)
 """The minimum lifetime of a certificate, if the request specifies a shorter one."""
 _REQUEST_CHECKS: Final[Mapping[str, Callable[[RequestedCertificate, Collection[str]], str]]] = {
-    KUBELET_SERVING: kubelet_serving_problem,
-    KUBELET_CLIENT: kubelet_client_problem,
-    API_SERVER_CLIENT: client_usages_problem,
-    LEGACY_UNKNOWN: no_problem,
+    requests.KUBELET_SERVING: requests.kubelet_serving_problem,
+    requests.KUBELET_CLIENT: requests.kubelet_client_problem,
+    requests.API_SERVER_CLIENT: requests.client_usages_problem,
+    requests.LEGACY_UNKNOWN: requests.no_problem,
 }
 
 
@@ -76,7 +64,7 @@ def reconcile(signer: CertificateSigner, caches: Caches, key: Key, now: datetime
         return EMPTY_PLAN
     spec = csr["spec"]
     try:
-        request = parse(spec["request"])
+        request = requests.parse(spec["request"])
     except BadCertificateRequest as error:
         raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
     usages = spec.get("usages") or ()
@@ -92,12 +80,12 @@ def reconcile(signer: CertificateSigner, caches: Caches, key: Key, now: datetime
 
 
 def _needs_certificate(csr: ReadOnlyTree) -> bool:
-    types = types_of_conditions(csr)
+    types = requests.types_of_conditions(csr)
     has_failed = any(
         condition["type"] == "Failed" and condition.get("status", "") in ("", "True")
         for condition in conditions.of(csr)
     )
-    return not is_issued(csr) and "Approved" in types and "Denied" not in types and not has_failed
+    return not requests.is_issued(csr) and "Approved" in types and "Denied" not in types and not has_failed
 
 
 def lifetime_of(seconds: int | None, max_lifetime: timedelta) -> timedelta:
@@ -123,7 +111,7 @@ def _status(csr: ReadOnlyTree, **changes: Any) -> Plan:
 
 
 def _request_key(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None or is_issued(change.new) else (Key("", meta.name(change.new)),)
+    return () if change.new is None or requests.is_issued(change.new) else (Key("", meta.name(change.new)),)
 
 
 def csr_signing_controller(signer: CertificateSigner) -> Controller:
@@ -155,10 +143,10 @@ def _build(context: Context) -> Runner:
 
 def _files_by_signer(files: SignerFiles) -> Mapping[str, Any]:
     return {
-        KUBELET_SERVING: files.kubelet_serving,
-        KUBELET_CLIENT: files.kubelet_client,
-        API_SERVER_CLIENT: files.kube_apiserver_client,
-        LEGACY_UNKNOWN: files.legacy_unknown,
+        requests.KUBELET_SERVING: files.kubelet_serving,
+        requests.KUBELET_CLIENT: files.kubelet_client,
+        requests.API_SERVER_CLIENT: files.kube_apiserver_client,
+        requests.LEGACY_UNKNOWN: files.legacy_unknown,
     }
 
 

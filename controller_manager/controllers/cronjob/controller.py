@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from prometheus_client.core import Metric
 
-from mockube.apimachinery import cron, gotext, meta
+from mockube.apimachinery import cron, gotext, meta, timestamps
 from mockube.apimachinery.cron import Schedule, ScheduleError
-from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP
 from mockube.controller_manager.cache.store import Caches, Change
@@ -29,17 +28,11 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch, key_of_object
-from mockube.controller_manager.controllers.cronjob import start_times
-from mockube.controller_manager.controllers.cronjob.jobs import (
-    CronJobStatus,
-    creation,
-    deletion,
-    job_name,
-    jobs_beyond_history_limit,
-    observe_jobs,
-)
 from mockube.controller_manager.metrics.durations import Histogram
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of
+
+from . import start_times
+from .jobs import CronJobStatus, creation, deletion, job_name, jobs_beyond_history_limit, observe_jobs
 
 ScheduleAndZone = tuple[str, str | None]
 """The schedule and the time zone of a CronJob."""
@@ -191,15 +184,15 @@ def _missed_start(
         )
         record = record.with_event("Warning", "TooManyMissedTimes", message)
     deadline = spec.get("startingDeadlineSeconds")
-    if deadline is not None and after(missed_times.latest, span_of(deadline)) < now:
+    if deadline is not None and timestamps.after(missed_times.latest, timestamps.span_of(deadline)) < now:
         scheduled_time = f"{missed_times.latest:%a, %d %b %Y %H:%M:%S} +0000"
         return record.with_event(
             "Warning", "MissSchedule", f"Missed scheduled time to start a job: {scheduled_time}"
         ), None
     names = {reference.get("name") for reference in record.active}
-    if job_name(record.cron_job, missed_times.latest) in names or record.last_schedule == format_time(
-        missed_times.latest
-    ):
+    if job_name(
+        record.cron_job, missed_times.latest
+    ) in names or record.last_schedule == timestamps.format_time(missed_times.latest):
         return record, None
     if spec.get("concurrencyPolicy") == "Forbid" and record.active:
         message = "Not starting job because prior execution is running and concurrency policy is Forbid"
@@ -244,7 +237,7 @@ class SkewObserver(OutcomeMetrics):
             scheduled = meta.annotations(job).get(ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP)
             created = meta.creation_timestamp(job)
             if scheduled and created is not None:
-                self._skew.durations.observe((created - parse_time(scheduled)).total_seconds())
+                self._skew.durations.observe((created - timestamps.parse_time(scheduled)).total_seconds())
 
     def collect(self) -> Iterable[Metric]:
         yield from self._skew.collect()

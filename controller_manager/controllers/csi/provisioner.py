@@ -10,12 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS, LABEL_HOSTNAME
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    STORAGE_CLASSES,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
@@ -29,29 +24,20 @@ from mockube.controller_manager.control.actions import (
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.workloads.volumes import (
-    PROVISIONED_BY,
-    SELECTED_NODE,
-    SIMULATED_PROVISIONER,
-    SIMULATED_PROVISIONERS,
-    STORAGE_PROVISIONER,
-    claim_reference,
-    default_class,
-    waits_for_consumer,
-)
+from mockube.controller_manager.workloads import volumes
 
 STORAGE_CLASS_NAME: Final = "standard"
 
 
 def default_storage_class(*, default: bool) -> dict[str, Any]:
     return {
-        "kind": STORAGE_CLASSES.kind,
-        "apiVersion": STORAGE_CLASSES.api_version,
+        "kind": kinds.STORAGE_CLASSES.kind,
+        "apiVersion": kinds.STORAGE_CLASSES.api_version,
         "metadata": {
             "name": STORAGE_CLASS_NAME,
             "annotations": {ANNOTATION_DEFAULT_STORAGE_CLASS: "true" if default else "false"},
         },
-        "provisioner": SIMULATED_PROVISIONER,
+        "provisioner": volumes.SIMULATED_PROVISIONER,
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
@@ -76,10 +62,10 @@ class DefaultClassCreator:
         await self._loop.run()
 
     async def _create_storage_class(self, _: Key) -> None:
-        present = await self._client.list(STORAGE_CLASSES)
-        body = default_storage_class(default=default_class(present.items) is None)
+        present = await self._client.list(kinds.STORAGE_CLASSES)
+        body = default_storage_class(default=volumes.default_class(present.items) is None)
         try:
-            await self._client.create(STORAGE_CLASSES, body)
+            await self._client.create(kinds.STORAGE_CLASSES, body)
         except AlreadyExists:  # a user or another manager has created it since the list
             return
 
@@ -89,7 +75,7 @@ SIMULATED_STORAGE_CLASS: Final = Runnable(
 )
 
 
-_LOCAL_PROVISIONERS: Final = frozenset({SIMULATED_PROVISIONER, "rancher.io/local-path"})
+_LOCAL_PROVISIONERS: Final = frozenset({volumes.SIMULATED_PROVISIONER, "rancher.io/local-path"})
 """The provisioners whose volumes are on the disk of one node, unless many nodes may use them."""
 _SHARED: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
@@ -100,18 +86,18 @@ _HOST_PATH_ROOT: Final = "/var/lib/mockube/volumes"
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     """Provision a volume for a claim, or delete a released volume. A key with a namespace names a claim, else a volume."""
     if key.namespace:
-        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+        claim = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).get(*key)
         return EMPTY_PLAN if claim is None else _provision(caches, claim)
-    volume = caches.of(PERSISTENT_VOLUMES).get(*key)
+    volume = caches.of(kinds.PERSISTENT_VOLUMES).get(*key)
     return _delete(volume) if volume is not None and _should_delete(volume) else EMPTY_PLAN
 
 
 def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
-    storage_class = caches.of(STORAGE_CLASSES).get("", storage_class_name(claim))
+    storage_class = caches.of(kinds.STORAGE_CLASSES).get("", storage_class_name(claim))
     if storage_class is None or not _should_provision(claim, storage_class):
         return EMPTY_PLAN
     volume = _volume(caches, claim, storage_class)
-    if caches.of(PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
+    if caches.of(kinds.PERSISTENT_VOLUMES).get("", meta.name(volume)) is not None:
         return EMPTY_PLAN
     quoted = gotext.quote(str(Key.of(claim)))
     message = f"External provisioner is provisioning volume for claim {quoted}"
@@ -121,7 +107,7 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     return Plan(
         actions=(
             RecordEvent(about=claim, type="Normal", reason="Provisioning", message=message),
-            Create(resource=PERSISTENT_VOLUMES, bodies=(volume,), event=event),
+            Create(resource=kinds.PERSISTENT_VOLUMES, bodies=(volume,), event=event),
         )
     )
 
@@ -130,19 +116,21 @@ def _should_provision(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:
     annotations = meta.annotations(claim)
     if meta.is_deleting(claim) or claim["spec"].get("volumeName"):
         return False
-    is_simulated = annotations.get(STORAGE_PROVISIONER) in SIMULATED_PROVISIONERS
-    return is_simulated and (SELECTED_NODE in annotations or not waits_for_consumer(storage_class))
+    is_simulated = annotations.get(volumes.STORAGE_PROVISIONER) in volumes.SIMULATED_PROVISIONERS
+    return is_simulated and (
+        volumes.SELECTED_NODE in annotations or not volumes.waits_for_consumer(storage_class)
+    )
 
 
 def _volume(caches: Caches, claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> dict[str, Any]:
     name = f"pvc-{meta.uid(claim)}"
     claim_spec = claim["spec"]
-    driver = meta.annotations(claim)[STORAGE_PROVISIONER]
+    driver = meta.annotations(claim)[volumes.STORAGE_PROVISIONER]
     spec = {
         "capacity": claim_spec["resources"]["requests"],
         **_source(driver, name),
         "accessModes": claim_spec.get("accessModes"),
-        "claimRef": claim_reference(claim),
+        "claimRef": volumes.claim_reference(claim),
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
         "storageClassName": meta.name(storage_class),
         "mountOptions": storage_class.get("mountOptions"),
@@ -151,9 +139,9 @@ def _volume(caches: Caches, claim: ReadOnlyTree, storage_class: ReadOnlyTree) ->
         "volumeAttributesClassName": claim_spec.get("volumeAttributesClassName"),
     }
     return {
-        "kind": PERSISTENT_VOLUMES.kind,
-        "apiVersion": PERSISTENT_VOLUMES.api_version,
-        "metadata": {"name": name, "annotations": {PROVISIONED_BY: driver}},
+        "kind": kinds.PERSISTENT_VOLUMES.kind,
+        "apiVersion": kinds.PERSISTENT_VOLUMES.api_version,
+        "metadata": {"name": name, "annotations": {volumes.PROVISIONED_BY: driver}},
         "spec": {field: value for field, value in spec.items() if value},
     }
 
@@ -169,9 +157,9 @@ def _local_affinity(caches: Caches, claim: ReadOnlyTree) -> dict[str, Any]:
     """Return the node affinity of a volume on the disk of one node, that of the first pod; empty for another volume."""
     annotations = meta.annotations(claim)
     is_shared = not _SHARED.isdisjoint(claim["spec"].get("accessModes") or ())
-    node = caches.of(NODES).get("", annotations.get(SELECTED_NODE, ""))
+    node = caches.of(kinds.NODES).get("", annotations.get(volumes.SELECTED_NODE, ""))
     hostname = "" if node is None else meta.labels(node).get(LABEL_HOSTNAME)
-    if annotations[STORAGE_PROVISIONER] not in _LOCAL_PROVISIONERS or is_shared or not hostname:
+    if annotations[volumes.STORAGE_PROVISIONER] not in _LOCAL_PROVISIONERS or is_shared or not hostname:
         return {}
     expression = {"key": LABEL_HOSTNAME, "operator": "In", "values": [hostname]}
     return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
@@ -194,17 +182,17 @@ def _node_affinity(storage_class: ReadOnlyTree) -> dict[str, Any]:
 def _should_delete(volume: ReadOnlyTree) -> bool:
     is_released = (volume.get("status") or {}).get("phase") == "Released"
     policy = volume["spec"].get("persistentVolumeReclaimPolicy")
-    is_simulated = meta.annotations(volume).get(PROVISIONED_BY) in SIMULATED_PROVISIONERS
+    is_simulated = meta.annotations(volume).get(volumes.PROVISIONED_BY) in volumes.SIMULATED_PROVISIONERS
     return is_simulated and is_released and policy == "Delete" and not meta.is_deleting(volume)
 
 
 def _delete(volume: ReadOnlyTree) -> Plan:
     ref = ObjectRef.of(volume)
-    return Plan(actions=(Delete(resource=PERSISTENT_VOLUMES, objects=(ref,)),))
+    return Plan(actions=(Delete(resource=kinds.PERSISTENT_VOLUMES, objects=(ref,)),))
 
 
 def _claims_of_class(caches: Caches, change: Change) -> Iterable[Key]:
-    claims = caches.of(PERSISTENT_VOLUME_CLAIMS).all()
+    claims = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).all()
     return (Key.of(claim) for claim in claims if storage_class_name(claim) == meta.name(change.last_known))
 
 
@@ -212,12 +200,12 @@ PROVISIONER: Final = Controller(
     name="simulated-provisioner",
     queue="simulated_provisioner",
     service_account="",
-    event_component=SIMULATED_PROVISIONER,
+    event_component=volumes.SIMULATED_PROVISIONER,
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
-        Watch(resource=PERSISTENT_VOLUMES, keys=key_of_existing_object),
-        Watch(resource=STORAGE_CLASSES, keys=_claims_of_class),
-        Watch(resource=NODES),
+        Watch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
+        Watch(resource=kinds.PERSISTENT_VOLUMES, keys=key_of_existing_object),
+        Watch(resource=kinds.STORAGE_CLASSES, keys=_claims_of_class),
+        Watch(resource=kinds.NODES),
     ),
     reconcile=reconcile,
     workers=5,

@@ -13,12 +13,7 @@ from mockube.apimachinery.quantity import Quantity, from_json
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
@@ -30,17 +25,8 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.workloads import volumes
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
-from mockube.controller_manager.workloads.volumes import (
-    PRE_RESIZE_CAPACITY,
-    PROVISIONED_BY,
-    SIMULATED_PROVISIONER,
-    SIMULATED_PROVISIONERS,
-    capacity,
-    is_bound_to,
-    request,
-    status_capacity,
-)
 
 _RESIZE_CONDITIONS: Final = frozenset(
     {"FileSystemResizePending", "Resizing", "ControllerResizeError", "NodeResizeError"}
@@ -58,20 +44,22 @@ _SIMULATED_NODE_ANNOTATION: Final = ("kwok.x-k8s.io/node", "fake")
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     """Reconcile a claim as an external resizer: expand its volume, and leave the file system to the node."""
-    claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+    claim = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).get(*key)
     volume = None if claim is None else _volume(caches, claim)
     if claim is None or volume is None or meta.is_deleting(claim):
         return EMPTY_PLAN
     state = _resize_status(claim)
     if state == _CONTROLLER_RESIZE_IN_PROGRESS:
         return Plan(actions=_resize_actions(claim, volume, now))
-    if state in (_NODE_RESIZE_PENDING, _NODE_RESIZE_IN_PROGRESS) and request(claim) <= _allocated_storage(
+    if state in (_NODE_RESIZE_PENDING, _NODE_RESIZE_IN_PROGRESS) and volumes.request(
         claim
-    ):
+    ) <= _allocated_storage(claim):
         return EMPTY_PLAN
-    if request(claim) > status_capacity(claim):
+    if volumes.request(claim) > volumes.status_capacity(claim):
         return _start_resize(claim, volume, now)
-    is_done = PRE_RESIZE_CAPACITY in meta.annotations(volume) and status_capacity(claim) >= capacity(volume)
+    is_done = volumes.PRE_RESIZE_CAPACITY in meta.annotations(volume) and volumes.status_capacity(
+        claim
+    ) >= volumes.capacity(volume)
     return Plan(actions=(_annotation_patch(volume, None),)) if is_done else EMPTY_PLAN
 
 
@@ -79,7 +67,7 @@ def _start_resize(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) -> P
     progress = {"type": "Resizing", "status": "True", "lastTransitionTime": format_time(now)}
     change = {
         "conditions": _with_condition(claim, progress, keeps_others=False),
-        "allocatedResources": {"storage": str(request(claim))},
+        "allocatedResources": {"storage": str(volumes.request(claim))},
         "allocatedResourceStatuses": {"storage": _CONTROLLER_RESIZE_IN_PROGRESS},
     }
     message = f"External resizer is resizing volume {meta.name(volume)}"
@@ -98,8 +86,10 @@ def _resize_actions(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) ->
     """Return the actions that expand the volume and mark its file system for expansion by the node."""
     allocated = _allocated_storage(claim)
     actions: list[Action] = []
-    if capacity(volume) < allocated:
-        old_capacity = meta.annotations(volume).get(PRE_RESIZE_CAPACITY) or str(status_capacity(claim))
+    if volumes.capacity(volume) < allocated:
+        old_capacity = meta.annotations(volume).get(volumes.PRE_RESIZE_CAPACITY) or str(
+            volumes.status_capacity(claim)
+        )
         body = {"spec": {"capacity": {"storage": str(allocated)}}}
         actions.append(_annotation_patch(volume, old_capacity, body))
     pending = {
@@ -119,7 +109,7 @@ def _resize_actions(claim: ReadOnlyTree, volume: ReadOnlyTree, now: datetime) ->
 
 def reconcile_node(caches: Caches, key: Key, _: datetime) -> Plan:
     """Reconcile a claim as a kubelet: expand the file system of a volume that a running pod uses."""
-    claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+    claim = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).get(*key)
     volume = None if claim is None else _volume(caches, claim)
     if (
         claim is None
@@ -127,7 +117,7 @@ def reconcile_node(caches: Caches, key: Key, _: datetime) -> Plan:
         or _resize_status(claim) not in (_NODE_RESIZE_PENDING, _NODE_RESIZE_IN_PROGRESS)
     ):
         return EMPTY_PLAN
-    users = caches.of(PODS).by_index(BY_CLAIM, str(key))
+    users = caches.of(kinds.PODS).by_index(BY_CLAIM, str(key))
     pod = next((candidate for candidate in users if _runs_on_simulated_node(caches, candidate)), None)
     if pod is None:
         return EMPTY_PLAN
@@ -148,7 +138,7 @@ def _plan_after_node_start(finish: Any, outcome: PlanResult) -> Plan | None:
 def _finish_file_system_resize(pod: PodView, volume: ReadOnlyTree, claim: ReadOnlyTree) -> Plan:
     message = f'MountVolume.NodeExpandVolume succeeded for volume "{meta.name(volume)}" {pod.node}'
     change = {
-        "capacity": {"storage": str(capacity(volume))},
+        "capacity": {"storage": str(volumes.capacity(volume))},
         "conditions": [
             condition for condition in conditions.of(claim) if condition["type"] not in _RESIZE_CONDITIONS
         ]
@@ -166,7 +156,7 @@ def _finish_file_system_resize(pod: PodView, volume: ReadOnlyTree, claim: ReadOn
 def _runs_on_simulated_node(caches: Caches, pod: PodView) -> bool:
     if pod.phase != RUNNING or pod.deleting:
         return False
-    node = caches.of(NODES).get("", pod.node)
+    node = caches.of(kinds.NODES).get("", pod.node)
     return (
         node is not None
         and meta.annotations(node).get(_SIMULATED_NODE_ANNOTATION[0]) == _SIMULATED_NODE_ANNOTATION[1]
@@ -175,13 +165,13 @@ def _runs_on_simulated_node(caches: Caches, pod: PodView) -> bool:
 
 def _volume(caches: Caches, claim: ReadOnlyTree) -> ReadOnlyTree | None:
     """Return the volume of a bound claim; None if its driver is not simulated."""
-    volume = caches.of(PERSISTENT_VOLUMES).get("", claim["spec"].get("volumeName") or "")
-    if volume is None or not is_bound_to(volume, claim):
+    volume = caches.of(kinds.PERSISTENT_VOLUMES).get("", claim["spec"].get("volumeName") or "")
+    if volume is None or not volumes.is_bound_to(volume, claim):
         return None
     driver = (volume["spec"].get("csi") or {}).get("driver")
     is_simulated = (
-        driver in SIMULATED_PROVISIONERS
-        or meta.annotations(volume).get(PROVISIONED_BY) in SIMULATED_PROVISIONERS
+        driver in volumes.SIMULATED_PROVISIONERS
+        or meta.annotations(volume).get(volumes.PROVISIONED_BY) in volumes.SIMULATED_PROVISIONERS
     )
     is_bound = (claim.get("status") or {}).get("phase") == "Bound"
     return volume if is_simulated and is_bound else None
@@ -212,15 +202,15 @@ def _with_condition(
 
 def _status_patch(claim: ReadOnlyTree, change: Mapping[str, Any]) -> Patch:
     body = {"metadata": {"resourceVersion": meta.resource_version(claim)}, "status": change}
-    return Patch(resource=PERSISTENT_VOLUME_CLAIMS, key=Key.of(claim), body=body, subresource="status")
+    return Patch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, key=Key.of(claim), body=body, subresource="status")
 
 
 def _annotation_patch(
     volume: ReadOnlyTree, old_capacity: str | None, body: Mapping[str, Any] | None = None
 ) -> Patch:
     """Return the patch that sets the annotation with the capacity before the resize; None removes it."""
-    patch_body = {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: old_capacity}}, **(body or {})}
-    return Patch(resource=PERSISTENT_VOLUMES, key=Key("", meta.name(volume)), body=patch_body)
+    patch_body = {"metadata": {"annotations": {volumes.PRE_RESIZE_CAPACITY: old_capacity}}, **(body or {})}
+    return Patch(resource=kinds.PERSISTENT_VOLUMES, key=Key("", meta.name(volume)), body=patch_body)
 
 
 def _event(about: ReadOnlyTree, reason: str, message: str) -> RecordEvent:
@@ -232,7 +222,7 @@ def _unfinished_claim(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _is_unfinished(claim: ReadOnlyTree) -> bool:
-    return bool(_resize_status(claim)) or request(claim) > status_capacity(claim)
+    return bool(_resize_status(claim)) or volumes.request(claim) > volumes.status_capacity(claim)
 
 
 def _unfinished_or_grown_claim(_: Caches, change: Change) -> Iterable[Key]:
@@ -242,7 +232,9 @@ def _unfinished_or_grown_claim(_: Caches, change: Change) -> Iterable[Key]:
     """
     if change.new is None:
         return ()
-    has_new_capacity = change.old is None or status_capacity(change.old) != status_capacity(change.new)
+    has_new_capacity = change.old is None or volumes.status_capacity(change.old) != volumes.status_capacity(
+        change.new
+    )
     return (Key.of(change.new),) if has_new_capacity or _is_unfinished(change.new) else ()
 
 
@@ -258,10 +250,10 @@ RESIZER: Final = Controller(
     name="simulated-resizer",
     queue="simulated_resizer",
     service_account="",
-    event_component=f"external-resizer {SIMULATED_PROVISIONER}",
+    event_component=f"external-resizer {volumes.SIMULATED_PROVISIONER}",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_unfinished_or_grown_claim),
-        Watch(resource=PERSISTENT_VOLUMES),
+        Watch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, keys=_unfinished_or_grown_claim),
+        Watch(resource=kinds.PERSISTENT_VOLUMES),
     ),
     reconcile=reconcile,
     workers=5,
@@ -273,12 +265,12 @@ NODE_RESIZER: Final = Controller(
     service_account="",
     event_component="kubelet",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_unfinished_claim),
-        Watch(resource=PERSISTENT_VOLUMES),
-        Watch(resource=PODS, keys=_claims_of_started_pod),
-        Watch(resource=NODES),
+        Watch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, keys=_unfinished_claim),
+        Watch(resource=kinds.PERSISTENT_VOLUMES),
+        Watch(resource=kinds.PODS, keys=_claims_of_started_pod),
+        Watch(resource=kinds.NODES),
     ),
-    indexes={PODS: {BY_CLAIM: claims_of_pod}},
+    indexes={kinds.PODS: {BY_CLAIM: claims_of_pod}},
     reconcile=reconcile_node,
     workers=5,
 )

@@ -10,35 +10,17 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Remember, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.daemonset.placement import fit_of
-from mockube.controller_manager.controllers.daemonset.pods import pod_actions, pod_changes
-from mockube.controller_manager.controllers.daemonset.state import (
-    DaemonState,
-    FailedPodsBackoff,
-    oldest_first,
-    pods_by_node,
-)
-from mockube.controller_manager.controllers.daemonset.update import (
-    History,
-    history_of,
-    revisions_to_delete,
-    rolling_update,
-)
-from mockube.controller_manager.workloads import indexes
+from mockube.controller_manager.workloads import indexes, ownership
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
-from mockube.controller_manager.workloads.ownership import (
-    BY_OWNER,
-    adoption_and_release_actions,
-    keys_of_owners,
-    owned_objects,
-    owner_of,
-    owner_of_pod,
-    selector_of,
-)
+
+from .placement import fit_of
+from .pods import pod_actions, pod_changes
+from .state import DaemonState, FailedPodsBackoff, oldest_first, pods_by_node
+from .update import History, history_of, revisions_to_delete, rolling_update
 
 _BATCH_DELAY: Final = timedelta(milliseconds=50)
 """The delay of a reconciliation after a change of a pod or node: many pods change at once, and each reconciliation counts
@@ -55,7 +37,7 @@ _REQUIRED_FIELDS: Final = (
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, memory: FailedPodsBackoff | None) -> Plan:
-    daemon_set = caches.of(DAEMON_SETS).get(*key)
+    daemon_set = caches.of(kinds.DAEMON_SETS).get(*key)
     if daemon_set is None:
         return Plan(actions=(Remember(None),))
     if daemon_set["spec"].get("selector") == {}:
@@ -66,25 +48,27 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: FailedPodsBackoff
     if meta.is_deleting(daemon_set):
         return EMPTY_PLAN
     try:
-        selector = selector_of(daemon_set)
+        selector = ownership.selector_of(daemon_set)
     except SelectorError:
         return EMPTY_PLAN
-    revisions = owned_objects(caches, CONTROLLER_REVISIONS, daemon_set, selector)
-    pods = owned_objects(caches, PODS, daemon_set, selector)
+    revisions = ownership.owned_objects(caches, kinds.CONTROLLER_REVISIONS, daemon_set, selector)
+    pods = ownership.owned_objects(caches, kinds.PODS, daemon_set, selector)
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
     first = (
-        *adoption_and_release_actions(revisions, CONTROLLER_REVISIONS, daemon_set, DAEMON_SETS),
-        *adoption_and_release_actions(pods, PODS, daemon_set, DAEMON_SETS),
+        *ownership.adoption_and_release_actions(
+            revisions, kinds.CONTROLLER_REVISIONS, daemon_set, kinds.DAEMON_SETS
+        ),
+        *ownership.adoption_and_release_actions(pods, kinds.PODS, daemon_set, kinds.DAEMON_SETS),
     )
     if first:
         return Plan(actions=first)
-    get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, key.namespace)
+    get_revision = partial(caches.of(kinds.CONTROLLER_REVISIONS).get, key.namespace)
     history = history_of(daemon_set, revisions.owned, pods.owned, get_revision, caches.gates.minor)
     if history.is_collision:
         return Plan(actions=history.actions)
     state = DaemonState(
         daemon_set=daemon_set,
-        nodes=caches.of(NODES).all(),
+        nodes=caches.of(kinds.NODES).all(),
         pods=pods_by_node(pods.owned),
         all_pods=pods.owned,
         revision_hash=history.revision_hash,
@@ -123,7 +107,7 @@ def _status_update(state: DaemonState) -> tuple[Update, ...]:
         return ()
     status = {field: value for field, value in new.items() if value or field in _REQUIRED_FIELDS}
     body = {**state.daemon_set, "status": status}
-    return (Update(resource=DAEMON_SETS, body=body, subresource="status"),)
+    return (Update(resource=kinds.DAEMON_SETS, body=body, subresource="status"),)
 
 
 def _counts(state: DaemonState) -> dict[str, Any]:
@@ -158,8 +142,8 @@ def _daemon_sets_of_node(caches: Caches, change: Change) -> Iterable[Key]:
     node: ReadOnlyTree | None = change.new
     if node is None or (change.old is not None and _has_same_labels_and_taints(change.old, node)):
         return
-    owners = {pod.owner_uid for pod in caches.of(PODS).by_index(BY_NODE, meta.name(node))}
-    for daemon_set in caches.of(DAEMON_SETS).all():
+    owners = {pod.owner_uid for pod in caches.of(kinds.PODS).by_index(BY_NODE, meta.name(node))}
+    for daemon_set in caches.of(kinds.DAEMON_SETS).all():
         fit, has_pod = fit_of(daemon_set)(node), meta.uid(daemon_set) in owners
         is_counted = bool((daemon_set.get("status") or {}).get("numberMisscheduled"))
         if (has_pod and (is_counted or not fit.should_continue_running)) or (fit.should_run and not has_pod):
@@ -177,18 +161,25 @@ DAEMON_SET: Final = Controller(
     service_account="daemon-set-controller",
     event_component="daemonset-controller",
     watches=(
-        *indexes.watches_of(DAEMON_SETS, delay=_BATCH_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, selector_of), delay=_BATCH_DELAY),
+        *indexes.watches_of(kinds.DAEMON_SETS, delay=_BATCH_DELAY),
         Watch(
-            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, DAEMON_SETS, selector_of)
+            resource=kinds.PODS,
+            keys=ownership.keys_of_owners(kinds.PODS, kinds.DAEMON_SETS, ownership.selector_of),
+            delay=_BATCH_DELAY,
         ),
-        Watch(resource=NODES, keys=_daemon_sets_of_node, delay=_BATCH_DELAY),
+        Watch(
+            resource=kinds.CONTROLLER_REVISIONS,
+            keys=ownership.keys_of_owners(
+                kinds.CONTROLLER_REVISIONS, kinds.DAEMON_SETS, ownership.selector_of
+            ),
+        ),
+        Watch(resource=kinds.NODES, keys=_daemon_sets_of_node, delay=_BATCH_DELAY),
     ),
     reconcile=reconcile,
     has_memory=True,
     workers=2,
     indexes={
-        PODS: {BY_OWNER: owner_of_pod, BY_NODE: node_of_pod},
-        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
+        kinds.PODS: {ownership.BY_OWNER: ownership.owner_of_pod, BY_NODE: node_of_pod},
+        kinds.CONTROLLER_REVISIONS: {ownership.BY_OWNER: ownership.owner_of},
     },
 )

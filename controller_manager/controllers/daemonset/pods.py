@@ -10,13 +10,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
 from mockube.controller_manager.control.actions import Action, RecordEvent
-from mockube.controller_manager.controllers.daemonset.placement import new_pod
-from mockube.controller_manager.controllers.daemonset.state import (
-    DaemonState,
-    FailedPodsBackoff,
-    oldest_first,
-)
 from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
+
+from .placement import new_pod
+from .state import DaemonState, FailedPodsBackoff, oldest_first
 
 BURST_REPLICAS: Final = 250
 """The maximum number of pods that one reconciliation creates, and that it deletes."""

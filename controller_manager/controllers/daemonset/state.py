@@ -10,7 +10,8 @@ from msgspec import Struct, field
 from mockube.apimachinery import intstr, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.daemonset.placement import Fit, fit_of, is_updated, target_node
+
+from .placement import Fit, fit_of, is_updated, target_node
 
 _MIN_TIME: Final = datetime.min.replace(tzinfo=UTC)
 

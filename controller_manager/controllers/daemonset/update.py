@@ -20,10 +20,11 @@ from mockube.controller_manager.control.actions import (
     SlowStart,
     Update,
 )
-from mockube.controller_manager.controllers.daemonset.pods import pod_actions
-from mockube.controller_manager.controllers.daemonset.state import DaemonState
 from mockube.controller_manager.workloads.revisions import data_of, in_order, number
 from mockube.controller_manager.workloads.templates import template_hash
+
+from .pods import pod_actions
+from .state import DaemonState
 
 
 class NodePods(NamedTuple):

@@ -13,18 +13,11 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
-from mockube.controller_manager.controllers.deployment import status
-from mockube.controller_manager.controllers.deployment.state import DeploymentView, state_of
-from mockube.controller_manager.controllers.deployment.sync import plan
-from mockube.controller_manager.workloads.ownership import (
-    BY_OWNER,
-    adoption_and_release_actions,
-    keys_of_owners,
-    owned_objects,
-    owner_of,
-    owner_of_pod,
-    selector_of,
-)
+from mockube.controller_manager.workloads import ownership
+
+from . import status
+from .state import DeploymentView, state_of
+from .sync import plan
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -32,16 +25,16 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     if deployment is None:
         return EMPTY_PLAN
     try:
-        selector = selector_of(deployment)
+        selector = ownership.selector_of(deployment)
     except SelectorError:
         selector = labels.NOTHING
     if selector.matches_nothing:
         return EMPTY_PLAN  # no server accepts it, and sets created for it would not be selected
     if selector.empty:
         return _selecting_all_plan(deployment)
-    claims = owned_objects(caches, REPLICA_SETS, deployment, selector)
+    claims = ownership.owned_objects(caches, REPLICA_SETS, deployment, selector)
     # Adoption and release are a reconciliation of their own: sets are counted after the caches show them.
-    if first := adoption_and_release_actions(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
+    if first := ownership.adoption_and_release_actions(claims, REPLICA_SETS, deployment, DEPLOYMENTS):
         return Plan(actions=first)
     return plan(state_of(caches, deployment, claims.owned), now)
 
@@ -79,10 +72,16 @@ DEPLOYMENT: Final = Controller(
     service_account="deployment-controller",
     watches=(
         Watch(resource=DEPLOYMENTS, keys=key_of_object),
-        Watch(resource=REPLICA_SETS, keys=keys_of_owners(REPLICA_SETS, DEPLOYMENTS, selector_of)),
+        Watch(
+            resource=REPLICA_SETS,
+            keys=ownership.keys_of_owners(REPLICA_SETS, DEPLOYMENTS, ownership.selector_of),
+        ),
         Watch(resource=PODS, keys=_recreate_deployment_of_pod),
     ),
     reconcile=reconcile,
     workers=5,
-    indexes={REPLICA_SETS: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
+    indexes={
+        REPLICA_SETS: {ownership.BY_OWNER: ownership.owner_of},
+        PODS: {ownership.BY_OWNER: ownership.owner_of_pod},
+    },
 )

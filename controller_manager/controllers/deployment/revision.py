@@ -7,40 +7,25 @@ Deployment itself.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    ANNOTATION_DESIRED_REPLICAS,
-    ANNOTATION_LAST_APPLIED,
-    ANNOTATION_MAX_REPLICAS,
-    ANNOTATION_REVISION,
-    ANNOTATION_REVISION_HISTORY,
-    LABEL_POD_TEMPLATE_HASH,
-    REASON_SCALING_REPLICA_SET,
-)
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.control.actions import Action, Delete, EventTemplate, RecordEvent, Update
-from mockube.controller_manager.controllers.deployment.state import (
-    DeploymentState,
-    DeploymentView,
-    ReplicaSetView,
-    Sizes,
-    new_set_name,
-    revision_of,
-)
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash, without_hash
+
+from .state import DeploymentState, DeploymentView, ReplicaSetView, Sizes, new_set_name, revision_of
 
 _ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
 _NOT_COPIED_ANNOTATIONS: Final = frozenset(
     {
-        ANNOTATION_LAST_APPLIED,
-        ANNOTATION_REVISION,
-        ANNOTATION_REVISION_HISTORY,
-        ANNOTATION_DESIRED_REPLICAS,
-        ANNOTATION_MAX_REPLICAS,
+        wellknown.ANNOTATION_LAST_APPLIED,
+        wellknown.ANNOTATION_REVISION,
+        wellknown.ANNOTATION_REVISION_HISTORY,
+        wellknown.ANNOTATION_DESIRED_REPLICAS,
+        wellknown.ANNOTATION_MAX_REPLICAS,
         _ROLLBACK_TO,
     }
 )
@@ -65,12 +50,12 @@ def new_replica_set(
     deployment: DeploymentView, template_hash: str, replicas: int, revision: int
 ) -> ReadOnlyTree:
     """Return the ReplicaSet of the Deployment's template. A retry returns the same one, so that only one is created."""
-    hash_label = {LABEL_POD_TEMPLATE_HASH: template_hash}
+    hash_label = {wellknown.LABEL_POD_TEMPLATE_HASH: template_hash}
     template = meta.with_labels(deployment.template, {**hash_label})
     selector = deployment.spec.get("selector") or {}
     annotations = {
         **_copied_annotations(deployment.object),
-        ANNOTATION_REVISION: str(revision),
+        wellknown.ANNOTATION_REVISION: str(revision),
         **_size_annotations(deployment),
     }
     return {
@@ -124,16 +109,16 @@ def _new_set_annotations(
 ) -> Mapping[str, str]:
     """Return the set's annotations merged with the Deployment's. A revision never decreases; former ones are history."""
     present = meta.annotations(replica_set)
-    present_revision = present.get(ANNOTATION_REVISION, "")
+    present_revision = present.get(wellknown.ANNOTATION_REVISION, "")
     if present_revision and str(revision_of(replica_set)) != present_revision:
         return present  # a user replaced the number by another text: the set's revision is unknown
     annotations = {**present, **_copied_annotations(deployment.object)}
     if revision_of(replica_set) >= revision:
         return annotations
-    annotations[ANNOTATION_REVISION] = str(revision)
+    annotations[wellknown.ANNOTATION_REVISION] = str(revision)
     if present_revision:
-        history = present.get(ANNOTATION_REVISION_HISTORY, "")
-        annotations[ANNOTATION_REVISION_HISTORY] = _add_to_history(history, present_revision)
+        history = present.get(wellknown.ANNOTATION_REVISION_HISTORY, "")
+        annotations[wellknown.ANNOTATION_REVISION_HISTORY] = _add_to_history(history, present_revision)
     return annotations
 
 
@@ -182,8 +167,8 @@ def _resize(deployment: DeploymentView, replica_set: ReplicaSetView, size: int) 
 def _size_annotations(deployment: DeploymentView) -> Mapping[str, str]:
     """Return the Deployment's size as annotations of a ReplicaSet; they show later whether the Deployment was scaled."""
     return {
-        ANNOTATION_DESIRED_REPLICAS: str(deployment.replicas),
-        ANNOTATION_MAX_REPLICAS: str(deployment.max_replicas),
+        wellknown.ANNOTATION_DESIRED_REPLICAS: str(deployment.replicas),
+        wellknown.ANNOTATION_MAX_REPLICAS: str(deployment.max_replicas),
     }
 
 
@@ -192,7 +177,7 @@ def _resize_event(deployment: DeploymentView, replica_set: ReplicaSetView, size:
         return None
     direction = "up" if size > replica_set.replicas else "down"
     text = f"Scaled {direction} replica set {replica_set.name} from {replica_set.replicas} to {size}"
-    return EventTemplate(about=deployment.object, on_success=(REASON_SCALING_REPLICA_SET, text))
+    return EventTemplate(about=deployment.object, on_success=(wellknown.REASON_SCALING_REPLICA_SET, text))
 
 
 # --- the history limit

@@ -7,13 +7,9 @@ acted, the pods that are about to be deleted count against both bounds: they sti
 from collections.abc import Sequence
 
 from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.deployment.revision import resize_actions
-from mockube.controller_manager.controllers.deployment.state import (
-    DeploymentState,
-    DeploymentView,
-    ReplicaSetView,
-    Sizes,
-)
+
+from .revision import resize_actions
+from .state import DeploymentState, DeploymentView, ReplicaSetView, Sizes
 
 
 def rolling_update_actions(state: DeploymentState) -> tuple[Update, ...]:

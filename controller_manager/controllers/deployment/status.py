@@ -4,23 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.conditions import Conditions, find, without
 from mockube.apimachinery.timestamps import after, format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    ANNOTATION_REVISION,
-    CONDITION_AVAILABLE,
-    CONDITION_PROGRESSING,
-    CONDITION_REPLICA_FAILURE,
-)
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.deployment.state import (
-    DeploymentState,
-    DeploymentView,
-    ReplicaSetView,
-)
+
+from .state import DeploymentState, DeploymentView, ReplicaSetView
 
 REPLICA_SET_CREATE_ERROR: Final = "ReplicaSetCreateError"
 _NEW_REPLICA_SET_CREATED: Final = "NewReplicaSetCreated"
@@ -66,18 +57,21 @@ def status_while_rolling(state: DeploymentState, present: Conditions, now: datet
     conditions = _with_progress(state.deployment, state.new, counts, conditions, now)
     failure = _replica_failure((*([state.new] if state.new else []), *state.old_sets))
     if failure is None:
-        return _status(state, counts, without(conditions, CONDITION_REPLICA_FAILURE))
+        return _status(state, counts, without(conditions, wellknown.CONDITION_REPLICA_FAILURE))
     return _status(state, counts, _with_condition(conditions, failure))
 
 
 def write_status(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
     """Return the update of the status and of the revision's annotation; none if neither differs."""
-    is_same_revision = revision in ("", meta.annotations(deployment.object).get(ANNOTATION_REVISION, ""))
+    is_same_revision = revision in (
+        "",
+        meta.annotations(deployment.object).get(wellknown.ANNOTATION_REVISION, ""),
+    )
     if is_same_revision and _without_zeros(status) == _without_zeros(deployment.status):
         return ()
     body = {**deployment.object, "status": _without_zeros(status)}
     if not is_same_revision:
-        body = meta.with_annotations(body, {ANNOTATION_REVISION: revision})
+        body = meta.with_annotations(body, {wellknown.ANNOTATION_REVISION: revision})
     return (Update(resource=DEPLOYMENTS, body=body, subresource="status"),)
 
 
@@ -132,7 +126,7 @@ def with_pause_reason(deployment: DeploymentView, present: Conditions, now: date
 
     A pause stops the deadline, and its end restarts it. An exceeded deadline remains in the condition.
     """
-    present_reason = _reason(present, CONDITION_PROGRESSING)
+    present_reason = _reason(present, wellknown.CONDITION_PROGRESSING)
     if deployment.progress_deadline is None or present_reason == _PROGRESS_DEADLINE_EXCEEDED:
         return present
     if deployment.is_paused == (present_reason == _PAUSED):
@@ -147,7 +141,7 @@ def with_found_new_replica_set(
     deployment: DeploymentView, new: ReplicaSetView, present: Conditions, now: datetime
 ) -> Conditions:
     """Add the condition Progressing if it is absent: the new set exists already."""
-    if deployment.progress_deadline is None or find(present, CONDITION_PROGRESSING) is not None:
+    if deployment.progress_deadline is None or find(present, wellknown.CONDITION_PROGRESSING) is not None:
         return present
     message = f'Found new replica set "{new.name}"'
     return _with_condition(present, _progressing("True", _FOUND_NEW_REPLICA_SET, message, now))
@@ -181,8 +175,8 @@ def _with_progress(
 ) -> Conditions:
     """Set the condition Progressing according to the counts of the status."""
     if deployment.progress_deadline is None:
-        return without(present, CONDITION_PROGRESSING)
-    was_complete = _reason(present, CONDITION_PROGRESSING) == _NEW_REPLICA_SET_AVAILABLE
+        return without(present, wellknown.CONDITION_PROGRESSING)
+    was_complete = _reason(present, wellknown.CONDITION_PROGRESSING) == _NEW_REPLICA_SET_AVAILABLE
     if was_complete and _count(status, "replicas") == _count(status, "updatedReplicas"):
         return present
     subject = f'Deployment "{deployment.name}"' if new is None else f'ReplicaSet "{new.name}"'
@@ -217,7 +211,7 @@ def _count(status: ReadOnlyTree, field: str) -> int:
 
 
 def _is_deadline_exceeded(deployment: DeploymentView, present: Conditions, now: datetime) -> bool:
-    condition, deadline = find(present, CONDITION_PROGRESSING), deployment.progress_deadline
+    condition, deadline = find(present, wellknown.CONDITION_PROGRESSING), deployment.progress_deadline
     if condition is None or deadline is None:
         return False
     if condition.get("reason") == _NEW_REPLICA_SET_AVAILABLE:
@@ -232,7 +226,7 @@ def _deadline_time(condition: ReadOnlyTree, deadline: timedelta) -> datetime:
 def next_check(deployment: DeploymentView, status: ReadOnlyTree, now: datetime) -> timedelta | None:
     """Return the time until the deadline has passed: no watch event requeues the key then."""
     deadline = deployment.progress_deadline
-    condition = find(status.get("conditions") or (), CONDITION_PROGRESSING)
+    condition = find(status.get("conditions") or (), wellknown.CONDITION_PROGRESSING)
     if deadline is None or condition is None or is_complete(deployment, status):
         return None
     if condition.get("reason") == _PROGRESS_DEADLINE_EXCEEDED:
@@ -247,7 +241,9 @@ def _with_availability(
     state: DeploymentState, counts: ReadOnlyTree, present: Conditions, now: datetime
 ) -> Conditions:
     is_available = counts["availableReplicas"] >= state.deployment.min_available
-    condition = _condition(CONDITION_AVAILABLE, *(_AVAILABLE if is_available else _UNAVAILABLE), now)
+    condition = _condition(
+        wellknown.CONDITION_AVAILABLE, *(_AVAILABLE if is_available else _UNAVAILABLE), now
+    )
     return _with_condition(present, condition)
 
 
@@ -255,14 +251,14 @@ def _replica_failure(sets: Sequence[ReplicaSetView]) -> ReadOnlyTree | None:
     """Return the condition ReplicaFailure of the first set that has one; the new set is first."""
     for replica_set in sets:
         set_conditions = (replica_set.object.get("status") or {}).get("conditions") or ()
-        failure = find(set_conditions, CONDITION_REPLICA_FAILURE)
+        failure = find(set_conditions, wellknown.CONDITION_REPLICA_FAILURE)
         if failure is not None:
             return {**failure, "lastUpdateTime": failure.get("lastTransitionTime")}
     return None
 
 
 def _progressing(status: str, reason: str, message: str, now: datetime) -> ReadOnlyTree:
-    return _condition(CONDITION_PROGRESSING, status, reason, message, now)
+    return _condition(wellknown.CONDITION_PROGRESSING, status, reason, message, now)
 
 
 def _condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> ReadOnlyTree:

@@ -15,18 +15,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_REVISION, REASON_SCALING_REPLICA_SET
 from mockube.controller_manager.client.kinds import REPLICA_SETS
 from mockube.controller_manager.control.actions import Action, Create, EventTemplate, Plan, Update
-from mockube.controller_manager.controllers.deployment import revision, status
-from mockube.controller_manager.controllers.deployment.rolling import (
-    new_set_size,
-    recreate_actions,
-    rolling_update_actions,
-)
-from mockube.controller_manager.controllers.deployment.state import (
-    DeploymentState,
-    DeploymentView,
-    ReplicaSetView,
-    Sizes,
-)
+
+from . import revision, status
+from .rolling import new_set_size, recreate_actions, rolling_update_actions
+from .state import DeploymentState, DeploymentView, ReplicaSetView, Sizes
 
 
 def plan(state: DeploymentState, now: datetime) -> Plan:

@@ -11,12 +11,7 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    DEVICE_TAINT_RULES,
-    PODS,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
@@ -32,19 +27,8 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.executor import ignore
-from mockube.controller_manager.workloads.device_claims import (
-    BY_RESOURCE_CLAIM,
-    NotCreated,
-    allocation,
-    claim_name,
-    claims_of_pod,
-    has_taint_rules,
-    is_for_pod,
-    is_reserved_for,
-    pod_claims,
-    rule_selects,
-    tolerates_taint,
-)
+from mockube.controller_manager.workloads import device_claims
+from mockube.controller_manager.workloads.device_claims import NotCreated
 from mockube.controller_manager.workloads.disruption import disruption_status
 
 _BY_POOL: Final = "device-pool"
@@ -62,7 +46,7 @@ def reconcile(
     now: datetime,
     is_pending: object = None,
 ) -> Plan:
-    pod = caches.of(PODS).get(*key)
+    pod = caches.of(kinds.PODS).get(*key)
     if pod is None or pod.deleting:
         return Plan(actions=(Remember(None),)) if is_pending else EMPTY_PLAN
     evicted_at = eviction_time(caches, pod)
@@ -75,7 +59,9 @@ def reconcile(
     actions: list[Action] = [Remember(None), _event(pod, "Marking for deletion")]
     if status := disruption_status(pod.object, *_CONDITION, now):
         body = {"metadata": {"uid": pod.uid}, "status": status}
-        actions.append(Patch(resource=PODS, key=pod.key, body=body, kind="strategic", subresource="status"))
+        actions.append(
+            Patch(resource=kinds.PODS, key=pod.key, body=body, kind="strategic", subresource="status")
+        )
     ref = ObjectRef(pod.key, pod.uid)
     rules = [*evicting_rules(caches, pod)]
 
@@ -83,12 +69,12 @@ def reconcile(
         for rule in rules if outcome.error is None else ():
             note_eviction(rule)
 
-    return Plan(actions=(*actions, Delete(resource=PODS, objects=(ref,))), then=note_rules)
+    return Plan(actions=(*actions, Delete(resource=kinds.PODS, objects=(ref,))), then=note_rules)
 
 
 def evicting_rules(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
     """Yield the rules because of which a pod is evicted, now or after its toleration."""
-    if not pod.node or not pod_claims(pod):
+    if not pod.node or not device_claims.pod_claims(pod):
         return
     results = [*results_in_use(caches, pod)]
     for rule in taint_rules(caches):
@@ -110,7 +96,7 @@ def _event(pod: PodView, message: str) -> RecordEvent:
 
 def eviction_time(caches: Caches, pod: PodView) -> datetime | None:
     """Return the time when the toleration of the first device taint ends; None for a pod that is not evicted."""
-    if not pod.node or not pod_claims(pod):
+    if not pod.node or not device_claims.pod_claims(pod):
         return None
     times = [
         time
@@ -128,25 +114,25 @@ def results_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
 
 
 def _claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
-    for pod_claim in pod_claims(pod):
+    for pod_claim in device_claims.pod_claims(pod):
         try:
-            name = claim_name(pod, pod_claim)
+            name = device_claims.claim_name(pod, pod_claim)
         except NotCreated:
             continue
-        claim = None if name is None else caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
-        if claim is None or not is_reserved_for(pod, claim):
+        claim = None if name is None else caches.of(kinds.RESOURCE_CLAIMS).get(pod.key.namespace, name)
+        if claim is None or not device_claims.is_reserved_for(pod, claim):
             continue
-        if not pod_claim.get("resourceClaimTemplateName") or is_for_pod(pod, claim):
+        if not pod_claim.get("resourceClaimTemplateName") or device_claims.is_for_pod(pod, claim):
             yield claim
 
 
 def results_of(claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
     """Return the allocated devices of a claim."""
-    return ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
+    return ((device_claims.allocation(claim) or {}).get("devices") or {}).get("results") or ()
 
 
 def taint_rules(caches: Caches) -> Iterable[ReadOnlyTree]:
-    return caches.of(DEVICE_TAINT_RULES).all() if has_taint_rules(caches.gates) else ()
+    return caches.of(kinds.DEVICE_TAINT_RULES).all() if device_claims.has_taint_rules(caches.gates) else ()
 
 
 def _taints_of_rules(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
@@ -156,12 +142,12 @@ def _taints_of_rules(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyT
 
 
 def selects_result(rule: ReadOnlyTree, result: ReadOnlyTree) -> bool:
-    return rule_selects(rule, result["driver"], result["pool"], result["device"])
+    return device_claims.rule_selects(rule, result["driver"], result["pool"], result["device"])
 
 
 def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield the NoExecute taints of a device from the newest slices of its pool."""
-    slices = caches.of(RESOURCE_SLICES).by_index(_BY_POOL, f"{result['driver']}/{result['pool']}")
+    slices = caches.of(kinds.RESOURCE_SLICES).by_index(_BY_POOL, f"{result['driver']}/{result['pool']}")
     newest = max(
         (resource_slice["spec"]["pool"].get("generation", 0) for resource_slice in slices), default=0
     )
@@ -179,7 +165,7 @@ def end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | N
     tolerations = [
         toleration
         for toleration in result.get("tolerations") or ()
-        if toleration.get("effect") == "NoExecute" and tolerates_taint(toleration, taint)
+        if toleration.get("effect") == "NoExecute" and device_claims.tolerates_taint(toleration, taint)
     ]
     if any("tolerationSeconds" not in toleration for toleration in tolerations) or not taint.get("timeAdded"):
         return None
@@ -192,12 +178,12 @@ def end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | N
 
 def _pod_key(_: Caches, change: Change) -> Iterable[Key]:
     pod: PodView = change.last_known
-    return (pod.key,) if pod_claims(pod) else ()
+    return (pod.key,) if device_claims.pod_claims(pod) else ()
 
 
 def _pods_of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     """Return the keys of the pods that use a claim."""
-    users = caches.of(PODS).by_index(BY_RESOURCE_CLAIM, str(Key.of(change.last_known)))
+    users = caches.of(kinds.PODS).by_index(device_claims.BY_RESOURCE_CLAIM, str(Key.of(change.last_known)))
     return [pod.key for pod in users]
 
 
@@ -208,7 +194,7 @@ def _pods_of_slice(caches: Caches, change: Change) -> Iterable[Key]:
         if resource_slice is not None
         for pool in _pool_of_slice(resource_slice)
     }:
-        for claim in caches.of(RESOURCE_CLAIMS).by_index(_BY_POOL, pool):
+        for claim in caches.of(kinds.RESOURCE_CLAIMS).by_index(_BY_POOL, pool):
             yield from _pods_of_claim(caches, Change(None, claim))
 
 
@@ -225,7 +211,7 @@ def _pods_of_rule(caches: Caches, change: Change) -> Iterable[Key]:
     if has_same_spec(change):
         return
     rules = [rule for rule in change if rule is not None]
-    for claim in caches.of(RESOURCE_CLAIMS).all():
+    for claim in caches.of(kinds.RESOURCE_CLAIMS).all():
         if any(selects_result(rule, result) for rule in rules for result in results_of(claim)):
             yield from _pods_of_claim(caches, Change(None, claim))
 
@@ -257,22 +243,26 @@ def device_taint_eviction(
     gates: FeatureGates, workers: int = 8, note_eviction: Callable[[ReadOnlyTree], None] = ignore
 ) -> Controller:
     """Return the controller of pods; `note_eviction` is called with each rule because of which a pod was evicted."""
-    rules = (Watch(resource=DEVICE_TAINT_RULES, keys=_pods_of_rule),) if has_taint_rules(gates) else ()
+    rules = (
+        (Watch(resource=kinds.DEVICE_TAINT_RULES, keys=_pods_of_rule),)
+        if device_claims.has_taint_rules(gates)
+        else ()
+    )
     return Controller(
         name=NAME,
         queue=NAME,
         service_account=NAME,
         event_component=NAME,
         watches=(
-            Watch(resource=PODS, keys=_pod_key),
-            Watch(resource=RESOURCE_CLAIMS, keys=_pods_of_claim),
-            Watch(resource=RESOURCE_SLICES, keys=_pods_of_slice),
+            Watch(resource=kinds.PODS, keys=_pod_key),
+            Watch(resource=kinds.RESOURCE_CLAIMS, keys=_pods_of_claim),
+            Watch(resource=kinds.RESOURCE_SLICES, keys=_pods_of_slice),
             *rules,
         ),
         indexes={
-            PODS: {BY_RESOURCE_CLAIM: claims_of_pod},
-            RESOURCE_CLAIMS: {_BY_POOL: _pools_of_claim},
-            RESOURCE_SLICES: {_BY_POOL: _pool_of_slice},
+            kinds.PODS: {device_claims.BY_RESOURCE_CLAIM: device_claims.claims_of_pod},
+            kinds.RESOURCE_CLAIMS: {_BY_POOL: _pools_of_claim},
+            kinds.RESOURCE_SLICES: {_BY_POOL: _pool_of_slice},
         },
         reconcile=partial(reconcile, note_eviction),
         has_memory=True,

@@ -11,29 +11,16 @@ from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    DEVICE_TAINT_RULES,
-    PODS,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Patch, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.controllers.devicetainteviction.controller import (
-    NAME,
-    device_taint_eviction,
-    evicting_rules,
-    evicts,
-    has_same_spec,
-    results_in_use,
-    results_of,
-    selects_result,
-)
 from mockube.controller_manager.workloads.device_claims import BY_RESOURCE_CLAIM, has_taint_rules
+
+from . import controller
 
 PERIOD: Final = timedelta(seconds=10)
 """The least time between two updates of a rule's status, unless the rule was changed."""
@@ -54,7 +41,7 @@ class EvictionCounts:
 
 
 def reconcile(counts: EvictionCounts, caches: Caches, key: Key, now: datetime) -> Plan:
-    rule = caches.of(DEVICE_TAINT_RULES).get("", key.name)
+    rule = caches.of(kinds.DEVICE_TAINT_RULES).get("", key.name)
     if rule is None:
         return EMPTY_PLAN
     present = conditions.get(rule, _CONDITION) or {}
@@ -68,18 +55,18 @@ def reconcile(counts: EvictionCounts, caches: Caches, key: Key, now: datetime) -
     if all(present.get(name) == value for name, value in condition.items()):
         return EMPTY_PLAN
     body = {
-        "apiVersion": DEVICE_TAINT_RULES.api_version,
-        "kind": DEVICE_TAINT_RULES.kind,
+        "apiVersion": kinds.DEVICE_TAINT_RULES.api_version,
+        "kind": kinds.DEVICE_TAINT_RULES.kind,
         "metadata": {"name": key.name, "uid": meta.uid(rule)},
         "status": {"conditions": [{**condition, "lastTransitionTime": format_time(now)}]},
     }
     patch = Patch(
-        resource=DEVICE_TAINT_RULES,
+        resource=kinds.DEVICE_TAINT_RULES,
         key=key,
         body=body,
         kind="apply",
         subresource="status",
-        field_manager=NAME,
+        field_manager=controller.NAME,
     )
     return Plan(actions=(patch,))
 
@@ -105,8 +92,10 @@ def _effect_message(caches: Caches, rule: ReadOnlyTree) -> str:
     """Return what a rule without effect would do."""
     pods = [*_pods_to_evict(caches, rule)]
     published = _count(sum(1 for _ in _published_devices(caches, rule)), "published device")
-    claims = caches.of(RESOURCE_CLAIMS).all()
-    allocated = sum(selects_result(rule, result) for claim in claims for result in results_of(claim))
+    claims = caches.of(kinds.RESOURCE_CLAIMS).all()
+    allocated = sum(
+        controller.selects_result(rule, result) for claim in claims for result in controller.results_of(claim)
+    )
     return (
         f"{published} selected. {_count(allocated, 'allocated device')} selected. "
         f"{_count(len(pods), 'pod')} would be evicted in {_namespaces(pods)} if the effect was NoExecute. "
@@ -127,19 +116,21 @@ def _pods_to_evict(caches: Caches, rule: ReadOnlyTree) -> Iterator[PodView]:
     """Yield the pods that are evicted if the effect of the rule is NoExecute."""
     keys = {
         str(Key.of(claim)): None
-        for claim in caches.of(RESOURCE_CLAIMS).all()
-        if evicts(rule, results_of(claim))
+        for claim in caches.of(kinds.RESOURCE_CLAIMS).all()
+        if controller.evicts(rule, controller.results_of(claim))
     }
-    pods = {pod.key: pod for claim in keys for pod in caches.of(PODS).by_index(BY_RESOURCE_CLAIM, claim)}
+    pods = {
+        pod.key: pod for claim in keys for pod in caches.of(kinds.PODS).by_index(BY_RESOURCE_CLAIM, claim)
+    }
     for pod in pods.values():
-        if pod.node and not pod.deleting and evicts(rule, results_in_use(caches, pod)):
+        if pod.node and not pod.deleting and controller.evicts(rule, controller.results_in_use(caches, pod)):
             yield pod
 
 
 def _published_devices(caches: Caches, rule: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield the devices that a rule selects in the newest slices of their pools."""
     newest: dict[tuple[str, str], int] = {}
-    slices = [*caches.of(RESOURCE_SLICES).all()]
+    slices = [*caches.of(kinds.RESOURCE_SLICES).all()]
     for resource_slice in slices:
         pool = _pool(resource_slice)
         newest[pool] = max(newest.get(pool, 0), _generation(resource_slice))
@@ -147,7 +138,9 @@ def _published_devices(caches: Caches, rule: ReadOnlyTree) -> Iterator[ReadOnlyT
         driver, pool_name = pool = _pool(resource_slice)
         if _generation(resource_slice) == newest[pool]:
             for device in resource_slice["spec"].get("devices") or ():
-                if selects_result(rule, {"driver": driver, "pool": pool_name, "device": device["name"]}):
+                if controller.selects_result(
+                    rule, {"driver": driver, "pool": pool_name, "device": device["name"]}
+                ):
                     yield device
 
 
@@ -163,28 +156,28 @@ def _generation(resource_slice: ReadOnlyTree) -> int:
 
 
 def _changed_rule(_: Caches, change: Change) -> Iterable[Key]:
-    return () if change.new is None or has_same_spec(change) else (Key.of(change.new),)
+    return () if change.new is None or controller.has_same_spec(change) else (Key.of(change.new),)
 
 
 def _rules_of_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    return [Key.of(rule) for rule in evicting_rules(caches, change.last_known)]
+    return [Key.of(rule) for rule in controller.evicting_rules(caches, change.last_known)]
 
 
 def _rules_of_claim(caches: Caches, change: Change) -> Iterable[Key]:
-    users = caches.of(PODS).by_index(BY_RESOURCE_CLAIM, str(Key.of(change.last_known)))
-    return {Key.of(rule): None for pod in users for rule in evicting_rules(caches, pod)}
+    users = caches.of(kinds.PODS).by_index(BY_RESOURCE_CLAIM, str(Key.of(change.last_known)))
+    return {Key.of(rule): None for pod in users for rule in controller.evicting_rules(caches, pod)}
 
 
 def taint_rule_status(counts: EvictionCounts) -> Controller:
     return Controller(
-        name=NAME,
+        name=controller.NAME,
         queue="device-taint-rule-status",
-        service_account=NAME,
+        service_account=controller.NAME,
         watches=(
-            Watch(resource=DEVICE_TAINT_RULES, keys=_changed_rule),
-            Watch(resource=PODS, keys=_rules_of_pod, delay=PERIOD),
-            Watch(resource=RESOURCE_CLAIMS, keys=_rules_of_claim, delay=PERIOD),
-            Watch(resource=RESOURCE_SLICES),
+            Watch(resource=kinds.DEVICE_TAINT_RULES, keys=_changed_rule),
+            Watch(resource=kinds.PODS, keys=_rules_of_pod, delay=PERIOD),
+            Watch(resource=kinds.RESOURCE_CLAIMS, keys=_rules_of_claim, delay=PERIOD),
+            Watch(resource=kinds.RESOURCE_SLICES),
         ),
         reconcile=partial(reconcile, counts),
         workers=1,
@@ -205,13 +198,13 @@ def _build(context: Context) -> Runner:
 
     def build() -> Runner:
         if not has_taint_rules(gates):
-            return ControllerRunner(device_taint_eviction(gates, workers), context)
+            return ControllerRunner(controller.device_taint_eviction(gates, workers), context)
         counts = EvictionCounts()
-        pods = ControllerRunner(device_taint_eviction(gates, workers, counts.add), context)
+        pods = ControllerRunner(controller.device_taint_eviction(gates, workers, counts.add), context)
         return _Runners(pods, ControllerRunner(taint_rule_status(counts), context))
 
-    rules = (DEVICE_TAINT_RULES,) if has_taint_rules(gates) else ()
-    return WaitForKinds((RESOURCE_CLAIMS, RESOURCE_SLICES, *rules), build, context)
+    rules = (kinds.DEVICE_TAINT_RULES,) if has_taint_rules(gates) else ()
+    return WaitForKinds((kinds.RESOURCE_CLAIMS, kinds.RESOURCE_SLICES, *rules), build, context)
 
 
-DEVICE_TAINT_EVICTION: Final = Runnable(name=NAME, service_account=NAME, build=_build)
+DEVICE_TAINT_EVICTION: Final = Runnable(name=controller.NAME, service_account=controller.NAME, build=_build)

@@ -9,8 +9,9 @@ from mockube.apimachinery.timestamps import after, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.disruption import scale
-from mockube.controller_manager.controllers.disruption.scale import ExpectedScale
+
+from . import scale
+from .scale import ExpectedScale
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 """The time for which an evicted pod counts as deleted, although it is not being deleted yet."""

@@ -14,8 +14,9 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Update
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
-from mockube.controller_manager.controllers.disruption import budget as budgets
-from mockube.controller_manager.controllers.disruption.scale import OWNERS_WITH_SCALE, UnknownScaleError
+
+from . import budget as budgets
+from .scale import OWNERS_WITH_SCALE, UnknownScaleError
 
 _UNMANAGED: Final = (
     "Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, "

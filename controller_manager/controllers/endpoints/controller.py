@@ -26,9 +26,10 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
-from mockube.controller_manager.controllers.endpoints.subsets import subsets_of, truncate_subsets
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.services import TriggerTimes
+
+from .subsets import subsets_of, truncate_subsets
 
 LABEL_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 MANAGER: Final = "endpoint-controller"

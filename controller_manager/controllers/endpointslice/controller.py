@@ -11,7 +11,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_ZONE
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import (
@@ -27,30 +27,13 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
-from mockube.controller_manager.controllers.endpointslice.desired_endpoints import (
-    address_types,
-    group_by_ports,
-    labels_of,
-)
-from mockube.controller_manager.controllers.endpointslice.hints import (
-    HINTS_ENABLED,
-    is_overloaded,
-    uses_topology_mode,
-    with_hints,
-    zone_and_cpu,
-    zone_ratios,
-)
-from mockube.controller_manager.workloads import services
-from mockube.controller_manager.workloads.endpoint_slices import (
-    SliceChanges,
-    SliceOptions,
-    by_service,
-    keys_of_services,
-    reconcile_slices,
-    slice_of,
-)
+from mockube.controller_manager.workloads import endpoint_slices, services
+from mockube.controller_manager.workloads.endpoint_slices import SliceChanges, SliceOptions
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from mockube.controller_manager.workloads.services import TriggerTimes
+
+from . import hints
+from .desired_endpoints import address_types, group_by_ports, labels_of
 
 BY_SERVICE: Final = "service"
 BY_TOPOLOGY_MODE: Final = "topology-mode"
@@ -74,13 +57,15 @@ class Memory(Struct, frozen=True):
 def reconcile(
     max_endpoints: int, caches: Caches, key: Key, now: datetime, memory: Memory | None = None
 ) -> Plan:
-    service = caches.of(SERVICES).get(*key)
+    service = caches.of(kinds.SERVICES).get(*key)
     if service is None or services.selector_of(service) is None:
         # The garbage collector deletes the slices of a deleted service.
         return Plan(actions=(Remember(None),)) if memory else EMPTY_PLAN
-    slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
+    slices = caches.of(kinds.ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
     pods = [
-        pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
+        pod
+        for pod in caches.of(kinds.PODS).in_namespace(key.namespace)
+        if services.selects(service, pod.labels)
     ]
     was_allocated_to_zones = memory is not None and memory.is_allocated_to_zones
     changes, is_allocated_to_zones, events = _changes(
@@ -102,8 +87,8 @@ def _changes(
     was_allocated_to_zones: bool,
 ) -> tuple[SliceChanges, bool, tuple[Action, ...]]:
     """Return the changes, whether endpoints are allocated to zones, and the Events about their hints."""
-    nodes = caches.of(NODES)
-    ratios = zone_ratios(nodes.index_counts(BY_ZONE_CPU)) if uses_topology_mode(service) else None
+    nodes = caches.of(kinds.NODES)
+    ratios = hints.zone_ratios(nodes.index_counts(BY_ZONE_CPU)) if hints.uses_topology_mode(service) else None
     labels = labels_of(service, MANAGER)
     types = address_types(service)
     changes = SliceChanges(
@@ -116,10 +101,10 @@ def _changes(
             endpoint_slice for endpoint_slice in slices if endpoint_slice["addressType"] == address_type
         ]
         desired = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
-        new_slice = partial(slice_of, service, labels, address_type)
+        new_slice = partial(endpoint_slices.slice_of, service, labels, address_type)
         options = SliceOptions(labels=labels, new_slice=new_slice, max_endpoints=max_endpoints)
-        changes_without_hints = reconcile_slices(service, present, desired, options)
-        result = with_hints(
+        changes_without_hints = endpoint_slices.reconcile_slices(service, present, desired, options)
+        result = hints.with_hints(
             service,
             address_type,
             changes_without_hints,
@@ -134,7 +119,7 @@ def _changes(
 
 
 def _hints_event(service: ReadOnlyTree, message: str) -> RecordEvent:
-    is_enabled = message.startswith(HINTS_ENABLED)
+    is_enabled = message.startswith(hints.HINTS_ENABLED)
     reason = "TopologyAwareHintsEnabled" if is_enabled else "TopologyAwareHintsDisabled"
     return RecordEvent(
         about=service, type="Normal" if is_enabled else "Warning", reason=reason, message=message
@@ -147,20 +132,20 @@ def _actions(
     creations = () if meta.is_deleting(service) else changes.create
     for body in creations:
         yield Create(
-            resource=ENDPOINT_SLICES,
+            resource=kinds.ENDPOINT_SLICES,
             bodies=(meta.with_annotations(body, annotations),),
             event=_failure_event(service, "Create", "create"),
         )
     for body in changes.update:
         yield Update(
-            resource=ENDPOINT_SLICES,
+            resource=kinds.ENDPOINT_SLICES,
             body=meta.with_annotations(body, annotations),
             event=_failure_event(service, "Update", "update"),
         )
     if changes.delete:
         refs = tuple(ObjectRef.of(endpoint_slice) for endpoint_slice in changes.delete)
         yield Delete(
-            resource=ENDPOINT_SLICES, objects=refs, event=_failure_event(service, "Delete", "delete")
+            resource=kinds.ENDPOINT_SLICES, objects=refs, event=_failure_event(service, "Delete", "delete")
         )
 
 
@@ -180,20 +165,20 @@ def _services_of_node(caches: Caches, change: Change) -> Iterator[Key]:
         yield from _overloaded_keys(caches)
     if old is not None and new is not None and old[0] == new[0]:
         return
-    for pod in caches.of(PODS).by_index(BY_NODE, meta.name(change.last_known)):
-        yield from services.keys_of_pod(SERVICES, caches, Change(None, pod))
+    for pod in caches.of(kinds.PODS).by_index(BY_NODE, meta.name(change.last_known)):
+        yield from services.keys_of_pod(kinds.SERVICES, caches, Change(None, pod))
 
 
 def _overloaded_keys(caches: Caches) -> Iterator[Key]:
     """Yield the keys of the services that have too few endpoints in a zone now."""
-    shared = caches.of(SERVICES).by_index(BY_TOPOLOGY_MODE, _ALLOCATED_TO_ZONES)
-    ratios = zone_ratios(caches.of(NODES).index_counts(BY_ZONE_CPU)) if shared else None
+    shared = caches.of(kinds.SERVICES).by_index(BY_TOPOLOGY_MODE, _ALLOCATED_TO_ZONES)
+    ratios = hints.zone_ratios(caches.of(kinds.NODES).index_counts(BY_ZONE_CPU)) if shared else None
     for service in shared:
         key = Key.of(service)
-        slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
+        slices = caches.of(kinds.ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
         types = {endpoint_slice["addressType"] for endpoint_slice in slices}
         if any(
-            is_overloaded(
+            hints.is_overloaded(
                 [
                     endpoint_slice
                     for endpoint_slice in slices
@@ -207,7 +192,7 @@ def _overloaded_keys(caches: Caches) -> Iterator[Key]:
 
 
 def topology_mode(service: ReadOnlyTree) -> tuple[str, ...]:
-    return (_ALLOCATED_TO_ZONES,) if uses_topology_mode(service) else ()
+    return (_ALLOCATED_TO_ZONES,) if hints.uses_topology_mode(service) else ()
 
 
 def _topology(node: ReadOnlyTree) -> tuple[Any, bool]:
@@ -215,26 +200,26 @@ def _topology(node: ReadOnlyTree) -> tuple[Any, bool]:
     return meta.labels(node).get(LABEL_ZONE), conditions.is_true(node, CONDITION_READY)
 
 
-by_own_service: Final = by_service(MANAGER)
+by_own_service: Final = endpoint_slices.by_service(MANAGER)
 
 SERVICE_ENDPOINT_SLICES: Final = Controller(
     name="endpointslice-controller",
     queue="endpoint_slice",
     service_account="endpointslice-controller",
     watches=(
-        Watch(resource=SERVICES, keys=key_of_object),
-        Watch(resource=PODS, keys=partial(services.keys_of_pod, SERVICES)),
-        Watch(resource=ENDPOINT_SLICES, keys=keys_of_services(by_own_service)),
-        Watch(resource=NODES, keys=_services_of_node),
+        Watch(resource=kinds.SERVICES, keys=key_of_object),
+        Watch(resource=kinds.PODS, keys=partial(services.keys_of_pod, kinds.SERVICES)),
+        Watch(resource=kinds.ENDPOINT_SLICES, keys=endpoint_slices.keys_of_services(by_own_service)),
+        Watch(resource=kinds.NODES, keys=_services_of_node),
     ),
     reconcile=partial(reconcile, MAX_ENDPOINTS),
     workers=5,
     event_component="endpoint-slice-controller",
     has_memory=True,
     indexes={
-        ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
-        NODES: {BY_ZONE_CPU: zone_and_cpu},
-        PODS: {BY_NODE: node_of_pod},
-        SERVICES: {BY_TOPOLOGY_MODE: topology_mode},
+        kinds.ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
+        kinds.NODES: {BY_ZONE_CPU: hints.zone_and_cpu},
+        kinds.PODS: {BY_NODE: node_of_pod},
+        kinds.SERVICES: {BY_TOPOLOGY_MODE: topology_mode},
     },
 )

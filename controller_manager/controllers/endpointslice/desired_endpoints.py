@@ -6,19 +6,17 @@ Upstream: k8s.io/endpointslice, utils.
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    LABEL_ENDPOINT_SLICE_MANAGED_BY,
-    LABEL_HEADLESS_SERVICE,
-    LABEL_SERVICE_NAME,
-    LABEL_ZONE,
-)
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import Endpoints, Ports, sort_ports
 
-_RESERVED_LABELS: Final = {LABEL_SERVICE_NAME, LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_HEADLESS_SERVICE}
+_RESERVED_LABELS: Final = {
+    wellknown.LABEL_SERVICE_NAME,
+    wellknown.LABEL_ENDPOINT_SLICE_MANAGED_BY,
+    wellknown.LABEL_HEADLESS_SERVICE,
+}
 
 
 def address_types(service: ReadOnlyTree) -> tuple[str, ...]:
@@ -62,7 +60,7 @@ def _endpoint(
 ) -> dict[str, Any]:
     published = services.publishes_not_ready(service)
     hostname = services.hostname_of(pod, service)
-    zone = meta.labels(node).get(LABEL_ZONE) if node else None
+    zone = meta.labels(node).get(wellknown.LABEL_ZONE) if node else None
     namespace, name = pod.key
     return {
         "addresses": addresses,
@@ -81,5 +79,12 @@ def _endpoint(
 def labels_of(service: ReadOnlyTree, manager: str) -> dict[str, str]:
     """Return the labels of the service's slices: its own labels, and those for the service's name and the manager."""
     own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED_LABELS}
-    headless = {} if services.has_cluster_ip(service) else {LABEL_HEADLESS_SERVICE: ""}
-    return own | headless | {LABEL_SERVICE_NAME: meta.name(service), LABEL_ENDPOINT_SLICE_MANAGED_BY: manager}
+    headless = {} if services.has_cluster_ip(service) else {wellknown.LABEL_HEADLESS_SERVICE: ""}
+    return (
+        own
+        | headless
+        | {
+            wellknown.LABEL_SERVICE_NAME: meta.name(service),
+            wellknown.LABEL_ENDPOINT_SLICE_MANAGED_BY: manager,
+        }
+    )

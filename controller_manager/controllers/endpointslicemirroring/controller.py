@@ -21,17 +21,9 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
-from mockube.controller_manager.controllers.endpointslicemirroring.mirror import (
-    MANAGER,
-    MAX_ENDPOINTS,
-    desired_groups,
-    mirror_changes,
-)
-from mockube.controller_manager.workloads.endpoint_slices import (
-    SliceChanges,
-    by_service,
-    keys_of_services,
-)
+from mockube.controller_manager.workloads.endpoint_slices import SliceChanges, by_service, keys_of_services
+
+from . import mirror
 
 BY_MIRRORED: Final = "mirrored"
 
@@ -42,8 +34,8 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     present = caches.of(ENDPOINT_SLICES).by_index(BY_MIRRORED, str(key))
     if endpoints is None or service is None or not _should_mirror(endpoints, service):
         return _delete_all(present)
-    groups, skipped = desired_groups(endpoints)
-    changes = mirror_changes(endpoints, present, groups)
+    groups, skipped = mirror.desired_groups(endpoints)
+    changes = mirror.mirror_changes(endpoints, present, groups)
     return Plan(actions=(*_actions(endpoints, changes), *_events(endpoints, skipped)))
 
 
@@ -70,14 +62,14 @@ def _actions(endpoints: ReadOnlyTree, changes: SliceChanges) -> Iterator[Action]
 def _events(endpoints: ReadOnlyTree, skipped: int) -> Iterator[RecordEvent]:
     if skipped:
         message = (
-            f"A max of {MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per Endpoints subset. "
+            f"A max of {mirror.MAX_ENDPOINTS} addresses can be mirrored to EndpointSlices per Endpoints subset. "
             f"{skipped} addresses were skipped"
         )
         about = {**endpoints, "apiVersion": "v1", "kind": "Endpoints"}
         yield RecordEvent(about=about, type="Warning", reason="TooManyAddressesToMirror", message=message)
 
 
-by_mirrored: Final = by_service(MANAGER)
+by_mirrored: Final = by_service(mirror.MANAGER)
 
 MIRRORED_ENDPOINT_SLICES: Final = Controller(
     name="endpointslice-mirroring-controller",

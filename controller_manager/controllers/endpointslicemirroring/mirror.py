@@ -7,14 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    ANNOTATION_LAST_APPLIED,
-    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
-    LABEL_ENDPOINT_SLICE_MANAGED_BY,
-    LABEL_SERVICE_NAME,
-)
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import (
     Ports,
@@ -27,8 +21,11 @@ from mockube.controller_manager.workloads.endpoint_slices import (
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
 MAX_ENDPOINTS: Final = 1000
 """The maximum number of endpoints in a slice, and of the addresses of a subset that are mirrored."""
-_NOT_MIRRORED_ANNOTATIONS: Final = (ANNOTATION_LAST_CHANGE_TRIGGER_TIME, ANNOTATION_LAST_APPLIED)
-_OWN_LABELS: Final = (LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_SERVICE_NAME)
+_NOT_MIRRORED_ANNOTATIONS: Final = (
+    wellknown.ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
+    wellknown.ANNOTATION_LAST_APPLIED,
+)
+_OWN_LABELS: Final = (wellknown.LABEL_ENDPOINT_SLICE_MANAGED_BY, wellknown.LABEL_SERVICE_NAME)
 _TARGET: Final = "targetRef"
 
 GroupKey = tuple[str, Ports]
@@ -125,8 +122,8 @@ def _in_place_of(endpoint_slice: ReadOnlyTree, body: ReadOnlyTree) -> dict[str, 
 def _new_slice(endpoints: ReadOnlyTree, key: GroupKey, mirrored: Iterable[Any]) -> dict[str, Any]:
     labels = {
         **meta.labels(endpoints),
-        LABEL_SERVICE_NAME: meta.name(endpoints),
-        LABEL_ENDPOINT_SLICE_MANAGED_BY: MANAGER,
+        wellknown.LABEL_SERVICE_NAME: meta.name(endpoints),
+        wellknown.LABEL_ENDPOINT_SLICE_MANAGED_BY: MANAGER,
     }
     endpoint_slice = slice_of(_with_type(endpoints), labels, *key, [*mirrored][:MAX_ENDPOINTS])
     return meta.with_metadata(endpoint_slice, annotations=_mirrored_annotations(endpoints))

@@ -22,25 +22,11 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.control.watched_kinds import WatchedKinds
-from mockube.controller_manager.controllers.garbagecollector.decision import (
-    Disown,
-    Keep,
-    OwnerState,
-    Remove,
-    decide,
-    unblocked_owners,
-)
-from mockube.controller_manager.controllers.garbagecollector.graph import Graph, GraphStep, Node
-from mockube.controller_manager.controllers.garbagecollector.references import (
-    IGNORED_RESOURCES,
-    AbsentOwnerCache,
-    KindMap,
-    OwnerReference,
-    owners_of,
-    waits_for_dependents,
-    with_owners_patch,
-    without_finalizer_patch,
-)
+
+from . import references
+from .decision import Disown, Keep, OwnerState, Remove, decide, unblocked_owners
+from .graph import Graph, GraphStep, Node
+from .references import AbsentOwnerCache, KindMap, OwnerReference
 
 LOG: Final = logging.getLogger(__name__)
 _DISCOVERY_PERIOD: Final = timedelta(seconds=30)
@@ -56,7 +42,7 @@ class GarbageCollector:
         self._graph = Graph()
         self._kinds = KindMap()
         self._watched = WatchedKinds(
-            self._informers, verbs=("delete", "list", "watch"), ignored=IGNORED_RESOURCES
+            self._informers, verbs=("delete", "list", "watch"), ignored=references.IGNORED_RESOURCES
         )
         self._absent_owners = AbsentOwnerCache()
         workers = context.options.controllers.concurrent_gc_syncs
@@ -157,7 +143,7 @@ class GarbageCollector:
         """Remove the finalizer of a foreground deletion, or queue the dependents that block it."""
         blocking = node.blocking_dependents
         if not blocking:
-            patch = without_finalizer_patch(latest, FINALIZER_FOREGROUND)
+            patch = references.without_finalizer_patch(latest, FINALIZER_FOREGROUND)
             await self._patch(resource, latest, patch)
         for dependent in blocking:
             if not dependent.waits_for_dependents:
@@ -166,7 +152,7 @@ class GarbageCollector:
     async def _process_owners(
         self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree
     ) -> None:
-        owner_states = [await self._state_of_owner(latest, owner) for owner in owners_of(latest)]
+        owner_states = [await self._state_of_owner(latest, owner) for owner in references.owners_of(latest)]
         decision = decide(
             latest,
             owner_states,
@@ -194,7 +180,7 @@ class GarbageCollector:
             self._warn_if_in_other_namespace(dependent, owner)
             self._absent_owners.add(owner.uid)
             return OwnerState.DANGLING
-        return OwnerState.WAITING if waits_for_dependents(owner_object) else OwnerState.SOLID
+        return OwnerState.WAITING if references.waits_for_dependents(owner_object) else OwnerState.SOLID
 
     def _warn_if_in_other_namespace(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         node = self._graph.node(owner.uid)
@@ -213,7 +199,9 @@ class GarbageCollector:
     async def _remove(self, resource: Resource[ReadOnlyTree], latest: ReadOnlyTree, decision: Remove) -> None:
         version = meta.resource_version(latest)
         if decision.unblock:
-            patched = await self._patch(resource, latest, with_owners_patch(latest, unblocked_owners(latest)))
+            patched = await self._patch(
+                resource, latest, references.with_owners_patch(latest, unblocked_owners(latest))
+            )
             version = meta.resource_version(patched or latest)
         try:
             # With the version of the decision as precondition: a change in between is a conflict, and a retry.
@@ -247,7 +235,7 @@ class GarbageCollector:
         resource = self._kinds.resource(node.identity.api_version, node.identity.kind)
         latest = await self._read_latest(resource, node.identity.key, node.uid) if resource else None
         if resource is not None and latest is not None and FINALIZER_ORPHAN in meta.finalizers(latest):
-            await self._patch(resource, latest, without_finalizer_patch(latest, FINALIZER_ORPHAN))
+            await self._patch(resource, latest, references.without_finalizer_patch(latest, FINALIZER_ORPHAN))
 
     async def _orphan(self, dependent: Node, owner_uid: str) -> None:
         resource = self._kinds.resource(dependent.identity.api_version, dependent.identity.kind)
@@ -260,7 +248,7 @@ class GarbageCollector:
             reference for reference in meta.owner_references(latest) if reference.get("uid") != owner_uid
         ]
         if len(other_owners) < len(meta.owner_references(latest)):
-            await self._patch(resource, latest, with_owners_patch(latest, other_owners))
+            await self._patch(resource, latest, references.with_owners_patch(latest, other_owners))
 
 
 GARBAGE_COLLECTOR: Final = Runnable(

@@ -9,7 +9,8 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
-from mockube.controller_manager.controllers.garbagecollector.references import with_owners_patch
+
+from .references import with_owners_patch
 
 
 class OwnerState(Enum):

@@ -11,13 +11,8 @@ from msgspec import Struct, field
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.controllers.garbagecollector.references import (
-    ObjectIdentity,
-    OwnerReference,
-    owners_of,
-    waits_for_dependents,
-    waits_for_orphans,
-)
+
+from .references import ObjectIdentity, OwnerReference, owners_of, waits_for_dependents, waits_for_orphans
 
 
 class Node(Struct, eq=False):

@@ -16,43 +16,17 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor, zero
-from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
-    ScalingHistory,
-    with_initial_recommendation,
-    with_scaling,
-)
-from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
-from mockube.controller_manager.controllers.horizontalpodautoscaler.monitor import Monitor
-from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
-    FailedMetricError,
-    Proposal,
-    TargetMetrics,
-    propose,
-)
-from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import ScalingContext
-from mockube.controller_manager.controllers.horizontalpodautoscaler.scaling import (
-    MetricsFailedError,
-    ScalingDecision,
-    decide,
-    decide_by_range,
-    limits_of,
-    recommend,
-    tolerances,
-)
-from mockube.controller_manager.controllers.horizontalpodautoscaler.selectors import Selectors
-from mockube.controller_manager.controllers.horizontalpodautoscaler.status import (
-    ABLE,
-    ACTIVE,
-    GENERATION,
-    AutoscalerStatus,
-)
-from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
-    RestMapper,
-    ScaleClient,
-    ScaleError,
-    UnknownKindError,
-)
+
+from . import monitor, scaling, zero
+from .behavior import ScalingHistory, with_initial_recommendation, with_scaling
+from .metrics_api import MetricsApi
+from .monitor import Monitor
+from .proposals import FailedMetricError, Proposal, TargetMetrics, propose
+from .replicas import ScalingContext
+from .scaling import MetricsFailedError, ScalingDecision
+from .selectors import Selectors
+from .status import ABLE, ACTIVE, GENERATION, AutoscalerStatus
+from .targets import RestMapper, ScaleClient, ScaleError, UnknownKindError
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -154,7 +128,7 @@ class HorizontalPodAutoscalerController:
         history = with_initial_recommendation(
             self._histories.get(key, ScalingHistory()), current, self._clock.now()
         )
-        decision = decide_by_range(autoscaler, current, history, status, self._gates)
+        decision = scaling.decide_by_range(autoscaler, current, history, status, self._gates)
         if decision is None:
             decision = await self._decide_by_metrics(key, autoscaler, scale, history, status)
         self._histories[key] = decision.history
@@ -247,7 +221,7 @@ class HorizontalPodAutoscalerController:
         try:
             source, context = self._scaling_context(key, autoscaler, scale, status)
             propose_metric = partial(self._propose, autoscaler, source, context)
-            recommendation = await recommend(
+            recommendation = await scaling.recommend(
                 autoscaler["spec"].get("metrics") or (), current, propose_metric, status
             )
         except MetricsFailedError as error:
@@ -256,8 +230,8 @@ class HorizontalPodAutoscalerController:
             self._recorder.record(autoscaler, "Warning", "FailedComputeMetricsReplicas", str(error))
             problem = "failed to compute desired number of replicas based on listed metrics for"
             raise ReconcileError(f"{problem} {_reference(autoscaler)}: {error}") from error
-        limits = limits_of(autoscaler, current, self._options, self._clock.now())
-        return decide(autoscaler, recommendation, limits, history, status)
+        limits = scaling.limits_of(autoscaler, current, self._options, self._clock.now())
+        return scaling.decide(autoscaler, recommendation, limits, history, status)
 
     def _scaling_context(
         self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, status: AutoscalerStatus
@@ -280,7 +254,7 @@ class HorizontalPodAutoscalerController:
             spec_replicas=_replicas(scale),
             status_replicas=scale_status.get("replicas") or 0,
             pods=pods,
-            tolerances=tolerances(autoscaler, options.horizontal_pod_autoscaler_tolerance),
+            tolerances=scaling.tolerances(autoscaler, options.horizontal_pod_autoscaler_tolerance),
             cpu_initialization_period=_seconds(options.horizontal_pod_autoscaler_cpu_initialization_period),
             initial_readiness_delay=_seconds(options.horizontal_pod_autoscaler_initial_readiness_delay),
             now=self._clock.now(),

@@ -17,11 +17,9 @@ from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client, RequestedObject
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import PodMetric, Samples
-from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import (
-    RestMapper,
-    UnknownKindError,
-)
+
+from .replicas import PodMetric, Samples
+from .targets import RestMapper, UnknownKindError
 
 RESOURCE_METRICS: Final = GroupVersion("metrics.k8s.io", "v1beta1")
 CUSTOM_METRICS: Final = "custom.metrics.k8s.io"

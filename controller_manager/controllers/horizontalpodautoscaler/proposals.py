@@ -12,12 +12,9 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.labels import SelectorError, selector_text
 from mockube.apimachinery.quantity import MILLI, Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import (
-    MetricsApi,
-    MetricsError,
-    milli_value,
-)
-from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
+
+from .metrics_api import MetricsApi, MetricsError, milli_value
+from .replicas import (
     CalculationError,
     ScalingContext,
     Usage,

@@ -10,23 +10,12 @@ from mockube.apimachinery import quantity
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.config.settings import Controllers
-from mockube.controller_manager.controllers.horizontalpodautoscaler import zero
-from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
-    ScalingHistory,
-    ScalingLimits,
-    limit,
-)
-from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
-    EMPTY_STATUS,
-    FailedMetricError,
-    Proposal,
-)
-from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import Tolerances
-from mockube.controller_manager.controllers.horizontalpodautoscaler.status import (
-    ACTIVE,
-    LIMITED,
-    AutoscalerStatus,
-)
+
+from . import zero
+from .behavior import ScalingHistory, ScalingLimits, limit
+from .proposals import EMPTY_STATUS, FailedMetricError, Proposal
+from .replicas import Tolerances
+from .status import ACTIVE, LIMITED, AutoscalerStatus
 
 ABOVE_MAXIMUM: Final = "Current number of replicas above Spec.MaxReplicas"
 BELOW_MINIMUM: Final = "Current number of replicas below Spec.MinReplicas"

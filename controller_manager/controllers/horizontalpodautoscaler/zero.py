@@ -5,10 +5,8 @@ from typing import Final
 from mockube.apimachinery import conditions
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.controllers.horizontalpodautoscaler.status import (
-    SCALED_TO_ZERO,
-    AutoscalerStatus,
-)
+
+from .status import SCALED_TO_ZERO, AutoscalerStatus
 
 GATE: Final = "HPAScaleToZero"
 _REMEMBERS_ZERO: Final = "1.36"

@@ -27,30 +27,16 @@ from mockube.controller_manager.control.actions import (
     Remember,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.job import end_conditions
-from mockube.controller_manager.controllers.job.backoff import Failures, shortest_span
-from mockube.controller_manager.controllers.job.monitor import JobMonitor
-from mockube.controller_manager.controllers.job.pods import PodChange, pod_change
-from mockube.controller_manager.controllers.job.state import (
-    JobState,
-    is_finished,
-    is_managed_elsewhere,
-    is_suspended,
-    is_tracked,
-    state_of,
-)
-from mockube.controller_manager.controllers.job.tracking import JobProgress, track
 from mockube.controller_manager.queue.workqueue import RetryBackoff
-from mockube.controller_manager.workloads import indexes
-from mockube.controller_manager.workloads.ownership import (
-    BY_OWNER,
-    adoption_and_release_actions,
-    keys_of_owners,
-    owned_objects,
-    owner_of_pod,
-    selector_of,
-)
+from mockube.controller_manager.workloads import indexes, ownership
 from mockube.controller_manager.workloads.pod_control import pod_deletion
+
+from . import end_conditions
+from .backoff import Failures, shortest_span
+from .monitor import JobMonitor
+from .pods import PodChange, pod_change
+from .state import JobState, is_finished, is_managed_elsewhere, is_suspended, is_tracked, state_of
+from .tracking import JobProgress, track
 
 _FORGET_PLAN: Final = Plan(actions=(Remember(None),))
 
@@ -65,11 +51,13 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) 
     if is_managed_elsewhere(job):
         return EMPTY_PLAN
     try:
-        claims = owned_objects(caches, PODS, job, selector_of(job))
+        claims = ownership.owned_objects(caches, PODS, job, ownership.selector_of(job))
     except SelectorError:
         return EMPTY_PLAN
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
-    if first := adoption_and_release_actions(claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)):
+    if first := ownership.adoption_and_release_actions(
+        claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)
+    ):
         return Plan(actions=first)
     return _plan(state_of(job, claims.owned, memory or Failures()), now)
 
@@ -170,7 +158,11 @@ JOB: Final = Controller(
     service_account="job-controller",
     watches=(
         *indexes.watches_of(JOBS, delay=BATCH_PERIOD),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, JOBS, selector_of), delay=BATCH_PERIOD),
+        Watch(
+            resource=PODS,
+            keys=ownership.keys_of_owners(PODS, JOBS, ownership.selector_of),
+            delay=BATCH_PERIOD,
+        ),
     ),
     reconcile=reconcile,
     has_memory=True,
@@ -178,5 +170,5 @@ JOB: Final = Controller(
     outcome_metrics=JobMonitor,
     retries=RetryBackoff(base=1.0, max_seconds=60.0),
     workers=5,
-    indexes={PODS: {BY_OWNER: owner_of_pod}},
+    indexes={PODS: {ownership.BY_OWNER: ownership.owner_of_pod}},
 )

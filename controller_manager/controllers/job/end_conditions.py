@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery import conditions, meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PENDING, RUNNING, PodView
-from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.policies import pod_failure, success_message
-from mockube.controller_manager.controllers.job.state import JobState, is_indexed, is_suspended
+
+from . import index_ranges
+from .policies import pod_failure, success_message
+from .state import JobState, is_indexed, is_suspended
 
 FAILURE_TARGET: Final = "FailureTarget"
 SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
@@ -26,7 +26,7 @@ Condition = dict[str, Any]
 
 
 def condition(type_: str, reason: str, message: str, now: datetime, *, status: str = "True") -> Condition:
-    time = format_time(now)
+    time = timestamps.format_time(now)
     return {
         "type": type_,
         "status": status,
@@ -113,7 +113,10 @@ def time_left(job: ReadOnlyTree, now: datetime) -> timedelta | None:
     seconds, started = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
     if seconds is None or is_suspended(job):
         return None
-    return after(parse_time(started) if started else now, span_of(seconds)) - now
+    return (
+        timestamps.after(timestamps.parse_time(started) if started else now, timestamps.span_of(seconds))
+        - now
+    )
 
 
 def _exceeds_restart_limit(job: ReadOnlyTree, pods: Sequence[PodView]) -> bool:

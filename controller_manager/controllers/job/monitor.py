@@ -11,10 +11,11 @@ from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.control.actions import Create, Delete, PlanResult, Update
 from mockube.controller_manager.control.controller import OutcomeMetrics
-from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.end_conditions import COMPLETE, FAILED
-from mockube.controller_manager.controllers.job.state import is_finished, is_indexed, is_managed_elsewhere
 from mockube.controller_manager.metrics.durations import LabelledDurations
+
+from . import index_ranges
+from .end_conditions import COMPLETE, FAILED
+from .state import is_finished, is_indexed, is_managed_elsewhere
 
 BUCKETS: Final = tuple(0.004 * 2**power for power in range(15))
 """The buckets of durations in seconds; they are upstream's."""

@@ -12,10 +12,11 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.job.pods import finalizer_removal
-from mockube.controller_manager.controllers.job.state import is_finished, is_managed_elsewhere, is_tracked
 from mockube.controller_manager.queue.workqueue import RetryBackoff
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of_pod
+
+from .pods import finalizer_removal
+from .state import is_finished, is_managed_elsewhere, is_tracked
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:

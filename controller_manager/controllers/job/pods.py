@@ -16,10 +16,14 @@ from mockube.apimachinery.wellknown import (
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, ObjectRef, RemoveFinalizer
-from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.backoff import backoff_left, finish_time, shortest_span
-from mockube.controller_manager.controllers.job.policies import pod_failure
-from mockube.controller_manager.controllers.job.state import (
+from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
+from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
+from mockube.controller_manager.workloads.templates import pod_of
+
+from . import index_ranges
+from .backoff import backoff_left, finish_time, shortest_span
+from .policies import pod_failure
+from .state import (
     FAILURE_COUNT,
     IGNORED_FAILURE_COUNT,
     JobState,
@@ -32,9 +36,6 @@ from mockube.controller_manager.controllers.job.state import (
     is_suspended,
     replaces_failed_only,
 )
-from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
-from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
-from mockube.controller_manager.workloads.templates import pod_of
 
 MAX_CONCURRENT_PODS: Final = 500
 """The maximum number of pods that one reconciliation creates or deletes."""

@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.index_ranges import Intervals
+
+from . import index_ranges
+from .index_ranges import Intervals
 
 IGNORE: Final = "Ignore"
 FAIL_INDEX: Final = "FailIndex"

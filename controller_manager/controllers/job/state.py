@@ -10,10 +10,11 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_JOB_COMPLETION_INDEX, FINALIZER_JOB_TRACKING
 from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
-from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.backoff import Failures, finish_time
-from mockube.controller_manager.controllers.job.index_ranges import Intervals
-from mockube.controller_manager.controllers.job.policies import FAIL_INDEX, pod_failure
+
+from . import index_ranges
+from .backoff import Failures, finish_time
+from .index_ranges import Intervals
+from .policies import FAIL_INDEX, pod_failure
 
 FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-ignored-failure-count"

@@ -25,25 +25,11 @@ from mockube.controller_manager.control.actions import (
     RemoveFinalizer,
     Update,
 )
-from mockube.controller_manager.controllers.job import index_ranges
-from mockube.controller_manager.controllers.job.end_conditions import (
-    COMPLETE,
-    FAILURE_TARGET,
-    SUCCESS_CRITERIA_MET,
-    final_condition,
-    is_deleting,
-    is_success,
-    with_condition,
-)
-from mockube.controller_manager.controllers.job.pods import finalizer_removal
-from mockube.controller_manager.controllers.job.policies import pod_failure
-from mockube.controller_manager.controllers.job.state import (
-    JobState,
-    index_of,
-    indexes_of,
-    is_indexed,
-    is_tracked,
-)
+
+from . import end_conditions, index_ranges
+from .pods import finalizer_removal
+from .policies import pod_failure
+from .state import JobState, index_of, indexes_of, is_indexed, is_tracked
 
 MAX_UNCOUNTED: Final = 500
 """The maximum number of listed pods: it limits the status to about 20 KB, and the time that one Job takes."""
@@ -75,13 +61,15 @@ def track(progress: JobProgress, now: datetime) -> Plan:
     ended_pods, status, is_full = _list_uncounted(progress)
     interim = None
     if progress.end_condition is not None and progress.end_condition["type"] in (
-        FAILURE_TARGET,
-        SUCCESS_CRITERIA_MET,
+        end_conditions.FAILURE_TARGET,
+        end_conditions.SUCCESS_CRITERIA_MET,
     ):
         interim = progress.end_condition
         if not conditions.is_true({"status": status}, interim["type"]):
             status = {**status, "conditions": [*(status.get("conditions") or ()), interim]}
-    end_condition = progress.end_condition if interim is None else final_condition(interim, now)
+    end_condition = (
+        progress.end_condition if interim is None else end_conditions.final_condition(interim, now)
+    )
     progress = replace(progress, status=status, end_condition=end_condition, is_full=is_full)
     is_changed = _without_empty_fields(progress.state.status) != _without_empty_fields(status)
     writes: tuple[Action, ...] = ()
@@ -171,7 +159,7 @@ def _is_finalizer_removable(progress: JobProgress, pod: PodView) -> bool:
     A failed pod whose index is retried keeps it: its failure count is copied to its successor.
     """
     state = progress.state
-    if is_deleting(state) or progress.end_condition is not None or pod.phase == SUCCEEDED:
+    if end_conditions.is_deleting(state) or progress.end_condition is not None or pod.phase == SUCCEEDED:
         return True
     index = index_of(pod)
     return state.is_failed(pod) and (index is None or state.replaceable.get(index) is not pod)
@@ -183,7 +171,9 @@ class _UncountedList:
     def __init__(self, progress: JobProgress, status: Status) -> None:
         uncounted = status.get("uncountedTerminatedPods") or {}
         self._state = progress.state
-        self._fails_all_others = progress.end_condition is not None and not is_success(progress.end_condition)
+        self._fails_all_others = progress.end_condition is not None and not end_conditions.is_success(
+            progress.end_condition
+        )
         self._status = status
         self._counted = progress.state.counted_indexes
         self._succeeded = dict.fromkeys(uncounted.get("succeeded") or ())
@@ -232,18 +222,20 @@ def _can_finish(progress: JobProgress, status: Status) -> bool:
 
 def _with_end_condition(status: Status, end_condition: ReadOnlyTree) -> Status:
     completion = (
-        {"completionTime": end_condition["lastTransitionTime"]} if end_condition["type"] == COMPLETE else {}
+        {"completionTime": end_condition["lastTransitionTime"]}
+        if end_condition["type"] == end_conditions.COMPLETE
+        else {}
     )
     return {
         **status,
         **completion,
-        "conditions": with_condition(status.get("conditions") or (), dict(end_condition)),
+        "conditions": end_conditions.with_condition(status.get("conditions") or (), dict(end_condition)),
     }
 
 
 def _end_events(progress: JobProgress, status: Status) -> tuple[RecordEvent, ...]:
     end_condition, job = progress.end_condition or {}, progress.state.job
-    if end_condition["type"] != COMPLETE:
+    if end_condition["type"] != end_conditions.COMPLETE:
         return (
             RecordEvent(
                 about=job, type="Warning", reason=end_condition["reason"], message=end_condition["message"]

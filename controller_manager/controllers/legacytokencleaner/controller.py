@@ -12,7 +12,7 @@ from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
@@ -39,7 +39,7 @@ def unused_tokens(caches: Caches, now: datetime, max_unused: timedelta) -> Itera
     """Yield the tokens to mark or delete now; `max_unused` is how long a token may stay unused."""
     mounted: dict[str, frozenset[str]] = {}
     last_day = _date_text(now - max_unused)
-    for secret in caches.of(SECRETS).by_index(BY_TYPE, TYPE):
+    for secret in caches.of(kinds.SECRETS).by_index(BY_TYPE, TYPE):
         if not _is_unused(secret, now - max_unused, last_day) or not _is_auto_generated(caches, secret):
             continue
         namespace = meta.namespace(secret)
@@ -68,14 +68,14 @@ def _is_unused(secret: ReadOnlyTree, time: datetime, last_day: str) -> bool:
 def _is_auto_generated(caches: Caches, secret: ReadOnlyTree) -> bool:
     """Return whether a token was generated automatically: its account lists such Secrets."""
     annotations = meta.annotations(secret)
-    account = caches.of(SERVICE_ACCOUNTS).get(meta.namespace(secret), annotations.get(_ACCOUNT, ""))
+    account = caches.of(kinds.SERVICE_ACCOUNTS).get(meta.namespace(secret), annotations.get(_ACCOUNT, ""))
     if account is None or annotations.get(_ACCOUNT_UID, "") not in ("", meta.uid(account)):
         return False
     return any(reference.get("name") == meta.name(secret) for reference in account.get("secrets") or ())
 
 
 def _secrets_of_pods(caches: Caches, namespace: str) -> frozenset[str]:
-    pods = caches.of(PODS).in_namespace(namespace)
+    pods = caches.of(kinds.PODS).in_namespace(namespace)
     return frozenset(name for pod in pods for name in secret_names(pod.object.get("spec") or {}) if name)
 
 
@@ -101,10 +101,12 @@ class LegacyTokenCleaner:
         options = context.options.controllers
         self._max_unused = timedelta(seconds=options.legacy_service_account_token_clean_up_period)
         self._informers = context.informers
-        self._informers.of(SECRETS).add_index(BY_TYPE, _by_type)
+        self._informers.of(kinds.SECRETS).add_index(BY_TYPE, _by_type)
 
     async def run(self) -> None:
-        for informer in [self._informers.of(resource) for resource in (SECRETS, SERVICE_ACCOUNTS, PODS)]:
+        for informer in [
+            self._informers.of(resource) for resource in (kinds.SECRETS, kinds.SERVICE_ACCOUNTS, kinds.PODS)
+        ]:
             await informer.wait_synced()
         while True:
             try:
@@ -114,7 +116,7 @@ class LegacyTokenCleaner:
             await self._clock.sleep(_PERIOD_SECONDS)
 
     async def _clean(self, now: datetime) -> None:
-        since = tracked_since(await self._client.get(CONFIG_MAPS, TRACKING))
+        since = tracked_since(await self._client.get(kinds.CONFIG_MAPS, TRACKING))
         if since is None:
             LOG.error(
                 'ConfigMap %s has no valid date in its field "since": unused tokens are not deleted', TRACKING
@@ -131,8 +133,8 @@ class LegacyTokenCleaner:
     async def _mark(self, secret: ReadOnlyTree, now: datetime) -> None:
         LOG.info("marking Secret %s as invalid: its token is not used", Key.of(secret))
         body = {
-            "kind": SECRETS.kind,
-            "apiVersion": SECRETS.api_version,
+            "kind": kinds.SECRETS.kind,
+            "apiVersion": kinds.SECRETS.api_version,
             "metadata": {
                 "name": meta.name(secret),
                 "namespace": meta.namespace(secret),
@@ -140,12 +142,12 @@ class LegacyTokenCleaner:
                 "labels": {INVALID_SINCE: _date_text(now)},
             },
         }
-        await self._client.patch(SECRETS, Key.of(secret), body)
+        await self._client.patch(kinds.SECRETS, Key.of(secret), body)
 
     async def _delete(self, secret: ReadOnlyTree) -> None:
         LOG.info("deleting Secret %s: its token is not used", Key.of(secret))
         version = meta.resource_version(secret)
-        await self._client.delete(SECRETS, Key.of(secret), resource_version=version)
+        await self._client.delete(kinds.SECRETS, Key.of(secret), resource_version=version)
 
 
 LEGACY_TOKEN_CLEANER: Final = Runnable(

@@ -14,11 +14,8 @@ from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.controllers.namespace.deletion import (
-    RemainingContent,
-    delete_content,
-    with_conditions,
-)
+
+from .deletion import RemainingContent, delete_content, with_conditions
 
 _SETTLE_PERIOD: Final = timedelta(seconds=1)
 """The time after a deletion for which other API servers may still create objects in the namespace."""

@@ -14,12 +14,8 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, node_ranges
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
-from mockube.controller_manager.controllers.nodeipam.cidrset import (
-    CIDROutOfRange,
-    CidrSet,
-    Network,
-    RangeFull,
-)
+
+from .cidrset import CIDROutOfRange, CidrSet, Network, RangeFull
 
 LOG = logging.getLogger(__name__)
 

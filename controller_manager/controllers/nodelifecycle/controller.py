@@ -17,19 +17,12 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.controllers.nodelifecycle import health, taints
-from mockube.controller_manager.controllers.nodelifecycle.health import NodeHealth
-from mockube.controller_manager.controllers.nodelifecycle.leases import LeaseReader, StaleLeaseError
-from mockube.controller_manager.controllers.nodelifecycle.zones import (
-    EvictionLimits,
-    Zone,
-    ZoneState,
-    by_zone,
-    rate_of,
-    state_of,
-    zone_of,
-)
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+
+from . import health, taints
+from .health import NodeHealth
+from .leases import LeaseReader, StaleLeaseError
+from .zones import EvictionLimits, Zone, ZoneState, by_zone, rate_of, state_of, zone_of
 
 LOG = logging.getLogger(__name__)
 

@@ -4,35 +4,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from mockube.apimachinery import conditions
+from mockube.apimachinery import conditions, wellknown
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    CONDITION_READY,
-    TAINT_DISK_PRESSURE,
-    TAINT_MEMORY_PRESSURE,
-    TAINT_NETWORK_UNAVAILABLE,
-    TAINT_NOT_READY,
-    TAINT_PID_PRESSURE,
-    TAINT_UNREACHABLE,
-    TAINT_UNSCHEDULABLE,
-)
 
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
 _TAINT_BY_CONDITION: Final[Mapping[tuple[str, str], str]] = {
-    (CONDITION_READY, "False"): TAINT_NOT_READY,
-    (CONDITION_READY, "Unknown"): TAINT_UNREACHABLE,
-    ("MemoryPressure", "True"): TAINT_MEMORY_PRESSURE,
-    ("DiskPressure", "True"): TAINT_DISK_PRESSURE,
-    ("PIDPressure", "True"): TAINT_PID_PRESSURE,
-    ("NetworkUnavailable", "True"): TAINT_NETWORK_UNAVAILABLE,
+    (wellknown.CONDITION_READY, "False"): wellknown.TAINT_NOT_READY,
+    (wellknown.CONDITION_READY, "Unknown"): wellknown.TAINT_UNREACHABLE,
+    ("MemoryPressure", "True"): wellknown.TAINT_MEMORY_PRESSURE,
+    ("DiskPressure", "True"): wellknown.TAINT_DISK_PRESSURE,
+    ("PIDPressure", "True"): wellknown.TAINT_PID_PRESSURE,
+    ("NetworkUnavailable", "True"): wellknown.TAINT_NETWORK_UNAVAILABLE,
 }
-_OWN_TAINTS: Final = frozenset({*_TAINT_BY_CONDITION.values(), TAINT_UNSCHEDULABLE})
+_OWN_TAINTS: Final = frozenset({*_TAINT_BY_CONDITION.values(), wellknown.TAINT_UNSCHEDULABLE})
 _NO_EXECUTE_TAINT_BY_READY: Final[Mapping[str, str]] = {
-    "False": TAINT_NOT_READY,
-    "Unknown": TAINT_UNREACHABLE,
+    "False": wellknown.TAINT_NOT_READY,
+    "Unknown": wellknown.TAINT_UNREACHABLE,
 }
 
 Taints = list[Mapping[str, Any]]
@@ -54,7 +44,7 @@ def with_no_schedule_taints(node: ReadOnlyTree, now: datetime) -> Taints | None:
         if (key := _TAINT_BY_CONDITION.get((condition["type"], condition["status"])))
     }
     if node.get("spec", {}).get("unschedulable"):
-        desired.add(TAINT_UNSCHEDULABLE)
+        desired.add(wellknown.TAINT_UNSCHEDULABLE)
     return _swap_taints(node, desired, _OWN_TAINTS, NO_SCHEDULE, now)
 
 

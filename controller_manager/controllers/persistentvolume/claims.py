@@ -12,15 +12,9 @@ from mockube.controller_manager.client.kinds import (
     STORAGE_CLASSES,
 )
 from mockube.controller_manager.control.actions import Action, Plan, RecordEvent, Update
-from mockube.controller_manager.controllers.persistentvolume import binding
 from mockube.controller_manager.workloads import volumes
-from mockube.controller_manager.workloads.volumes import (
-    BETA_STORAGE_PROVISIONER,
-    IN_TREE_PREFIX,
-    MIGRATED_PLUGINS,
-    SELECTED_NODE,
-    STORAGE_PROVISIONER,
-)
+
+from . import binding
 
 _WAITING: Final = (
     "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the system "
@@ -44,12 +38,12 @@ def provision(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     if storage_class is None:
         return (_failure_event(claim, f"storageclass.storage.k8s.io {gotext.quote(name)} not found"),)
     class_provisioner: str = storage_class["provisioner"]
-    provisioner = MIGRATED_PLUGINS.get(class_provisioner, class_provisioner)
-    if provisioner.startswith(IN_TREE_PREFIX):
+    provisioner = volumes.MIGRATED_PLUGINS.get(class_provisioner, class_provisioner)
+    if provisioner.startswith(volumes.IN_TREE_PREFIX):
         return (_failure_event(claim, f"no volume plugin matched name: {provisioner}"),)
-    if meta.annotations(claim).get(STORAGE_PROVISIONER) == provisioner:
+    if meta.annotations(claim).get(volumes.STORAGE_PROVISIONER) == provisioner:
         return ()
-    annotations = {STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner}
+    annotations = {volumes.STORAGE_PROVISIONER: provisioner, volumes.BETA_STORAGE_PROVISIONER: provisioner}
     message = _WAITING.format(provisioner=provisioner)
     return (
         Update(resource=PERSISTENT_VOLUME_CLAIMS, body=meta.with_annotations(claim, annotations)),
@@ -112,7 +106,7 @@ def _sync_unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
 
 
 def _sync_without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tuple[Action, ...]:
-    if waits and SELECTED_NODE not in meta.annotations(claim):
+    if waits and volumes.SELECTED_NODE not in meta.annotations(claim):
         binding_actions: tuple[Action, ...] = (_waiting_for_consumer_event(caches, claim),)
     elif storage_class_name(claim):
         binding_actions = provision(caches, claim)

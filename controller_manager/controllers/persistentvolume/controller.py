@@ -8,28 +8,24 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    STORAGE_CLASSES,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.persistentvolume import binding, claims, volumes
-from mockube.controller_manager.controllers.persistentvolume.binding import is_bind_completed
 from mockube.controller_manager.workloads.indexes import claims_of_pod
 from mockube.controller_manager.workloads.volumes import has_storage_class_name
+
+from . import binding, claims, volumes
+from .binding import is_bind_completed
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     """Reconcile the claim of a key with a namespace, or the volume of a key without."""
     if key.namespace:
-        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+        claim = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).get(*key)
         return EMPTY_PLAN if claim is None else claims.reconcile(caches, claim)
-    volume = caches.of(PERSISTENT_VOLUMES).get(*key)
+    volume = caches.of(kinds.PERSISTENT_VOLUMES).get(*key)
     return EMPTY_PLAN if volume is None else volumes.reconcile(caches, volume)
 
 
@@ -70,7 +66,7 @@ def _claims_of_new_pod(caches: Caches, change: Change) -> Iterable[Key]:
     if pod is None or change.old is not None or pod.node:
         return
     for name in claims_of_pod(pod):
-        claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*Key.parse(name))
+        claim = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).get(*Key.parse(name))
         if claim is not None and not is_bind_completed(claim):
             yield Key.of(claim)
 
@@ -81,10 +77,10 @@ PERSISTENT_VOLUME_BINDER: Final = Controller(
     service_account="persistent-volume-binder",
     event_component="persistentvolume-controller",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_keys_of_claim),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_keys_of_volume),
-        Watch(resource=STORAGE_CLASSES, keys=_claims_of_class),
-        Watch(resource=PODS, keys=_claims_of_new_pod),
+        Watch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, keys=_keys_of_claim),
+        Watch(resource=kinds.PERSISTENT_VOLUMES, keys=_keys_of_volume),
+        Watch(resource=kinds.STORAGE_CLASSES, keys=_claims_of_class),
+        Watch(resource=kinds.PODS, keys=_claims_of_new_pod),
     ),
     indexes=binding.INDEXES,
     reconcile=reconcile,

@@ -9,8 +9,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from mockube.controller_manager.control.actions import Action, Confirm, Delete, ObjectRef, Plan, RecordEvent
-from mockube.controller_manager.controllers.persistentvolume import binding
 from mockube.controller_manager.workloads.volumes import PROVISIONED_BY
+
+from . import binding
 
 _CLAIMLESS_PHASES: Final = ("Released", "Failed")
 """The phases of a volume whose claim is known to be deleted."""

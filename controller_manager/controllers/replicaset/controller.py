@@ -27,17 +27,9 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads import indexes as primary
+from mockube.controller_manager.workloads import ownership
 from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
-from mockube.controller_manager.workloads.ownership import (
-    BY_OWNER,
-    OwnedObjects,
-    adoption_and_release_actions,
-    keys_of_owners,
-    owned_objects,
-    owner_of,
-    owner_of_pod,
-    selector_of,
-)
+from mockube.controller_manager.workloads.ownership import OwnedObjects
 from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
 from mockube.controller_manager.workloads.templates import pod_of
 
@@ -64,7 +56,7 @@ def _selector_of_replication_controller(controller: ReadOnlyTree) -> Selector:
 
 
 _REPLICA_SET_KIND: Final = ReplicatorKind(
-    resource=REPLICA_SETS, selector=selector_of, counts_terminating=True
+    resource=REPLICA_SETS, selector=ownership.selector_of, counts_terminating=True
 )
 _REPLICATION_CONTROLLER_KIND: Final = ReplicatorKind(
     resource=REPLICATION_CONTROLLERS, selector=_selector_of_replication_controller, counts_terminating=False
@@ -105,7 +97,7 @@ def reconcile(kind: ReplicatorKind, caches: Caches, key: Key, now: datetime) -> 
         return EMPTY_PLAN  # no server accepts it, and pods created for it would not be selected
     claims = pods_of(caches, owner, selector)
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
-    if first := adoption_and_release_actions(claims, PODS, owner, kind.resource):
+    if first := ownership.adoption_and_release_actions(claims, PODS, owner, kind.resource):
         return Plan(actions=first)
     state = state_of(owner, claims.owned)
     related = partial(related_pods, caches, kind, owner)
@@ -121,7 +113,7 @@ def reconcile(kind: ReplicatorKind, caches: Caches, key: Key, now: datetime) -> 
 
 def pods_of(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> OwnedObjects[PodView]:
     """Return all owned pods, but only active pods to adopt or release: an ended pod is neither adopted nor released."""
-    claims = owned_objects(caches, PODS, owner, selector)
+    claims = ownership.owned_objects(caches, PODS, owner, selector)
     return OwnedObjects(
         owned=claims.owned,
         orphans=tuple(pod for pod in claims.orphans if pod.is_active),
@@ -143,9 +135,9 @@ def related_pods(caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree) -> l
     controller = meta.controller_of(owner)
     if controller is None:
         return []
-    siblings = caches.of(kind.resource).by_index(BY_OWNER, controller["uid"])
+    siblings = caches.of(kind.resource).by_index(ownership.BY_OWNER, controller["uid"])
     pods = caches.of(PODS)
-    return [pod for sibling in siblings for pod in pods.by_index(BY_OWNER, meta.uid(sibling))]
+    return [pod for sibling in siblings for pod in pods.by_index(ownership.BY_OWNER, meta.uid(sibling))]
 
 
 def plan(
@@ -257,14 +249,17 @@ def _controller(kind: ReplicatorKind, *, name: str, queue: str, service_account:
             *primary.watches_of(resource, delay=_BATCH_DELAY),
             Watch(
                 resource=PODS,
-                keys=keys_of_owners(PODS, resource, kind.selector),
+                keys=ownership.keys_of_owners(PODS, resource, kind.selector),
                 delay=_BATCH_DELAY,
             ),
         ),
         reconcile=partial(reconcile, kind),
         events_can_wait=True,
         workers=5,
-        indexes={resource: {BY_OWNER: owner_of}, PODS: {BY_OWNER: owner_of_pod}},
+        indexes={
+            resource: {ownership.BY_OWNER: ownership.owner_of},
+            PODS: {ownership.BY_OWNER: ownership.owner_of_pod},
+        },
     )
 
 

@@ -20,13 +20,7 @@ from mockube.controller_manager.control.actions import (
     PlanResult,
     Update,
 )
-from mockube.controller_manager.workloads.device_claims import (
-    FINALIZER,
-    allocation,
-    is_done,
-    owning_pod,
-    reserved_for,
-)
+from mockube.controller_manager.workloads import device_claims
 
 
 def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> Plan:
@@ -34,7 +28,7 @@ def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> 
     claim = caches.of(RESOURCE_CLAIMS).get(*key)
     if claim is None:
         return EMPTY_PLAN
-    consumers = reserved_for(claim)
+    consumers = device_claims.reserved_for(claim)
     uncertain_consumers = [
         consumer
         for consumer in consumers
@@ -52,8 +46,8 @@ def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> 
         return Plan(
             actions=(*confirmations, _status(updated_claim)), then=partial(_plan_after_status_write, deletion)
         )
-    if FINALIZER in meta.finalizers(claim) and meta.is_deleting(claim) and not valid_consumers:
-        if allocation(claim) is not None:
+    if device_claims.FINALIZER in meta.finalizers(claim) and meta.is_deleting(claim) and not valid_consumers:
+        if device_claims.allocation(claim) is not None:
             return Plan(
                 actions=(_status(_with_consumers(claim, ())),),
                 then=partial(_plan_after_status_write, deletion),
@@ -75,7 +69,7 @@ def _is_reservation_valid(
     pod = caches.of(PODS).get(namespace, consumer["name"])
     if consumer["uid"] in deleted_pods or pod is None:
         return False
-    return pod.uid == consumer["uid"] and not is_done(pod)
+    return pod.uid == consumer["uid"] and not device_claims.is_done(pod)
 
 
 def _is_absent_from_cache(
@@ -99,7 +93,7 @@ def _with_consumers(claim: ReadOnlyTree, consumers: Sequence[ReadOnlyTree]) -> d
     status.pop("reservedFor", None)
     if consumers:
         status["reservedFor"] = [*consumers]
-    elif FINALIZER in meta.finalizers(claim):
+    elif device_claims.FINALIZER in meta.finalizers(claim):
         status.pop("allocation", None)
     return {**claim, "status": status}
 
@@ -109,7 +103,7 @@ def _status(claim: ReadOnlyTree) -> Update:
 
 
 def _remove_finalizer(claim: ReadOnlyTree) -> Update:
-    return Update(resource=RESOURCE_CLAIMS, body=meta.without_finalizer(claim, FINALIZER))
+    return Update(resource=RESOURCE_CLAIMS, body=meta.without_finalizer(claim, device_claims.FINALIZER))
 
 
 def _plan_after_status_write(deletion: tuple[Action, ...], outcome: PlanResult) -> Plan | None:
@@ -118,14 +112,16 @@ def _plan_after_status_write(deletion: tuple[Action, ...], outcome: PlanResult) 
     if outcome.error is not None or not answers:
         return None
     claim = answers[-1]
-    is_deallocated = FINALIZER in meta.finalizers(claim) and allocation(claim) is None
+    is_deallocated = (
+        device_claims.FINALIZER in meta.finalizers(claim) and device_claims.allocation(claim) is None
+    )
     return Plan(actions=((_remove_finalizer(claim),) if is_deallocated else ()) + deletion)
 
 
 def _deletion(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     """Delete the claim of a pod that has ended. After the pod's deletion the garbage collector deletes it."""
-    owner = owning_pod(claim)
+    owner = device_claims.owning_pod(claim)
     pod = None if owner is None else caches.of(PODS).get(meta.namespace(claim), owner["name"])
-    if owner is None or pod is None or (pod.uid == owner["uid"] and not is_done(pod)):
+    if owner is None or pod is None or (pod.uid == owner["uid"] and not device_claims.is_done(pod)):
         return ()
     return (Delete(resource=RESOURCE_CLAIMS, objects=(ObjectRef.of(claim),)),)

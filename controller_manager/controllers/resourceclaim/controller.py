@@ -20,19 +20,10 @@ from mockube.controller_manager.control.actions import Create, Patch, Plan, Plan
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.controllers.resourceclaim.claims import reconcile_claim
-from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
-from mockube.controller_manager.workloads.device_claims import (
-    BY_RESOURCE_CLAIM,
-    POD_CLAIM_NAME,
-    allocation,
-    claim_names,
-    claims_of_pod,
-    has_admin_access,
-    is_done,
-    owning_pod,
-    pod_claims,
-)
+from mockube.controller_manager.workloads import device_claims
+
+from .claims import reconcile_claim
+from .pods import BY_OWNER, needs_work, reconcile_pod
 
 NAME: Final = "resourceclaim-controller"
 ACCOUNT: Final = "resource-claim-controller"
@@ -79,12 +70,12 @@ def reconcile(deleted_pods: DeletedPods, caches: Caches, key: Key, _: datetime) 
 def _keys_of_pod(deleted_pods: DeletedPods, caches: Caches, change: Change) -> Iterable[Key]:
     pod: PodView = change.last_known
     extended = (pod.object.get("status") or {}).get("extendedResourceClaimStatus")
-    if not pod_claims(pod) and not extended:
+    if not device_claims.pod_claims(pod) and not extended:
         return
     if change.new is None:
         deleted_pods.add(pod.uid)
-    if change.new is None or is_done(pod):
-        names = [*claim_names(pod), *([extended["resourceClaimName"]] if extended else [])]
+    if change.new is None or device_claims.is_done(pod):
+        names = [*device_claims.claim_names(pod), *([extended["resourceClaimName"]] if extended else [])]
         yield from (claim_key(pod.key.namespace, name) for name in names)
     if change.new is not None and not pod.deleting and needs_work(caches, pod):
         yield pod_key(pod.key)
@@ -94,7 +85,7 @@ def _keys_of_claim(caches: Caches, change: Change) -> Iterable[Key]:
     claim = change.last_known
     if change.new is not None:
         yield claim_key(*Key.of(claim))
-    yield from _waiting_pod_keys(caches, BY_RESOURCE_CLAIM, claim)
+    yield from _waiting_pod_keys(caches, device_claims.BY_RESOURCE_CLAIM, claim)
 
 
 def _keys_of_template(caches: Caches, change: Change) -> Iterable[Key]:
@@ -108,12 +99,12 @@ def _waiting_pod_keys(caches: Caches, index: str, obj: ReadOnlyTree) -> Iterator
 
 
 def _templates_of(pod: PodView) -> Iterator[str]:
-    names = [pod_claim.get("resourceClaimTemplateName") for pod_claim in pod_claims(pod)]
+    names = [pod_claim.get("resourceClaimTemplateName") for pod_claim in device_claims.pod_claims(pod)]
     return (f"{pod.key.namespace}/{name}" for name in dict.fromkeys(names) if name)
 
 
 def _owners_of(claim: ReadOnlyTree) -> Iterator[str]:
-    owner = owning_pod(claim)
+    owner = device_claims.owning_pod(claim)
     if owner is not None:
         yield owner["uid"]
 
@@ -160,7 +151,11 @@ class ResourceClaimMetrics(OutcomeMetrics):
             f"{subsystem}_resource_claims", text, labels=("allocated", "admin_access", "source")
         )
         counts = Counter(
-            (str(allocation(claim) is not None).lower(), _admin_access_label(claim), _source_label(claim))
+            (
+                str(device_claims.allocation(claim) is not None).lower(),
+                _admin_access_label(claim),
+                _source_label(claim),
+            )
             for claim in self._list()
         )
         for values, number in counts.items():
@@ -169,13 +164,13 @@ class ResourceClaimMetrics(OutcomeMetrics):
 
 
 def _admin_access_label(claim: ReadOnlyTree) -> str:
-    return str(has_admin_access(claim)).lower()
+    return str(device_claims.has_admin_access(claim)).lower()
 
 
 def _source_label(claim: ReadOnlyTree) -> str:
     if is_extended_resource_claim(claim):
         return "extended_resource"
-    return "resource_claim_template" if meta.annotations(claim).get(POD_CLAIM_NAME) else ""
+    return "resource_claim_template" if meta.annotations(claim).get(device_claims.POD_CLAIM_NAME) else ""
 
 
 def resource_claims(
@@ -195,7 +190,7 @@ def resource_claims(
             Watch(resource=RESOURCE_CLAIM_TEMPLATES, keys=_keys_of_template),
         ),
         indexes={
-            PODS: {BY_RESOURCE_CLAIM: claims_of_pod, _BY_TEMPLATE: _templates_of},
+            PODS: {device_claims.BY_RESOURCE_CLAIM: device_claims.claims_of_pod, _BY_TEMPLATE: _templates_of},
             RESOURCE_CLAIMS: {BY_OWNER: _owners_of},
         },
         reconcile=partial(reconcile, deleted_pods),

@@ -22,18 +22,8 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.runner import RequeueWithBackoff
-from mockube.controller_manager.workloads.device_claims import (
-    POD_CLAIM_NAME,
-    NotCreated,
-    allocation,
-    claim_name,
-    has_claim,
-    is_done,
-    is_for_pod,
-    is_reserved_for,
-    pod_claims,
-    with_consumer,
-)
+from mockube.controller_manager.workloads import device_claims
+from mockube.controller_manager.workloads.device_claims import NotCreated
 
 BY_OWNER: Final = "claimPodOwner"
 FIELD_MANAGER: Final = "ResourceClaimController"
@@ -53,7 +43,7 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
         return EMPTY_PLAN
     actions: list[Action] = []
     claim_names: dict[str, str] = {}
-    for pod_claim in pod_claims(pod):
+    for pod_claim in device_claims.pod_claims(pod):
         if not _needs_creation(caches, pod, pod_claim):
             continue
         present = _find_claim(caches, pod, pod_claim)
@@ -76,37 +66,41 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
 
 def needs_work(caches: Caches, pod: PodView) -> bool:
     """Return whether a claim has to be created or reserved. No claim is created for a pod that has ended."""
-    if is_done(pod):
+    if device_claims.is_done(pod):
         return False
 
     def claim_needs_work(claim: ReadOnlyTree | None, is_from_template: bool) -> bool:  # noqa: FBT001 - as it is called
         if claim is None:
             return is_from_template
-        is_usable = not is_from_template or is_for_pod(pod, claim)
+        is_usable = not is_from_template or device_claims.is_for_pod(pod, claim)
         return is_usable and bool(pod.node) and _needs_reservation(pod, claim)
 
-    return has_claim(pod, caches.of(RESOURCE_CLAIMS), claim_needs_work)
+    return device_claims.has_claim(pod, caches.of(RESOURCE_CLAIMS), claim_needs_work)
 
 
 def _needs_reservation(pod: PodView, claim: ReadOnlyTree) -> bool:
-    return allocation(claim) is not None and not is_reserved_for(pod, claim)
+    return device_claims.allocation(claim) is not None and not device_claims.is_reserved_for(pod, claim)
 
 
 def _needs_creation(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> bool:
     if not pod_claim.get("resourceClaimTemplateName"):
         return False
     try:
-        name = claim_name(pod, pod_claim)
+        name = device_claims.claim_name(pod, pod_claim)
     except NotCreated:
         return True
     claim = None if name is None else caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
-    return name is not None and (claim is None or not is_for_pod(pod, claim))
+    return name is not None and (claim is None or not device_claims.is_for_pod(pod, claim))
 
 
 def _find_claim(caches: Caches, pod: PodView, pod_claim: ReadOnlyTree) -> ReadOnlyTree | None:
     """Return a claim that was created although the pod's status does not name it yet."""
     owned = caches.of(RESOURCE_CLAIMS).by_index(BY_OWNER, pod.uid)
-    matching = (claim for claim in owned if meta.annotations(claim).get(POD_CLAIM_NAME) == pod_claim["name"])
+    matching = (
+        claim
+        for claim in owned
+        if meta.annotations(claim).get(device_claims.POD_CLAIM_NAME) == pod_claim["name"]
+    )
     return next(matching, None)
 
 
@@ -126,7 +120,7 @@ def _claim(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> dic
         "generateName": generate_name(pod.key.name, pod_claim["name"]),
         "namespace": pod.key.namespace,
         "labels": meta.labels(spec),
-        "annotations": {**meta.annotations(spec), POD_CLAIM_NAME: pod_claim["name"]},
+        "annotations": {**meta.annotations(spec), device_claims.POD_CLAIM_NAME: pod_claim["name"]},
         "ownerReferences": [owner],
     }
     return {
@@ -176,7 +170,7 @@ def _plan_claim_statuses(pod: PodView, claim_names: Names, outcome: PlanResult) 
     if outcome.error is not None:
         return None
     created = {
-        meta.annotations(write.response)[POD_CLAIM_NAME]: write.key.name
+        meta.annotations(write.response)[device_claims.POD_CLAIM_NAME]: write.key.name
         for write in outcome.of(Create)
         if write.response is not None
     }
@@ -207,12 +201,14 @@ def _reservations(caches: Caches, pod: PodView) -> Plan:
 
 
 def _reservation_updates(caches: Caches, pod: PodView) -> Iterator[Update]:
-    for pod_claim in pod_claims(pod):
-        name = claim_name(pod, pod_claim)
+    for pod_claim in device_claims.pod_claims(pod):
+        name = device_claims.claim_name(pod, pod_claim)
         if name is None:
             continue
         claim = caches.of(RESOURCE_CLAIMS).get(pod.key.namespace, name)
         if claim is None:
             return
         if _needs_reservation(pod, claim):
-            yield Update(resource=RESOURCE_CLAIMS, body=with_consumer(pod, claim), subresource="status")
+            yield Update(
+                resource=RESOURCE_CLAIMS, body=device_claims.with_consumer(pod, claim), subresource="status"
+            )

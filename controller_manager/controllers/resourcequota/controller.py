@@ -7,21 +7,16 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.quantity import ZERO, Quantity
-from mockube.apimachinery.quota.amounts import Amounts, add, mask, read, to_tree
+from mockube.apimachinery.quota import amounts
+from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
 from mockube.apimachinery.quota.registry import IGNORED, Evaluators
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.discovery import discover
-from mockube.controller_manager.client.kinds import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEVICE_CLASSES,
-    PODS,
-    RESOURCE_CLAIMS,
-    RESOURCE_QUOTAS,
-)
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
@@ -63,7 +58,7 @@ class ResourceQuotaController:
         workers = controllers.concurrent_resource_quota_syncs
         self._loop = loop("resourcequota_primary", self._reconcile, workers=workers)
         self._discovery = loop("resourcequota_discovery", self._discover, workers=1)
-        self._quotas = context.informers.of(RESOURCE_QUOTAS)
+        self._quotas = context.informers.of(kinds.RESOURCE_QUOTAS)
         self._quotas.add_handler(self._on_change)
 
     async def run(self) -> None:
@@ -76,7 +71,7 @@ class ResourceQuotaController:
         new_rows = self._watched.update(await discover(self._client))
         for row in new_rows:
             self._informers.of(row).add_handler(partial(self._on_object_change, row))
-            if row is CUSTOM_RESOURCE_DEFINITIONS:
+            if row is kinds.CUSTOM_RESOURCE_DEFINITIONS:
                 self._informers.of(row).add_handler(self._on_definition)
         for quota in self._quotas.lister.all() if new_rows else ():
             self._loop.add(Key.of(quota))
@@ -128,7 +123,7 @@ class ResourceQuotaController:
             return earliest_decrease - self._clock.now()
         if updated is not None:
             try:
-                await self._client.update(RESOURCE_QUOTAS, updated, subresource="status")
+                await self._client.update(kinds.RESOURCE_QUOTAS, updated, subresource="status")
             except NotFound:
                 return self._period
         return _CACHE_SYNC_DELAY if None in resources else self._period
@@ -146,20 +141,20 @@ class ResourceQuotaController:
     # --- device classes for counting claims
 
     def extended_resources(self) -> Mapping[str, str]:
-        if DEVICE_CLASSES.group_resource not in self._watched:
+        if kinds.DEVICE_CLASSES.group_resource not in self._watched:
             return {}
-        classes = self._informers.of(DEVICE_CLASSES).lister.all()
+        classes = self._informers.of(kinds.DEVICE_CLASSES).lister.all()
         return {
             meta.name(device_class): (device_class.get("spec") or {}).get("extendedResourceName") or ""
             for device_class in classes
         }
 
     def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
-        view = self._informers.of(PODS).lister.get(namespace, name)
+        view = self._informers.of(kinds.PODS).lister.get(namespace, name)
         return None if view is None else view.object
 
     def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:
-        return self._informers.of(RESOURCE_CLAIMS).lister.in_namespace(namespace)
+        return self._informers.of(kinds.RESOURCE_CLAIMS).lister.in_namespace(namespace)
 
 
 # --- the status of a quota
@@ -167,32 +162,39 @@ class ResourceQuotaController:
 
 def count(quota: ReadOnlyTree, resources: Iterable[CountedResource], now: datetime) -> Amounts:
     """Return the usage of the quota by these resources."""
-    hard, requirements = read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
+    hard, requirements = amounts.read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
     total: dict[str, Quantity] = {}
     for evaluator, objects in resources:
         names = evaluator.matching_resources(hard)
         used: Amounts = dict.fromkeys(names, ZERO)
         for tree in objects:
             if is_counted(evaluator, requirements, tree):
-                used = add(used, evaluator.usage(tree, now))
-        total = add(total, used)
-    return mask(total, hard.keys())
+                used = amounts.add(used, evaluator.usage(tree, now))
+        total = amounts.add(total, used)
+    return amounts.mask(total, hard.keys())
 
 
 def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
     """Return the quota with its present usage; None if it does not differ. Usage that was not counted stays."""
-    hard = read((quota.get("spec") or {}).get("hard"))
+    hard = amounts.read((quota.get("spec") or {}).get("hard"))
     status = quota.get("status") or {}
-    old_used = read(status.get("used"))
-    new_used = mask({**old_used, **used}, hard.keys())
-    if "used" in status and "hard" in status and old_used == new_used and read(status["hard"]) == hard:
+    old_used = amounts.read(status.get("used"))
+    new_used = amounts.mask({**old_used, **used}, hard.keys())
+    if (
+        "used" in status
+        and "hard" in status
+        and old_used == new_used
+        and amounts.read(status["hard"]) == hard
+    ):
         return None
-    return meta.with_value(quota, ("status",), {"hard": to_tree(hard), "used": to_tree(new_used)})
+    return meta.with_value(
+        quota, ("status",), {"hard": amounts.to_tree(hard), "used": amounts.to_tree(new_used)}
+    )
 
 
 def is_lower(quota: ReadOnlyTree, used: Amounts) -> bool:
     """Return whether the usage of any resource is lower than in the status."""
-    old_used = read((quota.get("status") or {}).get("used"))
+    old_used = amounts.read((quota.get("status") or {}).get("used"))
     return any(amount < old_used[name] for name, amount in used.items() if name in old_used)
 
 
@@ -200,7 +202,7 @@ def needs_recalculation(quota: ReadOnlyTree, old: ReadOnlyTree | None) -> bool:
     """Return whether a quota is new, or its hard limits have changed."""
     if old is None or meta.uid(old) != meta.uid(quota):
         return True
-    hard = [read((version.get("spec") or {}).get("hard")) for version in (quota, old)]
+    hard = [amounts.read((version.get("spec") or {}).get("hard")) for version in (quota, old)]
     return hard[0] != hard[1]
 
 

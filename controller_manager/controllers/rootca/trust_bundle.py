@@ -16,7 +16,8 @@ from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Delet
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, IdleRunner, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.controllers.rootca.controller import published_bundle
+
+from .controller import published_bundle
 
 NAME: Final = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
 ACCOUNT: Final = "kube-apiserver-serving-clustertrustbundle-publisher"

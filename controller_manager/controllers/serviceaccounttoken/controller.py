@@ -23,11 +23,8 @@ from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Dele
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, IdleRunner, Runnable, Runner
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.controllers.serviceaccounttoken.signing import (
-    SignToken,
-    claims_of,
-    token_signer,
-)
+
+from .signing import SignToken, claims_of, token_signer
 
 LOG = logging.getLogger(__name__)
 

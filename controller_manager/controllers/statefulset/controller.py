@@ -8,7 +8,6 @@ from mockube.apimachinery import intstr
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.controller import Controller
-from mockube.controller_manager.controllers.statefulset import recreation
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import (
@@ -19,6 +18,8 @@ from mockube.controller_manager.workloads.stateful.reconciliation import (
 )
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import DefaultPodHandling, Slot, StatefulSetState
+
+from . import recreation
 
 _MAX_UNAVAILABLE: Final = "MaxUnavailableStatefulSet"
 _COMPLETES_EVERY_UPDATE: Final = "1.37"

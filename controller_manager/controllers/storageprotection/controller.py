@@ -17,27 +17,23 @@ from mockube.apimachinery.wellknown import (
     FINALIZER_VAC_PROTECTION,
 )
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    VOLUME_ATTRIBUTES_CLASSES,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Confirm, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
-from mockube.controller_manager.controllers.storageprotection import unused
 from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
+
+from . import unused
 
 _BY_CLASS: Final = "volumeAttributesClass"
 
 
 def reconcile_claim(caches: Caches, key: Key, now: datetime) -> Plan:
-    claim = caches.of(PERSISTENT_VOLUME_CLAIMS).get(*key)
+    claim = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).get(*key)
     if claim is None:
         return EMPTY_PLAN
-    pods = caches.of(PODS).by_index(BY_CLAIM, str(key))
+    pods = caches.of(kinds.PODS).by_index(BY_CLAIM, str(key))
     if condition_updates := unused.update_actions(claim, pods, caches.gates, now):
         return Plan(actions=condition_updates)
 
@@ -45,8 +41,10 @@ def reconcile_claim(caches: Caches, key: Key, now: datetime) -> Plan:
         return _is_unused(claim, pods)
 
     # The pods are read from the server before the removal, because data would be lost.
-    confirmation = Confirm(resource=PODS, namespace=meta.namespace(claim), holds=partial(_is_unused, claim))
-    return _plan(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER_PVC_PROTECTION, is_unused, confirmation)
+    confirmation = Confirm(
+        resource=kinds.PODS, namespace=meta.namespace(claim), holds=partial(_is_unused, claim)
+    )
+    return _plan(kinds.PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER_PVC_PROTECTION, is_unused, confirmation)
 
 
 def _plan(
@@ -112,43 +110,43 @@ CLAIM_PROTECTION: Final = Controller(
     queue="pvcprotection",
     service_account="pvc-protection-controller",
     watches=(
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
-        Watch(resource=PODS, keys=_claims_of_changed_pod),
+        Watch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, keys=key_of_existing_object),
+        Watch(resource=kinds.PODS, keys=_claims_of_changed_pod),
     ),
-    indexes={PODS: {BY_CLAIM: claims_of_pod}},
+    indexes={kinds.PODS: {BY_CLAIM: claims_of_pod}},
     reconcile=reconcile_claim,
     workers=1,
 )
 
 
 def reconcile_volume(caches: Caches, key: Key, _: datetime) -> Plan:
-    volume = caches.of(PERSISTENT_VOLUMES).get(*key)
+    volume = caches.of(kinds.PERSISTENT_VOLUMES).get(*key)
     if volume is None:
         return EMPTY_PLAN
     phase = (volume.get("status") or {}).get("phase")
-    return _plan(PERSISTENT_VOLUMES, volume, FINALIZER_PV_PROTECTION, lambda: phase != "Bound")
+    return _plan(kinds.PERSISTENT_VOLUMES, volume, FINALIZER_PV_PROTECTION, lambda: phase != "Bound")
 
 
 VOLUME_PROTECTION: Final = Controller(
     name="persistentvolume-protection-controller",
     queue="pvprotection",
     service_account="pv-protection-controller",
-    watches=(Watch(resource=PERSISTENT_VOLUMES, keys=key_of_existing_object),),
+    watches=(Watch(resource=kinds.PERSISTENT_VOLUMES, keys=key_of_existing_object),),
     reconcile=reconcile_volume,
     workers=1,
 )
 
 
 def reconcile_class(caches: Caches, key: Key, _: datetime) -> Plan:
-    attributes_class = caches.of(VOLUME_ATTRIBUTES_CLASSES).get(*key)
+    attributes_class = caches.of(kinds.VOLUME_ATTRIBUTES_CLASSES).get(*key)
     if attributes_class is None:
         return EMPTY_PLAN
 
     def is_unused() -> bool:
-        referrers = (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS)
+        referrers = (kinds.PERSISTENT_VOLUMES, kinds.PERSISTENT_VOLUME_CLAIMS)
         return not any(caches.of(resource).by_index(_BY_CLASS, key.name) for resource in referrers)
 
-    return _plan(VOLUME_ATTRIBUTES_CLASSES, attributes_class, FINALIZER_VAC_PROTECTION, is_unused)
+    return _plan(kinds.VOLUME_ATTRIBUTES_CLASSES, attributes_class, FINALIZER_VAC_PROTECTION, is_unused)
 
 
 def _classes_of_volume(volume: ReadOnlyTree) -> Iterable[str]:
@@ -174,13 +172,13 @@ ATTRIBUTES_CLASS_PROTECTION: Final = Controller(
     queue="vacprotection",
     service_account="volumeattributesclass-protection-controller",
     watches=(
-        Watch(resource=VOLUME_ATTRIBUTES_CLASSES, keys=key_of_existing_object),
-        Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_classes_no_longer_used(attributes_classes)),
-        Watch(resource=PERSISTENT_VOLUMES, keys=_classes_no_longer_used(_classes_of_volume)),
+        Watch(resource=kinds.VOLUME_ATTRIBUTES_CLASSES, keys=key_of_existing_object),
+        Watch(resource=kinds.PERSISTENT_VOLUME_CLAIMS, keys=_classes_no_longer_used(attributes_classes)),
+        Watch(resource=kinds.PERSISTENT_VOLUMES, keys=_classes_no_longer_used(_classes_of_volume)),
     ),
     indexes={
-        PERSISTENT_VOLUMES: {_BY_CLASS: _classes_of_volume},
-        PERSISTENT_VOLUME_CLAIMS: {_BY_CLASS: attributes_classes},
+        kinds.PERSISTENT_VOLUMES: {_BY_CLASS: _classes_of_volume},
+        kinds.PERSISTENT_VOLUME_CLAIMS: {_BY_CLASS: attributes_classes},
     },
     reconcile=reconcile_class,
     workers=1,

@@ -30,7 +30,8 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
-from mockube.controller_manager.controllers.storageversionmigrator import migrations
+
+from . import migrations
 
 NAME: Final = "storage-version-migrator-controller"
 _RUNNER: Final = "migration-runner-controller"

@@ -11,15 +11,9 @@ from mockube.controller_manager.client.kinds import VALIDATING_ADMISSION_POLICIE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.controllers.validatingadmissionpolicystatus.schemas import (
-    SchemaResolver,
-    kinds_of,
-)
-from mockube.controller_manager.controllers.validatingadmissionpolicystatus.type_checking import (
-    TypeChecks,
-    kinds_to_check,
-    param_kind,
-)
+
+from .schemas import SchemaResolver, kinds_of
+from .type_checking import TypeChecks, kinds_to_check, param_kind
 
 _MANAGER: Final = "validatingadmissionpolicy-status"
 

@@ -10,10 +10,8 @@ from mockube.apimachinery.cel.schema_types import declare_root
 from mockube.apimachinery.cel.source import Issues
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.controllers.validatingadmissionpolicystatus.schemas import (
-    GroupVersionKind,
-    KindsByName,
-)
+
+from .schemas import GroupVersionKind, KindsByName
 
 MAX_KINDS: Final = 10
 """maxTypesToCheck of apiserver/pkg/admission/plugin/policy/validating/typechecking.go."""

@@ -15,12 +15,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runner import RequeueWithBackoff
-from mockube.controller_manager.workloads.volumes import (
-    MIGRATED_PLUGINS,
-    PRE_RESIZE_CAPACITY,
-    request,
-    status_capacity,
-)
+from mockube.controller_manager.workloads import volumes
 
 RESIZER: Final = "volume.kubernetes.io/storage-resizer"
 _WAITING: Final = "waiting for an external controller to expand this PVC"
@@ -47,7 +42,9 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     reference = volume["spec"].get("claimRef") or {}
     if (reference.get("namespace"), reference.get("uid")) != (key.namespace, meta.uid(claim)):
         raise RequeueWithBackoff(f"persistent Volume is not bound to PVC being updated : {key}")
-    if request(claim) <= status_capacity(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
+    if volumes.request(claim) <= volumes.status_capacity(
+        claim
+    ) and volumes.PRE_RESIZE_CAPACITY not in meta.annotations(volume):
         return EMPTY_PLAN
     return Plan(actions=_actions(claim, volume))
 
@@ -57,8 +54,8 @@ def _actions(claim: ReadOnlyTree, volume: ReadOnlyTree) -> tuple[Action, ...]:
     if plugin is None:
         return (_event(claim, _WAITING),)
     waiting = f"CSI migration enabled for {plugin}; waiting for external resizer to expand the pvc"
-    annotations = {RESIZER: MIGRATED_PLUGINS[plugin]}
-    if meta.annotations(claim).get(RESIZER) == MIGRATED_PLUGINS[plugin]:
+    annotations = {RESIZER: volumes.MIGRATED_PLUGINS[plugin]}
+    if meta.annotations(claim).get(RESIZER) == volumes.MIGRATED_PLUGINS[plugin]:
         return (_event(claim, waiting),)
     body = {"metadata": {"annotations": annotations, "resourceVersion": meta.resource_version(claim)}}
     patch = Patch(
@@ -80,7 +77,11 @@ def _claim_key(_: Caches, change: Change) -> Iterable[Key]:
     old, new = change
     if new is None or (new.get("status") or {}).get("phase") != "Bound":
         return ()
-    is_relevant = old is None or request(new) > request(old) or status_capacity(new) > status_capacity(old)
+    is_relevant = (
+        old is None
+        or volumes.request(new) > volumes.request(old)
+        or volumes.status_capacity(new) > volumes.status_capacity(old)
+    )
     return (Key.of(new),) if is_relevant else ()
 
 

@@ -3,14 +3,10 @@
 from collections.abc import Iterator
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import (
-    CSI_DRIVERS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    VOLUME_ATTACHMENTS,
-)
-from mockube.controller_manager.kubelet.containers.start_checks import ReferencedObjects, mounted_names
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.workloads.volumes import attachment_name, claim_name
+
+from .start_checks import ReferencedObjects, mounted_names
 
 
 def unattached_volumes(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[str]:
@@ -33,16 +29,18 @@ def _claims_of(pod: ReadOnlyTree) -> Iterator[tuple[str, str]]:
 
 def _is_attached(pod: ReadOnlyTree, claim_name: str, objects: ReferencedObjects) -> bool:
     """Return whether a claim is bound, and its volume is attached to the pod's node, or need not be attached."""
-    claim = objects.cached_object(PERSISTENT_VOLUME_CLAIMS, claim_name)
+    claim = objects.cached_object(kinds.PERSISTENT_VOLUME_CLAIMS, claim_name)
     volume_name = "" if claim is None else claim["spec"].get("volumeName") or ""
-    volume = objects.cached_object(PERSISTENT_VOLUMES, volume_name) if volume_name else None
+    volume = objects.cached_object(kinds.PERSISTENT_VOLUMES, volume_name) if volume_name else None
     if volume is None:
         return False
     source = volume["spec"].get("csi")
     if source is None:
         return True
-    driver = objects.cached_object(CSI_DRIVERS, source["driver"])
+    driver = objects.cached_object(kinds.CSI_DRIVERS, source["driver"])
     if driver is not None and driver["spec"].get("attachRequired") is False:
         return True
-    attachment = objects.cached_object(VOLUME_ATTACHMENTS, attachment_name(volume, pod["spec"]["nodeName"]))
+    attachment = objects.cached_object(
+        kinds.VOLUME_ATTACHMENTS, attachment_name(volume, pod["spec"]["nodeName"])
+    )
     return attachment is not None and bool((attachment.get("status") or {}).get("attached"))

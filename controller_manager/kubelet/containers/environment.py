@@ -14,10 +14,11 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource
-from mockube.controller_manager.kubelet.containers.images import behavior_of
-from mockube.controller_manager.kubelet.containers.program import expand_references
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, Credentials, PodCredential
 from mockube.controller_manager.kubelet.shell.process import ContainerUser
+
+from .images import behavior_of
+from .program import expand_references
+from .projections import NOT_ISSUED, Credentials, PodCredential
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")

@@ -13,14 +13,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.controller_manager.kubelet.containers.program import (
-    MAX_COMMANDS,
-    MAX_EFFECTS,
-    Invocation,
-    initial_files,
-    is_endless,
-    start_invocation,
-)
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import (
@@ -34,6 +26,9 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
 )
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+
+from . import program
+from .program import Invocation
 
 MAX_TIMES: Final = 100
 """The number of times at which the container's command may change files; later changes have no effect on results."""
@@ -112,8 +107,8 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     """
     if main is None:
         return ((0.0, _run_command(command, _KnownFiles({}, (), ()))),)
-    files = initial_files(main)
-    host, execution = start_invocation(main, files)
+    files = program.initial_files(main)
+    host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
     results: list[tuple[float, CommandResult | None]] = []
     at = 0.0
@@ -135,7 +130,7 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
     host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, (), ()))
     commands = 0
     try:
-        while commands <= MAX_COMMANDS:
+        while commands <= program.MAX_COMMANDS:
             effect = next(execution)
             commands += 1
             host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
@@ -151,13 +146,13 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
 def _run_until_sleep(execution: Run, host: Host) -> float:
     """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more."""
     commands = 0
-    for _ in range(MAX_EFFECTS):
+    for _ in range(program.MAX_EFFECTS):
         try:
             effect = next(execution)
         except (StopIteration, UnknownProgram, ShellSyntaxError, RecursionError):
             return inf
         commands += isinstance(effect, CommandStart)
-        if commands > MAX_COMMANDS or is_endless(effect, host):
+        if commands > program.MAX_COMMANDS or program.is_endless(effect, host):
             return inf
         if isinstance(effect, Sleep) and effect.seconds:
             host.elapsed += effect.seconds
@@ -177,7 +172,7 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         earlier=(),
         fails_unknown=command.fails_unknown,
     )
-    return start_invocation(invocation, files)
+    return program.start_invocation(invocation, files)
 
 
 def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
@@ -188,7 +183,7 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
         while True:
             effect = next(execution)
             commands += isinstance(effect, CommandStart)
-            if commands > MAX_COMMANDS or isinstance(effect, RepeatedIteration):
+            if commands > program.MAX_COMMANDS or isinstance(effect, RepeatedIteration):
                 host.elapsed = inf
             if isinstance(effect, Output) and len(output) < MAX_OUTPUT:
                 output += effect.data

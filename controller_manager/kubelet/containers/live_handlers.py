@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.object_values import uses_objects
-from mockube.controller_manager.kubelet.containers.runs import live_command, mentions_network
+
+from .object_values import uses_objects
+from .runs import live_command, mentions_network
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")

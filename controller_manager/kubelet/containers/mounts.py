@@ -5,8 +5,13 @@ from posixpath import join, normpath
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers import cgroup_files
-from mockube.controller_manager.kubelet.containers.environment import (
+from mockube.controller_manager.kubelet.shell.devices import DEVICES, NULL
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
+from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
+from mockube.controller_manager.kubelet.shell.programs.system import sysctl_path
+
+from . import cgroup_files
+from .environment import (
     References,
     decoded_data,
     environment_of,
@@ -16,24 +21,11 @@ from mockube.controller_manager.kubelet.containers.environment import (
     resource_value,
     unknown_variables,
 )
-from mockube.controller_manager.kubelet.containers.file_projection import (
-    Content,
-    FileProjection,
-    Permissions,
-    default_permissions,
-)
-from mockube.controller_manager.kubelet.containers.images import behavior_of
-from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
-from mockube.controller_manager.kubelet.containers.program import REFERENCE, expand_references
-from mockube.controller_manager.kubelet.containers.projections import (
-    certificate_files,
-    certificate_sources,
-    trust_anchors,
-)
-from mockube.controller_manager.kubelet.shell.devices import DEVICES, NULL
-from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
-from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
-from mockube.controller_manager.kubelet.shell.programs.system import sysctl_path
+from .file_projection import Content, FileProjection, Permissions, default_permissions
+from .images import behavior_of
+from .network_files import hosts_file, resolver_file
+from .program import REFERENCE, expand_references
+from .projections import certificate_files, certificate_sources, trust_anchors
 
 API_VOLUMES: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
 """The kinds of volumes whose files come from API objects; containers cannot write them."""

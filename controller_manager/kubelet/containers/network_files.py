@@ -5,7 +5,8 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.environment import hostname_of
+
+from .environment import hostname_of
 
 CLUSTER_DNS: Final = "10.0.0.10"
 _DOMAIN: Final = "svc.cluster.local"

@@ -7,15 +7,11 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import (
-    CSI_DRIVERS,
-    CSI_NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-)
-from mockube.controller_manager.kubelet.containers.host_paths import CREATED_TYPES, DIRECTORY, FILE, PathType
-from mockube.controller_manager.kubelet.containers.start_checks import ReferencedObjects, mounted_names
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.workloads.volumes import SIMULATED_PROVISIONERS, claim_name
+
+from .host_paths import CREATED_TYPES, DIRECTORY, FILE, PathType
+from .start_checks import ReferencedObjects, mounted_names
 
 _NOUNS: Final = {
     DIRECTORY: "directory",
@@ -81,7 +77,7 @@ def _inline_csi_failures(
     pod: ReadOnlyTree, volume: ReadOnlyTree, objects: ReferencedObjects
 ) -> Iterator[str]:
     name = volume["csi"]["driver"]
-    driver = objects.cached_object(CSI_DRIVERS, name)
+    driver = objects.cached_object(kinds.CSI_DRIVERS, name)
     prefix = f'MountVolume.SetUp failed for volume "{volume["name"]}" : kubernetes.io/csi: mounter.'
     if driver is None and not _is_registered(name, pod, objects):
         yield f"{prefix}SetUpAt failed to get CSI client: {_not_registered(name)}"
@@ -102,9 +98,9 @@ def _inline_csi_failures(
 def _persistent_volume_failures(
     pod: ReadOnlyTree, volume: ReadOnlyTree, objects: ReferencedObjects, path_type: PathType
 ) -> Iterator[str]:
-    claim = objects.cached_object(PERSISTENT_VOLUME_CLAIMS, claim_name(pod, volume))
+    claim = objects.cached_object(kinds.PERSISTENT_VOLUME_CLAIMS, claim_name(pod, volume))
     name = "" if claim is None else claim["spec"].get("volumeName") or ""
-    persistent = objects.cached_object(PERSISTENT_VOLUMES, name) if name else None
+    persistent = objects.cached_object(kinds.PERSISTENT_VOLUMES, name) if name else None
     spec = {} if persistent is None else persistent["spec"]
     if "hostPath" in spec:
         yield from _host_path_failures(name, spec["hostPath"], path_type)
@@ -120,7 +116,9 @@ def _persistent_volume_failures(
             yield f'MountVolume.NewMounter initialization failed for volume "{name}" : {reason}'
     elif "csi" in spec:
         driver = spec["csi"]["driver"]
-        if objects.cached_object(CSI_DRIVERS, driver) is None and not _is_registered(driver, pod, objects):
+        if objects.cached_object(kinds.CSI_DRIVERS, driver) is None and not _is_registered(
+            driver, pod, objects
+        ):
             yield (
                 f'MountVolume.MountDevice failed for volume "{name}" : kubernetes.io/csi: '
                 f"attacher.MountDevice failed to create newCsiDriverClient: {_not_registered(driver)}"
@@ -131,7 +129,7 @@ def _is_registered(driver: str, pod: ReadOnlyTree, objects: ReferencedObjects) -
     """Return whether the node has a CSI driver. Those that mockube simulates are on every node."""
     if driver in SIMULATED_PROVISIONERS:
         return True
-    node = objects.cached_object(CSI_NODES, pod["spec"]["nodeName"])
+    node = objects.cached_object(kinds.CSI_NODES, pod["spec"]["nodeName"])
     return node is not None and any(entry["name"] == driver for entry in node["spec"].get("drivers") or ())
 
 

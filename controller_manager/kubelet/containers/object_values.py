@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.mounts import API_VOLUMES, volume_kind
+
+from .mounts import API_VOLUMES, volume_kind
 
 _VARIABLE: Final = re.compile(r"\$(?:\{?[#!]?([A-Za-z_]\w*)|\(([A-Za-z_]\w*)\))")
 """A variable of a shell, or one that a kubelet expands."""

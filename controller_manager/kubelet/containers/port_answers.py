@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.environment import hostname_of
-from mockube.controller_manager.kubelet.containers.images import HttpRoute, PortBehavior, behavior_of
-from mockube.controller_manager.kubelet.containers.program import command_of
-from mockube.controller_manager.kubelet.containers.runs import container_status
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
+
+from .environment import hostname_of
+from .images import HttpRoute, PortBehavior, behavior_of
+from .program import command_of
+from .runs import container_status
 
 MAX_PATH: Final = 2000
 """The characters of a path that a response repeats."""

@@ -13,7 +13,6 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.controller_manager.kubelet.containers.images import behavior_of, file_places
 from mockube.controller_manager.kubelet.pod_script import Script
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
@@ -32,6 +31,8 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+
+from .images import behavior_of, file_places
 
 KILLED: Final = 137
 """The exit code of a process that was killed by SIGKILL."""

@@ -13,38 +13,19 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.environment import (
-    References,
-    environment_of,
-    hostname_of,
-    identity_of,
-)
-from mockube.controller_manager.kubelet.containers.images import behavior_of, file_places
-from mockube.controller_manager.kubelet.containers.mounts import (
-    API_VOLUMES,
-    files_of,
-    known_mounts,
-    volume_kind,
-)
-from mockube.controller_manager.kubelet.containers.object_values import uses_objects
-from mockube.controller_manager.kubelet.containers.program import (
-    command_of,
-    default_run,
-    expand_references,
-    has_default_command,
-    has_open_input,
-    name_unknown,
-)
 from mockube.controller_manager.kubelet.pod_script import PREFIX, Script, script_of
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
-from mockube.controller_manager.kubelet.shell.network_programs.programs import (
-    PROGRAMS as NETWORK_PROGRAMS,
-)
+from mockube.controller_manager.kubelet.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
 from mockube.controller_manager.kubelet.shell.process import Host, Output, Run, Sleep, UnknownProgram
 from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+
+from . import mounts, program
+from .environment import References, environment_of, hostname_of, identity_of
+from .images import behavior_of, file_places
+from .object_values import uses_objects
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
@@ -147,15 +128,15 @@ def host_of(
         address=(pod.get("status") or {}).get("podIP") or "",
         files=files
         or FileSystem(
-            files_of(pod, container, references),
+            mounts.files_of(pod, container, references),
             is_partial=True,
-            volumes=known_mounts(pod, container, references),
+            volumes=mounts.known_mounts(pod, container, references),
             places=file_places(container),
         ),
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,
-        has_open_input=has_open_input(container),
+        has_open_input=program.has_open_input(container),
         has_terminal=bool(container.get("tty")),
     )
 
@@ -167,7 +148,7 @@ def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str
     """
     if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ()
-    argv = command_of(container) or (("sh",) if container.get("tty") else ())
+    argv = program.command_of(container) or (("sh",) if container.get("tty") else ())
     return argv if argv and argv[0].rpartition("/")[2] in PROGRAMS else ()
 
 
@@ -252,13 +233,15 @@ def _earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Rea
 
 def _api_volumes(pod: ReadOnlyTree) -> set[str]:
     return {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if volume_kind(volume) in API_VOLUMES
+        volume["name"]
+        for volume in pod["spec"].get("volumes") or ()
+        if mounts.volume_kind(volume) in mounts.API_VOLUMES
     }
 
 
 def _main_argv(container: ReadOnlyTree, script: Script) -> tuple[str, ...]:
     text = script.command(container["name"])
-    return ("sh", "-c", text) if text is not None else command_of(container)
+    return ("sh", "-c", text) if text is not None else program.command_of(container)
 
 
 def may_run_live(pod: ReadOnlyTree) -> bool:
@@ -274,7 +257,8 @@ def may_run_live(pod: ReadOnlyTree) -> bool:
 def _may_use_network(pod: ReadOnlyTree) -> bool:
     """Return whether a command of the pod may use the network: it names a program that does."""
     return any(
-        (container.get("command") or container.get("args")) and mentions_network(command_of(container))
+        (container.get("command") or container.get("args"))
+        and mentions_network(program.command_of(container))
         for container in every_container(pod["spec"])
     ) or any(
         key.startswith(_RUN_ANNOTATION) and mentions_network((text,))
@@ -301,7 +285,9 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
     directory = container.get("workingDir") or "/"
-    return (yield from run_command(host, expand_references(argv, environment), environment, directory))
+    return (
+        yield from run_command(host, program.expand_references(argv, environment), environment, directory)
+    )
 
 
 def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
@@ -311,9 +297,9 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     """
     image = behavior_of(container)
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    if image is not None and has_default_command(container) and not has_script:
-        default = default_run(container)
-        is_server = image.logs and not command_of(container)
+    if image is not None and program.has_default_command(container) and not has_script:
+        default = program.default_run(container)
+        is_server = image.logs and not program.command_of(container)
         if default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
         if default is not None:
@@ -329,7 +315,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
 
 def not_simulated_line(pod: ReadOnlyTree, container: ReadOnlyTree, error: Exception) -> bytes:
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    name = name_unknown(container, str(error), has_script=has_script)
+    name = program.name_unknown(container, str(error), has_script=has_script)
     reason = (
         f"{name} does not run" if isinstance(error, UnknownProgram) else f"its script does not run: {error}"
     )

@@ -16,14 +16,11 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
-from mockube.controller_manager.kubelet.containers.environment import (
-    References,
-    decoded_data,
-    security_context,
-)
-from mockube.controller_manager.kubelet.containers.images import behavior_of
-from mockube.controller_manager.kubelet.containers.mounts import config_error, missing_token, mounted_volumes
-from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential, trust_anchors
+
+from .environment import References, decoded_data, security_context
+from .images import behavior_of
+from .mounts import config_error, missing_token, mounted_volumes
+from .projections import NOT_ISSUED, PodCredential, trust_anchors
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 

@@ -7,8 +7,9 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.containers.mounts import SharedMount
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem, Mount
+
+from .mounts import SharedMount
 
 MAX_CONTAINERS: Final = 200
 MAX_BYTES: Final = 64 << 20

@@ -7,26 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import conditions, meta, wellknown
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.pods import dotted_sysctl
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    CONDITION_CONTAINERS_READY,
-    CONDITION_INITIALIZED,
-    CONDITION_POD_SCHEDULED,
-    CONDITION_READY,
-)
 from mockube.controller_manager.client.podview import FAILED
 from mockube.controller_manager.kubelet.effects import EmitEvent, PatchObject, Step
-from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import CONDITION_READY_TO_START
-from mockube.controller_manager.kubelet.pod_lifecycle.preemption import is_critical
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import IN_PROGRESS, PENDING
-from mockube.controller_manager.kubelet.pod_lifecycle.status_patch import status_patch
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts, HostPort
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
+
+from .pod_conditions import CONDITION_READY_TO_START
+from .preemption import is_critical
+from .resize import IN_PROGRESS, PENDING
+from .status_patch import status_patch
 
 _EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 _OS_LABEL: Final = "kubernetes.io/os"
@@ -53,10 +48,10 @@ _SAFE_SYSCTLS: Final[Mapping[str, tuple[str, str]]] = {
 """The namespace of each sysctl, and the field of a pod that shares the node's namespace."""
 _CONDITIONS: Final = frozenset(
     {
-        CONDITION_CONTAINERS_READY,
-        CONDITION_INITIALIZED,
-        CONDITION_POD_SCHEDULED,
-        CONDITION_READY,
+        wellknown.CONDITION_CONTAINERS_READY,
+        wellknown.CONDITION_INITIALIZED,
+        wellknown.CONDITION_POD_SCHEDULED,
+        wellknown.CONDITION_READY,
         CONDITION_READY_TO_START,
         IN_PROGRESS,
         PENDING,

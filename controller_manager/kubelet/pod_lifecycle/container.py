@@ -12,33 +12,16 @@ from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior, scripted_program
-from mockube.controller_manager.kubelet.containers.start_checks import (
-    pod_reference,
-)
-from mockube.controller_manager.kubelet.effects import (
-    EmitEvent,
-    StopContainer,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.container_start import (
-    START_ERROR,
-    start_container,
-    start_run,
-    unhealthy_events,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
-    Container,
-    ContainerUpdate,
-    Role,
-    counts_for_readiness,
-    end_container,
-    last_end,
-    running_since,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.hooks import hook_result, pre_stop_result
-from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, restart_message
-from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+from mockube.controller_manager.kubelet.containers.start_checks import pod_reference
+from mockube.controller_manager.kubelet.effects import EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_script import NEVER
+
+from . import container_start, container_status
+from .container_status import Container, ContainerUpdate, Role
+from .hooks import hook_result, pre_stop_result
+from .probed_runs import ProbedRun
+from .probing import Probe, restart_message
+from .process_state import ProcessState
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
@@ -54,20 +37,20 @@ _LOST_MESSAGE: Final = (
 
 def is_over(container: Container, status: ReadOnlyTree) -> bool:
     """Return whether the container has ended and is not restarted."""
-    end = last_end(status)
+    end = container_status.last_end(status)
     return end is not None and not _restarts(container, end["exitCode"])
 
 
 def has_succeeded(container: Container, status: ReadOnlyTree) -> bool:
-    end = last_end(status)
+    end = container_status.last_end(status)
     return end is not None and end["exitCode"] == 0 and is_over(container, status)
 
 
 def is_initialized(container: Container, status: ReadOnlyTree) -> bool:
     """Return whether the next container may run: an init container has succeeded, a sidecar has started at least once."""
     if container.role is Role.SIDECAR:
-        runs = running_since(status) is not None and status["started"]
-        return runs or last_end(status) is not None
+        runs = container_status.running_since(status) is not None and status["started"]
+        return runs or container_status.last_end(status) is not None
     return has_succeeded(container, status)
 
 
@@ -91,7 +74,7 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerUpdate:
     """Return the status up to now of a container that may run, from its last status."""
     if status is None or never_ran(status):
-        update = start_run(container, status, now, restarts=0)
+        update = container_start.start_run(container, status, now, restarts=0)
     else:
         update = _next_change(container, status, now)
     while not _is_waiting(update) and update.status is not status:
@@ -107,15 +90,15 @@ def _is_waiting(update: ContainerUpdate) -> bool:
 
 
 def never_ran(status: ReadOnlyTree) -> bool:
-    return "running" not in status["state"] and last_end(status) is None
+    return "running" not in status["state"] and container_status.last_end(status) is None
 
 
 def _next_change(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Return the next change that is due, or else the same status and the time of its next change."""
-    started = running_since(status)
+    started = container_status.running_since(status)
     if started is not None:
         return _run(container, status, started, now)
-    end = last_end(status)
+    end = container_status.last_end(status)
     if end is None or is_over(container, status):
         return ContainerUpdate(status=status)
     return _back_off(container, status, end, now)
@@ -135,7 +118,7 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     program = scripted_program(container.script, program_without_script, restarts)
     ends_at = None if program.seconds is None else after(started, span_of(program.seconds))
     if ends_at is not None and ends_at <= now:
-        ended_status = end_container(
+        ended_status = container_status.end_container(
             container, status, exit_code=program.exit_code, at=ends_at, message=program.message
         )
         return ContainerUpdate(status=ended_status)
@@ -166,17 +149,21 @@ def _run_probed(
     seconds = (now - started).total_seconds()
     if probes.killed_at <= seconds:
         at = after(started, span_of(probes.killed_at))
-        ended_status = end_container(container, status, exit_code=container.program.stop_code, at=at)
-        failed = unhealthy_events(container, probes.killed_by, status["restartCount"], probes.killed_at)
+        ended_status = container_status.end_container(
+            container, status, exit_code=container.program.stop_code, at=at
+        )
+        failed = container_start.unhealthy_events(
+            container, probes.killed_by, status["restartCount"], probes.killed_at
+        )
         message = restart_message(probes.killed_by, container.name)
         killing_event = EmitEvent("Normal", "Killing", message, container.field)
         return ContainerUpdate(status=ended_status, events=(*failed, killing_event))
     readiness = {
-        "ready": counts_for_readiness(container) and probes.is_ready(seconds),
+        "ready": container_status.counts_for_readiness(container) and probes.is_ready(seconds),
         "started": probes.started_at <= seconds,
     }
     events = (
-        unhealthy_events(container, Probe.READINESS, status["restartCount"], seconds)
+        container_start.unhealthy_events(container, Probe.READINESS, status["restartCount"], seconds)
         if status["ready"] and not readiness["ready"]
         else ()
     )
@@ -199,12 +186,16 @@ def _back_off(
 ) -> ContainerUpdate:
     """Wait for the back-off between two runs, and then start the next run."""
     finished = parse_time(end["finishedAt"])
-    ran = timedelta() if end["reason"] == START_ERROR else finished - parse_time(end["startedAt"])
+    ran = (
+        timedelta()
+        if end["reason"] == container_start.START_ERROR
+        else finished - parse_time(end["startedAt"])
+    )
     delay = backoff(status["restartCount"], ran)
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
     if after(finished, delay) <= now:
-        return start_run(
+        return container_start.start_run(
             container,
             status,
             now,
@@ -239,7 +230,7 @@ def _run_process(
 ) -> ContainerUpdate:
     """Update the container's status from the state of its process."""
     if process.restarts != status["restartCount"]:
-        lost_status = end_container(
+        lost_status = container_status.end_container(
             container,
             status,
             exit_code=_SIGKILL_CODE,
@@ -256,7 +247,7 @@ def _run_process(
     if process.is_simulated:
         return _run_live(container, status, process, now)
     readiness = {
-        "ready": counts_for_readiness(container) and process.is_ready,
+        "ready": container_status.counts_for_readiness(container) and process.is_ready,
         "started": process.passed_startup,
     }
     return ContainerUpdate(status=status if readiness.items() <= status.items() else {**status, **readiness})
@@ -266,13 +257,13 @@ def _run_live(
     container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
 ) -> ContainerUpdate:
     """Update the status of a simulated container that runs in real time by its hook and its probes."""
-    restarts, started = status["restartCount"], running_since(status)
+    restarts, started = status["restartCount"], container_status.running_since(status)
     stop = () if process.is_stopping else (StopContainer(container.name),)
     if not hook_result(container, "postStart", restarts=restarts).is_success:
         return ContainerUpdate(status=status, actions=stop)
     probes = container.probed_run(restarts)
     if probes is None or started is None:
-        readiness = {"ready": counts_for_readiness(container), "started": True}
+        readiness = {"ready": container_status.counts_for_readiness(container), "started": True}
         return ContainerUpdate(
             status=status if readiness.items() <= status.items() else {**status, **readiness}
         )
@@ -286,7 +277,7 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
     """Return the status after the end of the container's process; a lost process counts as killed."""
     exit_state = container.process.exit if container.process is not None else None
     if exit_state is None:
-        return end_container(
+        return container_status.end_container(
             container,
             status,
             exit_code=_SIGKILL_CODE,
@@ -294,7 +285,7 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
             message=_LOST_MESSAGE,
             reason="ContainerStatusUnknown",
         )
-    return end_container(
+    return container_status.end_container(
         container,
         status,
         exit_code=exit_state.code,
@@ -310,15 +301,19 @@ def _definition_changed_message(container: Container) -> str:
 
 def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Restart a container whose image was changed, whatever its restart policy."""
-    old = end_container(container, status, exit_code=container.program.stop_code, at=now)
+    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
     end = old["state"]["terminated"]
-    new = start_run(container, old, now, restarts=status["restartCount"] + 1, last=end, begin=now)
+    new = container_start.start_run(
+        container, old, now, restarts=status["restartCount"] + 1, last=end, begin=now
+    )
     event = EmitEvent("Normal", "Killing", _definition_changed_message(container), container.field)
     return replace(new, events=(event, *new.events))
 
 
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     """Return the status after an immediate restart, for a resize with RestartContainer."""
-    old = end_container(container, status, exit_code=container.program.stop_code, at=now)
+    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
     end = old["state"]["terminated"]
-    return start_container(container, now, restarts=status["restartCount"] + 1, last=end).status
+    return container_start.start_container(
+        container, now, restarts=status["restartCount"] + 1, last=end
+    ).status

@@ -7,7 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.controller_manager.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
-from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun
+
+from .observations import ObservedRun
 
 
 class ContainerContext(Struct, frozen=True, kw_only=True):

@@ -10,23 +10,14 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers import handlers
 from mockube.controller_manager.kubelet.containers.environment import (
     hostname_of,
     identity_of,
     known_environment,
 )
-from mockube.controller_manager.kubelet.containers.handlers import (
-    UNKNOWN_TIMELINE,
-    HandlerCommand,
-    Timeline,
-    command_timeline,
-    names_unknown_variable,
-    unknown_program_of_handler,
-)
-from mockube.controller_manager.kubelet.containers.mounts import (
-    shared_mount_paths,
-    writable_paths,
-)
+from mockube.controller_manager.kubelet.containers.handlers import HandlerCommand, Timeline
+from mockube.controller_manager.kubelet.containers.mounts import shared_mount_paths, writable_paths
 from mockube.controller_manager.kubelet.containers.program import (
     CommandContext,
     Invocation,
@@ -38,8 +29,9 @@ from mockube.controller_manager.kubelet.containers.program import (
     unknown_program_of,
 )
 from mockube.controller_manager.kubelet.containers.runs import depends_on_objects
-from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 from mockube.controller_manager.kubelet.pod_script import Script
+
+from .container_context import NO_CONTEXT, ContainerContext
 
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
@@ -107,7 +99,7 @@ def handler_timeline(
     fails_unknown = script.fails_unknown_programs(default=context.fails_unknown_programs)
     command = _handler_command(pod, container, action, fails_unknown=fails_unknown)
     if command is None:
-        return UNKNOWN_TIMELINE
+        return handlers.UNKNOWN_TIMELINE
     main = None
     # A script in an annotation stands for a program that may do more than the script.
     has_script = script.command(container["name"]) is not None
@@ -115,7 +107,7 @@ def handler_timeline(
         shared_mounts = shared_mount_paths(pod, container)
         main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails_unknown)
         main = invocation_of(container, main_context)
-    return command_timeline(main, command, _empty_folders(pod, container, restarts))
+    return handlers.command_timeline(main, command, _empty_folders(pod, container, restarts))
 
 
 def _handler_command(
@@ -125,7 +117,7 @@ def _handler_command(
     argv = tuple(action.get("command") or ())
     environment = known_environment(pod, container)
     text = "\0".join(argv)
-    if not argv or ("$" in text and names_unknown_variable(text, environment)):
+    if not argv or ("$" in text and handlers.names_unknown_variable(text, environment)):
         return None
     return HandlerCommand(
         argv=argv,
@@ -138,7 +130,7 @@ def _handler_command(
 def unknown_handler_program(pod: ReadOnlyTree, container: ReadOnlyTree, action: ReadOnlyTree) -> str:
     """Return the program that is not simulated and that the command of a probe or a hook needs; "" if there is none."""
     command = _handler_command(pod, container, action)
-    return "" if command is None else unknown_program_of_handler(command)
+    return "" if command is None else handlers.unknown_program_of_handler(command)
 
 
 def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> tuple[str, ...]:

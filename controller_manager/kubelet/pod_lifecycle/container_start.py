@@ -14,19 +14,13 @@ from mockube.controller_manager.kubelet.containers.start_checks import (
     start_failure,
 )
 from mockube.controller_manager.kubelet.effects import EmitEvent, RunHook, StartContainer
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
-    Container,
-    ContainerUpdate,
-    counts_for_readiness,
-    end_container,
-    running_since,
-    running_status,
-    waiting_status,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.hooks import first_start, hook_result
-from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun, failure_message
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
-from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
+
+from . import container_status
+from .container_status import Container, ContainerUpdate
+from .hooks import first_start, hook_result
+from .probed_runs import ProbedRun, failure_message
+from .probing import Probe
+from .process_state import ProcessState
 
 START_ERROR: Final = "StartError"
 _START_ERROR_CODE: Final = 128
@@ -62,7 +56,7 @@ def start_run(
     hook = hook_result(container, "postStart", restarts=restarts)
     if hook.seconds or hook.began:
         started = hook.began or (first_start(container, now) if begin is None else begin)
-        before = status or waiting_status(container, "ContainerCreating")
+        before = status or container_status.waiting_status(container, "ContainerCreating")
         if waiting := _wait_for_hook(container, before, started, now, restarts):
             return waiting
     return start_container(container, started, restarts=restarts, last=last)
@@ -95,7 +89,7 @@ def _not_created(
     *,
     last: ReadOnlyTree | None,
 ) -> ContainerUpdate:
-    before = status or waiting_status(container, "ContainerCreating")
+    before = status or container_status.waiting_status(container, "ContainerCreating")
     waiting = {
         **before,
         "image": container.spec["image"],
@@ -119,7 +113,7 @@ def _time_of_retry(container: Container, status: ReadOnlyTree) -> datetime | Non
     if waiting.get("reason") != CONFIG_ERROR:
         return None
     statuses = (container.pod.get("status") or {}).get("containerStatuses") or ()
-    times = [time for other in statuses if (time := running_since(other)) is not None]
+    times = [time for other in statuses if (time := container_status.running_since(other)) is not None]
     return max(times) + RELIST_PERIOD if times else None
 
 
@@ -133,7 +127,7 @@ def _start_process(
     last: ReadOnlyTree | None = None,
 ) -> ContainerUpdate:
     """Start the process of the run that is due, or report why it has not started."""
-    before = status or waiting_status(container, "ContainerCreating")
+    before = status or container_status.waiting_status(container, "ContainerCreating")
     if process.restarts != restarts:
         return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
     if process.started is not None and process.is_simulated:
@@ -145,7 +139,7 @@ def _start_process(
     if process.started is not None:
         update = start_container(container, process.started, restarts=restarts, last=last)
         readiness = {
-            "ready": counts_for_readiness(container) and process.is_ready,
+            "ready": container_status.counts_for_readiness(container) and process.is_ready,
             "started": process.passed_startup,
         }
         return replace(update, status={**update.status, **readiness})
@@ -166,11 +160,11 @@ def start_container(
     if container.process is None and container.script.fails_at_start(container.name, restarts):
         return _failed_start(container, now, restarts=restarts, last=last)
     state = {"running": {"startedAt": format_time(now)}}
-    status = running_status(container, restarts=restarts, state=state, last=last)
+    status = container_status.running_status(container, restarts=restarts, state=state, last=last)
     probes = container.probed_run(restarts)
     if probes is not None:
         status |= {
-            "ready": counts_for_readiness(container) and probes.is_ready(0),
+            "ready": container_status.counts_for_readiness(container) and probes.is_ready(0),
             "started": probes.started_at <= 0,
         }
     events = (
@@ -196,8 +190,8 @@ def _failed_start(
 ) -> ContainerUpdate:
     """Return the end of a container that was created and cannot be started. Its time of start is that of Unix."""
     state = {"running": {"startedAt": _NEVER_STARTED}}
-    created = running_status(container, restarts=restarts, state=state, last=last)
-    status = end_container(
+    created = container_status.running_status(container, restarts=restarts, state=state, last=last)
+    status = container_status.end_container(
         container, created, exit_code=_START_ERROR_CODE, at=now, message=_START_MESSAGE, reason=START_ERROR
     )
     failed_event = EmitEvent("Warning", "Failed", f"Error: {_START_MESSAGE}", container.field)

@@ -13,13 +13,14 @@ from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import RunBehavior
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent
-from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
-from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun, Results
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import NO_RESULTS, probe_results
-from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import ProbedRun, probed_run
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
-from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_script import Script
+
+from .container_context import NO_CONTEXT, ContainerContext
+from .observations import ObservedRun, Results
+from .probe_results import NO_RESULTS, probe_results
+from .probed_runs import ProbedRun, probed_run
+from .probing import Probe
+from .process_state import ProcessState
 
 RestartPolicy = Literal["Always", "OnFailure", "Never"]
 

@@ -15,16 +15,16 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
-from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
+from mockube.controller_manager.client import podview
 from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE, RunBehavior
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
-from mockube.controller_manager.kubelet.pod_lifecycle import container as lifecycle
-from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
-from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import (
-    program_of_run,
-    unknown_program,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
+from mockube.controller_manager.kubelet.pod_script import Script, script_of
+from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
+
+from . import container as lifecycle
+from .container_context import NO_CONTEXT, ContainerContext
+from .container_programs import program_of_run, unknown_program
+from .container_status import (
     Container,
     ContainerUpdate,
     RestartPolicy,
@@ -33,11 +33,9 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
     running_since,
     waiting_status,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.phase import running_pod_phase, stopped_pod_phase
-from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.unknown_ends import with_unknown_ends
-from mockube.controller_manager.kubelet.pod_script import Script, script_of
-from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
+from .phase import running_pod_phase, stopped_pod_phase
+from .process_state import ProcessState
+from .unknown_ends import with_unknown_ends
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "Always": "OnFailure",
@@ -208,10 +206,10 @@ def run_containers(containers: PodContainers, now: datetime) -> PodUpdate:
         _with_new_statuses(containers.main, main),
         is_initialized=not uninitialized,
     )
-    if phase in (SUCCEEDED, FAILED):
+    if phase in (podview.SUCCEEDED, podview.FAILED):
         to_stop = processes_to_stop(containers)
         if to_stop:  # The pod stays Running until the last process has ended.
-            update = _summary(containers, (init, main, ephemeral), RUNNING, uninitialized)
+            update = _summary(containers, (init, main, ephemeral), podview.RUNNING, uninitialized)
             return replace(update, events=update.events + to_stop.events, actions=to_stop.actions)
         init = [
             _stop(container, update, now)
@@ -233,7 +231,7 @@ def keep_waiting(containers: PodContainers, reason: str) -> PodUpdate:
     if containers.init:
         first[0] = ContainerUpdate(status=waiting_status(containers.init[0][0], reason))
     return _summary(
-        containers, (first, main, []), PENDING, [container.name for container, _ in containers.init]
+        containers, (first, main, []), podview.PENDING, [container.name for container, _ in containers.init]
     )
 
 

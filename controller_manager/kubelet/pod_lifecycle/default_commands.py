@@ -11,8 +11,9 @@ from mockube.controller_manager.kubelet.containers.program import (
     has_open_input,
 )
 from mockube.controller_manager.kubelet.effects import EmitEvent
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, Role
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers
+
+from .container_status import Container, Role
+from .containers import PodContainers
 
 ENDS_AT_ONCE: Final = "EndsAtOnce"
 """The reason of the event. A real kubelet records no such event."""

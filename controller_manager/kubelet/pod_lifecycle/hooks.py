@@ -9,11 +9,12 @@ from datetime import datetime
 from mockube.apimachinery import conditions
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import handler_timeline
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, running_since
-from mockube.controller_manager.kubelet.pod_lifecycle.observations import HOOK_SUCCESS, Hook, HookResult
-from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import CONDITION_READY_TO_START
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
+
+from .container_programs import handler_timeline
+from .container_status import Container, running_since
+from .observations import HOOK_SUCCESS, Hook, HookResult
+from .pod_conditions import CONDITION_READY_TO_START
+from .probing import UnresolvedPort, resolve_port
 
 
 def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: float = 0.0) -> HookResult:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeCount, ProbeTimes
+from .probing import Probe, ProbeCount, ProbeTimes
 
 Hook = Literal["postStart", "preStop"]
 

@@ -7,9 +7,10 @@ passed or that was preempted is Failed (`pod`).
 from collections.abc import Iterable, Sequence
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, SUCCEEDED
-from mockube.controller_manager.kubelet.pod_lifecycle.container import has_succeeded, is_over, never_ran
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, Role, last_end
+from mockube.controller_manager.client import podview
+
+from .container import has_succeeded, is_over, never_ran
+from .container_status import Container, Role, last_end
 
 ContainerWithStatus = tuple[Container, ReadOnlyTree]
 
@@ -25,16 +26,18 @@ def running_pod_phase(
     for container, status in init:
         ends_pod = container.role is Role.INIT and is_over(container, status)
         if ends_pod and not has_succeeded(container, status):
-            return FAILED
+            return podview.FAILED
     if not is_initialized or any(never_ran(status) for _, status in main):
-        return PENDING
+        return podview.PENDING
     if all(is_over(container, status) for container, status in main):
         all_succeeded = all(has_succeeded(container, status) for container, status in main)
-        return SUCCEEDED if all_succeeded else FAILED
-    return RUNNING
+        return podview.SUCCEEDED if all_succeeded else podview.FAILED
+    return podview.RUNNING
 
 
 def stopped_pod_phase(main_statuses: Iterable[ReadOnlyTree]) -> str:
     """Return the phase of a stopped pod: Succeeded if each main container ended with the exit code 0, or else Failed."""
     ends = [last_end(status) for status in main_statuses]
-    return SUCCEEDED if all(end is not None and end["exitCode"] == 0 for end in ends) else FAILED
+    return (
+        podview.SUCCEEDED if all(end is not None and end["exitCode"] == 0 for end in ends) else podview.FAILED
+    )

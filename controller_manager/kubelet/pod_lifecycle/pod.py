@@ -11,8 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery import meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.controller_manager.kubelet.containers.attachments import unattached_volumes
@@ -33,8 +32,10 @@ from mockube.controller_manager.kubelet.effects import (
     PatchObject,
     Step,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
+from mockube.controller_manager.kubelet.pod_script import NEVER, Script, script_of
+
+from .container_context import ContainerContext
+from .containers import (
     PodContainers,
     PodUpdate,
     ProcessStop,
@@ -47,20 +48,15 @@ from mockube.controller_manager.kubelet.pod_lifecycle.containers import (
     run_containers,
     stop_containers,
 )
-from mockube.controller_manager.kubelet.pod_lifecycle.default_commands import default_command_events
-from mockube.controller_manager.kubelet.pod_lifecycle.observations import ObservedRun
-from mockube.controller_manager.kubelet.pod_lifecycle.pod_conditions import PodState, kubelet_conditions
-from mockube.controller_manager.kubelet.pod_lifecycle.pre_stops import (
-    pending_pre_stops,
-    pre_stop_ends,
-    pre_stop_seconds,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.preemption import preempted_status
-from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.pod_lifecycle.resize import NodeResources, resize
-from mockube.controller_manager.kubelet.pod_lifecycle.status_patch import status_patch
-from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import not_simulated_events
-from mockube.controller_manager.kubelet.pod_script import NEVER, Script, script_of
+from .default_commands import default_command_events
+from .observations import ObservedRun
+from .pod_conditions import PodState, kubelet_conditions
+from .pre_stops import pending_pre_stops, pre_stop_ends, pre_stop_seconds
+from .preemption import preempted_status
+from .process_state import ProcessState
+from .resize import NodeResources, resize
+from .status_patch import status_patch
+from .unknown_programs import not_simulated_events
 
 MIN_MOUNT_DELAY: Final = timedelta(milliseconds=500)
 MAX_MOUNT_DELAY: Final = timedelta(minutes=2, seconds=2)
@@ -148,7 +144,11 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
     if to_stop := processes_to_stop(containers, hook_ends):
         return _stop_step(containers, to_stop, context, since, hook_ends)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
-    ends_at = now if context.processes else after(since, span_of(min(duration, grace_seconds(pod))))
+    ends_at = (
+        now
+        if context.processes
+        else timestamps.after(since, timestamps.span_of(min(duration, grace_seconds(pod))))
+    )
     if ends_at > now:
         return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, since))
     update = replace(stop_containers(containers, now), phase=FAILED)
@@ -159,7 +159,7 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
 def _advance(
     pod: ReadOnlyTree, containers: PodContainers, script: Script, context: NodeContext, now: datetime
 ) -> Step:
-    starts_at = after(_start_time(pod, now), span_of(script.start_after))
+    starts_at = timestamps.after(_start_time(pod, now), timestamps.span_of(script.start_after))
     is_pending = _current_phase(pod) == PENDING
     if is_pending and (starts_at > now or script.waiting_reason):
         update = keep_waiting(containers, script.waiting_reason or "ContainerCreating")
@@ -248,7 +248,7 @@ def _terminate(
     """Return the next step for a deleted pod: its containers stop, and then it is deleted without further grace."""
     grace = meta.deletion_grace_period_seconds(pod) or 0
     deadline = meta.deletion_timestamp(pod)
-    stopped_at = None if deadline is None else after(deadline, span_of(-grace))
+    stopped_at = None if deadline is None else timestamps.after(deadline, timestamps.span_of(-grace))
     hook_ends = {} if stopped_at is None else pre_stop_ends(containers, stopped_at, grace, now)
     if to_stop := processes_to_stop(containers, hook_ends):
         return _stop_step(containers, to_stop, context, stopped_at, hook_ends)
@@ -257,8 +257,10 @@ def _terminate(
         return NO_STEP
     if _has_ended(pod):
         return Step(effects=(DeleteObject(),))
-    begin = after(deadline, span_of(-grace))
-    ends_at = after(begin, span_of(min(_stop_seconds(containers, script, begin), grace)))
+    begin = timestamps.after(deadline, timestamps.span_of(-grace))
+    ends_at = timestamps.after(
+        begin, timestamps.span_of(min(_stop_seconds(containers, script, begin), grace))
+    )
     ends_at = now if context.processes else ends_at  # Its processes have ended already.
     if ends_at > now:
         return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, begin))
@@ -305,12 +307,12 @@ def _has_ended(pod: ReadOnlyTree) -> bool:
 
 def _start_time(pod: ReadOnlyTree, now: datetime) -> datetime:
     text = (pod.get("status") or {}).get("startTime")
-    return parse_time(text) if text else now
+    return timestamps.parse_time(text) if text else now
 
 
 def _deadline(pod: ReadOnlyTree, now: datetime) -> datetime | None:
     seconds = pod["spec"].get("activeDeadlineSeconds")
-    return None if seconds is None else after(_start_time(pod, now), span_of(seconds))
+    return None if seconds is None else timestamps.after(_start_time(pod, now), timestamps.span_of(seconds))
 
 
 # --- what is written
@@ -335,7 +337,7 @@ def _status(pod: ReadOnlyTree, update: PodUpdate, context: NodeContext, now: dat
         "observedGeneration": meta.generation(pod),
         "phase": update.phase,
         **_addresses(pod, old, context, has_sandbox=update.has_sandbox),
-        "startTime": old.get("startTime") or format_time(now),
+        "startTime": old.get("startTime") or timestamps.format_time(now),
     }
     if update.init:
         status["initContainerStatuses"] = update.init

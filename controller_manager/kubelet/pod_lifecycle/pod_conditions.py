@@ -6,14 +6,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import conditions, meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    CONDITION_CONTAINERS_READY,
-    CONDITION_INITIALIZED,
-    CONDITION_POD_SCHEDULED,
-    CONDITION_READY,
-)
 from mockube.controller_manager.client.podview import FAILED, SUCCEEDED
 
 CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
@@ -41,7 +35,7 @@ def kubelet_conditions(pod: ReadOnlyTree, state: PodState, now: datetime) -> lis
         _initialized_condition(state),
         _ready_condition(pod, state),
         _containers_ready(state),
-        _true_condition(CONDITION_POD_SCHEDULED),
+        _true_condition(wellknown.CONDITION_POD_SCHEDULED),
     ]
     if state.has_sandbox_condition:
         desired.insert(0, _ready_to_start(state))
@@ -78,14 +72,16 @@ def _false_condition(condition_type: str, reason: str, message: str = "") -> dic
 
 def _initialized_condition(state: PodState) -> dict[str, Any]:
     if state.phase == SUCCEEDED:
-        return {**_true_condition(CONDITION_INITIALIZED), "reason": "PodCompleted"}
+        return {**_true_condition(wellknown.CONDITION_INITIALIZED), "reason": "PodCompleted"}
     if not state.not_initialized:
-        return _true_condition(CONDITION_INITIALIZED)
+        return _true_condition(wellknown.CONDITION_INITIALIZED)
     message = f"containers with incomplete status: {_list_text(state.not_initialized)}"
-    return _false_condition(CONDITION_INITIALIZED, "ContainersNotInitialized", message)
+    return _false_condition(wellknown.CONDITION_INITIALIZED, "ContainersNotInitialized", message)
 
 
-def _containers_ready(state: PodState, condition_type: str = CONDITION_CONTAINERS_READY) -> dict[str, Any]:
+def _containers_ready(
+    state: PodState, condition_type: str = wellknown.CONDITION_CONTAINERS_READY
+) -> dict[str, Any]:
     if state.phase == SUCCEEDED:
         return _false_condition(condition_type, "PodCompleted")
     if state.phase == FAILED:
@@ -97,12 +93,12 @@ def _containers_ready(state: PodState, condition_type: str = CONDITION_CONTAINER
 
 
 def _ready_condition(pod: ReadOnlyTree, state: PodState) -> dict[str, Any]:
-    containers = _containers_ready(state, CONDITION_READY)
+    containers = _containers_ready(state, wellknown.CONDITION_READY)
     gates = pod["spec"].get("readinessGates") or ()
     problems = [problem for gate in gates if (problem := _gate_problem(pod, gate["conditionType"]))]
     if containers["status"] == "False" or not problems:
         return containers
-    return _false_condition(CONDITION_READY, "ReadinessGatesNotReady", ", ".join(problems))
+    return _false_condition(wellknown.CONDITION_READY, "ReadinessGatesNotReady", ", ".join(problems))
 
 
 def _gate_problem(pod: ReadOnlyTree, gate: str) -> str:

@@ -5,8 +5,9 @@ from datetime import datetime
 
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.kubelet.effects import RunHook
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers
-from mockube.controller_manager.kubelet.pod_lifecycle.hooks import pre_stop_result
+
+from .containers import PodContainers
+from .hooks import pre_stop_result
 
 
 def pre_stop_seconds(containers: PodContainers, begin: datetime) -> float:

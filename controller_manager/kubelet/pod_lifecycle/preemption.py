@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts
+
+from .containers import grace_seconds
 
 PREEMPTING: Final = "Preempting"
 PREEMPTED_MESSAGE: Final = "Preempted in order to admit critical pod"

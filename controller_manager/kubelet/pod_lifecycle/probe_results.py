@@ -15,21 +15,13 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
 from mockube.controller_manager.kubelet.containers.program import is_server_image
-from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
-from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import (
-    handler_timeline,
-    program_of_run,
-)
-from mockube.controller_manager.kubelet.pod_lifecycle.observations import SUCCESS, ProbeResult, Results
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
-    Probe,
-    UnresolvedPort,
-    errored_message,
-    probe_times,
-    resolve_port,
-    unhealthy_message,
-)
 from mockube.controller_manager.kubelet.pod_script import Script
+
+from . import probing
+from .container_context import ContainerContext
+from .container_programs import handler_timeline, program_of_run
+from .observations import SUCCESS, ProbeResult, Results
+from .probing import Probe, UnresolvedPort
 
 SUCCESSES: Final[Results] = ((0.0, SUCCESS),)
 NO_RESULTS: Final[Mapping[Probe, Results]] = {}
@@ -68,7 +60,7 @@ def scripted_results(probe: Probe, spec: ReadOnlyTree, script: Script) -> Result
     if not script.has_probes:
         return ()
     output = next((text for name, text in _SCRIPTED_OUTPUTS.items() if name in spec), "")
-    failure = ProbeResult(is_success=False, message=unhealthy_message(probe, output))
+    failure = ProbeResult(is_success=False, message=probing.unhealthy_message(probe, output))
     if probe is Probe.STARTUP:
         return _two_results(failure, script.startup_after, SUCCESS) if script.startup_after else ()
     after = script.fail_readiness_after if probe is Probe.READINESS else script.fail_liveness_after
@@ -103,7 +95,7 @@ def _exec_results(
 ) -> Results:
     spec = container[probe.value]
     timeline = handler_timeline(pod, container, script, spec["exec"], context, restarts=restarts)
-    timeout = float(probe_times(spec).timeout)
+    timeout = float(probing.probe_times(spec).timeout)
     command = " ".join(spec["exec"].get("command") or ())
     return tuple((time, exec_result(result, probe, command, timeout)) for time, result in timeline)
 
@@ -119,7 +111,7 @@ def exec_result(result: CommandResult | None, probe: Probe, command: str, timeou
     else:
         return ProbeResult(seconds=result.seconds)
     seconds = min(result.seconds, timeout)
-    return ProbeResult(is_success=False, message=unhealthy_message(probe, output), seconds=seconds)
+    return ProbeResult(is_success=False, message=probing.unhealthy_message(probe, output), seconds=seconds)
 
 
 # --- ports
@@ -133,12 +125,12 @@ def _port_results(
     if not action:
         return ()
     try:
-        port = resolve_port(action["port"], container)
+        port = probing.resolve_port(action["port"], container)
     except UnresolvedPort as error:
-        return ((0.0, ProbeResult(is_success=None, message=errored_message(probe, str(error)))),)
+        return ((0.0, ProbeResult(is_success=None, message=probing.errored_message(probe, str(error)))),)
     if action.get("host") or not is_closed(pod, port, script):
         return ()
-    message = unhealthy_message(probe, _refusal(spec, join_host_port(pod_ip, port)))
+    message = probing.unhealthy_message(probe, _refusal(spec, join_host_port(pod_ip, port)))
     return ((0.0, ProbeResult(is_success=False, message=message)),)
 
 
@@ -175,6 +167,6 @@ def _refusal(spec: ReadOnlyTree, address: str) -> str:
         return f"Get {quote(url)}: {refused}"
     if spec.get("grpc"):
         # A gRPC client connects again until its time is over.
-        timeout = probe_times(spec).timeout
+        timeout = probing.probe_times(spec).timeout
         return f'timeout: failed to connect service "{address}" within {timeout}s: context deadline exceeded'
     return refused

@@ -7,10 +7,11 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.observations import ProbeResult, Results
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import SUCCESSES
-from mockube.controller_manager.kubelet.pod_lifecycle.probed_runs import attempts_of, probed_run, result_at
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeTimes, probe_times
+
+from .observations import ProbeResult, Results
+from .probe_results import SUCCESSES
+from .probed_runs import attempts_of, probed_run, result_at
+from .probing import Probe, ProbeTimes, probe_times
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the buckets in seconds: Prometheus' defaults."""

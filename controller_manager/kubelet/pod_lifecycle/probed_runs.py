@@ -13,14 +13,10 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.pod_lifecycle.observations import ProbeResult, Results
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import SUCCESSES
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
-    Probe,
-    ProbeTimes,
-    first_attempt,
-    probe_times,
-)
+
+from .observations import ProbeResult, Results
+from .probe_results import SUCCESSES
+from .probing import Probe, ProbeTimes, first_attempt, probe_times
 
 _ROUNDING: Final = 1.0
 """A status has the second of a start; without it, a probe might succeed before the initial delay is over."""

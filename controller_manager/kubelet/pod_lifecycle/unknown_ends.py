@@ -6,8 +6,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.controller_manager.kubelet.containers.program import KILLED
-from mockube.controller_manager.kubelet.pod_lifecycle.container import is_initialized, never_ran
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, ContainerUpdate
+
+from .container import is_initialized, never_ran
+from .container_status import Container, ContainerUpdate
 
 _UNKNOWN_END: Final = {
     "exitCode": KILLED,

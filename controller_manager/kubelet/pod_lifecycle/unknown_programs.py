@@ -8,12 +8,13 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import name_unknown
 from mockube.controller_manager.kubelet.effects import EmitEvent
-from mockube.controller_manager.kubelet.pod_lifecycle.container_programs import unknown_handler_program
-from mockube.controller_manager.kubelet.pod_lifecycle.container_status import Container, container_field
-from mockube.controller_manager.kubelet.pod_lifecycle.containers import PodContainers
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import scripted_results
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
+
+from .container_programs import unknown_handler_program
+from .container_status import Container, container_field
+from .containers import PodContainers
+from .probe_results import scripted_results
+from .probing import Probe
 
 NOT_SIMULATED: Final = "NotSimulated"
 """The reason of the event about a program that is not simulated."""

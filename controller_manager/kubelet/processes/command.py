@@ -19,9 +19,10 @@ from mockube.controller_manager.kubelet.containers.environment import (
     security_context,
 )
 from mockube.controller_manager.kubelet.containers.program import expand_references
-from mockube.controller_manager.kubelet.processes.images import LocalImage
-from mockube.controller_manager.kubelet.processes.local_ports import PORT_VARIABLE
-from mockube.controller_manager.kubelet.processes.mount_namespace import Mounts
+
+from .images import LocalImage
+from .local_ports import PORT_VARIABLE
+from .mount_namespace import Mounts
 
 ROOT_VARIABLE: Final = "MOCKUBE_ROOT"
 KUBECONFIG: Final = "KUBECONFIG"

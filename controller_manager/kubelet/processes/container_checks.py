@@ -8,19 +8,13 @@ from typing import Any, Final, Protocol
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
+from mockube.controller_manager.kubelet.pod_lifecycle import probing
 from mockube.controller_manager.kubelet.pod_lifecycle.containers import grace_seconds
-from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
-    Probe,
-    ProbeCount,
-    errored_message,
-    first_attempt,
-    probe_times,
-    restart_message,
-    unhealthy_message,
-)
+from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, ProbeCount
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
-from mockube.controller_manager.kubelet.processes.local_process import LocalProcess
-from mockube.controller_manager.kubelet.processes.prober import ProbeTarget, run_handler
+
+from .local_process import LocalProcess
+from .prober import ProbeTarget, run_handler
 
 HOOK_SECONDS: Final = 600.0
 """The maximum duration of a postStart hook in seconds; a real kubelet has no limit."""
@@ -105,24 +99,26 @@ class ContainerChecks:
         return result.success
 
     async def _run_probe(self, probe: Probe, handler: ReadOnlyTree, started: datetime) -> None:
-        times = probe_times(handler)
+        times = probing.probe_times(handler)
         count = ProbeCount(times)
         if probe is not Probe.STARTUP:
             await self._startup_passed.wait()
         elapsed = (self._clock.now() - started).total_seconds()
         begin = elapsed if probe is not Probe.STARTUP and self._probes[Probe.STARTUP] else 0.0
-        await self._clock.sleep(max(first_attempt(probe, times, begin) - elapsed, 0.0))
+        await self._clock.sleep(max(probing.first_attempt(probe, times, begin) - elapsed, 0.0))
         while True:
             attempt_start = self._clock.monotonic()
             result = await run_handler(handler, self._run.target(), self._clock, times.timeout)
             outcome = None
             if result.is_unknown:
-                self._run.record_event("Warning", "Unhealthy", errored_message(probe, result.output))
+                self._run.record_event("Warning", "Unhealthy", probing.errored_message(probe, result.output))
             else:
                 duration = self._clock.monotonic() - attempt_start
                 self._run.count_probe(probe, success=result.success, seconds=duration)
                 if not result.success:
-                    self._run.record_event("Warning", "Unhealthy", unhealthy_message(probe, result.output))
+                    self._run.record_event(
+                        "Warning", "Unhealthy", probing.unhealthy_message(probe, result.output)
+                    )
                 outcome = count.add(success=result.success)
             if outcome is not None and self._handle_result(probe, handler, success=outcome):
                 return
@@ -136,7 +132,7 @@ class ContainerChecks:
                 run.update_state(is_ready=success)
             return False
         if not success:
-            run.record_event("Normal", "Killing", restart_message(probe, run.container["name"]))
+            run.record_event("Normal", "Killing", probing.restart_message(probe, run.container["name"]))
             grace = handler.get("terminationGracePeriodSeconds")
             run.stop(grace_seconds(run.pod) if grace is None else float(grace))
             return True

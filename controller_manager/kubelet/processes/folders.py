@@ -22,9 +22,10 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     volume_content,
     volume_kind,
 )
-from mockube.controller_manager.kubelet.processes.command import Identity
-from mockube.controller_manager.kubelet.processes.mount_namespace import Bind, Mounts
 from mockube.controller_manager.workloads.volumes import claim_name
+
+from .command import Identity
+from .mount_namespace import Bind, Mounts
 
 _WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})
 ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"

@@ -6,17 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.schema import minors
-from mockube.controller_manager.kubelet.processes.http2 import (
-    DATA,
-    END_STREAM,
-    HEADERS,
-    PADDED,
-    NotHttp2,
-    StreamEnded,
-    next_frame,
-    send_request,
-    varint,
-)
+
+from . import http2
+from .http2 import NotHttp2, StreamEnded
 
 USER_AGENT: Final = f"kube-probe/{minors.NEWEST}"
 MAX_RESPONSE: Final = 1 << 16
@@ -36,9 +28,9 @@ async def check_health(
 ) -> str:
     """Return the status of a service; the service "" is the whole server."""
     name = service.encode()
-    message = b"\x0a" + varint(len(name)) + name if name else b""
+    message = b"\x0a" + http2.varint(len(name)) + name if name else b""
     body = b"\x00" + struct.pack(">I", len(message)) + message
-    await send_request(writer, _headers(authority, scheme), body)
+    await http2.send_request(writer, _headers(authority, scheme), body)
     try:
         return _status(await _read_response(reader, writer))
     except NotHttp2:
@@ -51,13 +43,13 @@ async def _read_response(reader: asyncio.StreamReader, writer: asyncio.StreamWri
     """Read the response; return the bytes of its body."""
     body = bytearray()
     while True:
-        kind, flags, payload = await next_frame(reader, writer)
-        if kind == DATA:
-            padding = payload[0] if flags & PADDED and payload else 0
-            body += payload[1 : len(payload) - padding] if flags & PADDED else payload
+        kind, flags, payload = await http2.next_frame(reader, writer)
+        if kind == http2.DATA:
+            padding = payload[0] if flags & http2.PADDED and payload else 0
+            body += payload[1 : len(payload) - padding] if flags & http2.PADDED else payload
         if len(body) > MAX_RESPONSE:
             raise GrpcError("the response is too long")
-        if kind in (DATA, HEADERS) and flags & END_STREAM:
+        if kind in (http2.DATA, http2.HEADERS) and flags & http2.END_STREAM:
             return bytes(body)
 
 

@@ -7,15 +7,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.kubelet.processes.http2 import (
-    HEADERS,
-    PADDED,
-    PRIORITY,
-    NotHttp2,
-    StreamEnded,
-    next_frame,
-    send_request,
-)
+from . import http2
+from .http2 import NotHttp2, StreamEnded
 
 _MALFORMED: Final = "malformed HTTP response"
 _INDEXED: Final = {8: 200, 9: 204, 10: 206, 11: 304, 12: 400, 13: 404, 14: 500}
@@ -37,7 +30,7 @@ async def get_status(
     """Return the status of the response; raise ValueError if it is not HTTP/2."""
     pairs = {":method": "GET", ":scheme": "http", ":path": path, ":authority": authority}
     pairs |= {name.lower(): value for name, value in headers.items()}
-    await send_request(writer, pairs)
+    await http2.send_request(writer, pairs)
     try:
         return await _read_status(reader, writer)
     except NotHttp2:
@@ -48,14 +41,14 @@ async def get_status(
 
 async def _read_status(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
     while True:
-        kind, flags, payload = await next_frame(reader, writer)
-        if kind == HEADERS:
+        kind, flags, payload = await http2.next_frame(reader, writer)
+        if kind == http2.HEADERS:
             return _status(_block_of(flags, payload))
 
 
 def _block_of(flags: int, payload: bytes) -> bytes:
     """Return the headers in a frame, without what may stand before them."""
-    return payload[(1 if flags & PADDED else 0) + (5 if flags & PRIORITY else 0) :]
+    return payload[(1 if flags & http2.PADDED else 0) + (5 if flags & http2.PRIORITY else 0) :]
 
 
 def _status(block: bytes) -> int:

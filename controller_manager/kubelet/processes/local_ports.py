@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.processes.images import LocalImage
+
+from .images import LocalImage
 
 PORT_VARIABLE: Final = "MOCKUBE_PORT_"
 

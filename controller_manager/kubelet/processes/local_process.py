@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from mockube.controller_manager.kubelet.processes.command import CommandSpec
-from mockube.controller_manager.kubelet.processes.container_launcher import run_command, watch_command
-from mockube.controller_manager.kubelet.processes.pseudo_terminal import READ, PseudoTerminal
+from .command import CommandSpec
+from .container_launcher import run_command, watch_command
+from .pseudo_terminal import READ, PseudoTerminal
 
 STDOUT, STDERR = 1, 2
 

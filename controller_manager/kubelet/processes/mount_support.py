@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from mockube.controller_manager.kubelet.processes.command import CommandSpec, Identity
-from mockube.controller_manager.kubelet.processes.local_process import STDERR, read_chunk, start_process
-from mockube.controller_manager.kubelet.processes.mount_namespace import Mounts
+from .command import CommandSpec, Identity
+from .local_process import STDERR, read_chunk, start_process
+from .mount_namespace import Mounts
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -15,8 +15,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
-from mockube.controller_manager.kubelet.processes.grpc_health import USER_AGENT, GrpcError, check_health
-from mockube.controller_manager.kubelet.processes.http2_get import get_status
+
+from .grpc_health import USER_AGENT, GrpcError, check_health
+from .http2_get import get_status
 
 MAX_HEAD: Final = 64 << 10
 MAX_REDIRECTS: Final = 10

@@ -33,7 +33,10 @@ from mockube.controller_manager.kubelet.containers.start_checks import (
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import Exit, ProcessState
-from mockube.controller_manager.kubelet.processes.command import (
+from mockube.controller_manager.kubelet.references import PodReferences
+
+from . import folders
+from .command import (
     CommandSpec,
     LocalEnvironment,
     StartError,
@@ -42,28 +45,12 @@ from mockube.controller_manager.kubelet.processes.command import (
     hidden_paths,
     identity_of_process,
 )
-from mockube.controller_manager.kubelet.processes.container_checks import ContainerChecks
-from mockube.controller_manager.kubelet.processes.folders import (
-    add_message_file,
-    container_root,
-    link_mounts,
-    make_root,
-    message_file,
-    message_path,
-    volume_problem,
-    write_kubeconfig,
-)
-from mockube.controller_manager.kubelet.processes.images import LocalImage
-from mockube.controller_manager.kubelet.processes.local_ports import choose_ports
-from mockube.controller_manager.kubelet.processes.local_process import (
-    GroupWatch,
-    LocalProcess,
-    read_chunk,
-    start_process,
-)
-from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
-from mockube.controller_manager.kubelet.processes.prober import ProbeTarget
-from mockube.controller_manager.kubelet.references import PodReferences
+from .container_checks import ContainerChecks
+from .images import LocalImage
+from .local_ports import choose_ports
+from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
+from .log_files import LogWriter, log_tail
+from .prober import ProbeTarget
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -251,7 +238,7 @@ class ProcessRun:
         pod, container = self.pod, self.container
         return (
             unmounted_volume(pod, container, references)[1]
-            or volume_problem(pod, container)
+            or folders.volume_problem(pod, container)
             or _identity_failure(pod, container, self._image)
             or environment_failure(pod, container, references)
         )
@@ -269,11 +256,11 @@ class ProcessRun:
         """Create the container's files and its command. `binds`: a mount namespace can bind its volumes."""
         context, pod = self._context, self.pod
         identity = identity_of_process(pod, self.container, self._image)
-        mounts = make_root(context.folder, pod, self.container, references, identity)
+        mounts = folders.make_root(context.folder, pod, self.container, references, identity)
         if binds := binds and not hidden_paths(self._image, mounts):
-            mounts = add_message_file(context.folder, pod, self.container, mounts)
+            mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
         else:
-            link_mounts(context.folder, pod, mounts, identity)
+            folders.link_mounts(context.folder, pod, mounts, identity)
         chosen = choose_ports(self.container, self._image)
         self.ports = chosen.ports
         for message in chosen.problems:
@@ -286,7 +273,7 @@ class ProcessRun:
             mounts=mounts if binds else None,
             ports=self.ports,
             server=context.server,
-            kubeconfig=write_kubeconfig(mounts, root, context.server, meta.namespace(pod), identity),
+            kubeconfig=folders.write_kubeconfig(mounts, root, context.server, meta.namespace(pod), identity),
         )
         spec = command_spec(pod, self.container, self._image, references, local_environment)
         spec.directory.mkdir(parents=True, exist_ok=True)
@@ -357,10 +344,10 @@ class ProcessRun:
     def _termination_message(self, code: int) -> str:
         """Return the termination message: the content of the file, or else the end of the log if the policy says so."""
         pod_folder = self._context.folder / meta.uid(self.pod)
-        root = container_root(pod_folder, self.container["name"])
-        path = root / message_path(self.container).lstrip("/")
+        root = folders.container_root(pod_folder, self.container["name"])
+        path = root / folders.message_path(self.container).lstrip("/")
         if self.spec is not None and self.spec.mounts is not None:
-            path = message_file(pod_folder, self.container)
+            path = folders.message_file(pod_folder, self.container)
         if path.is_file():
             with path.open("rb") as file:
                 message = file.read(MAX_MESSAGE).decode("utf-8", "replace")

@@ -29,13 +29,14 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeT
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import NEVER_RAN, ProcessState
 from mockube.controller_manager.kubelet.pod_script import script_of
-from mockube.controller_manager.kubelet.processes.folders import write_volumes
-from mockube.controller_manager.kubelet.processes.images import ImageMap, load_images
-from mockube.controller_manager.kubelet.processes.local_process import GroupWatch
-from mockube.controller_manager.kubelet.processes.log_files import rotated_path
-from mockube.controller_manager.kubelet.processes.mount_support import MountSupport
-from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
 from mockube.controller_manager.kubelet.references import REFRESH_SECONDS, PodReferences, ReferenceLoader
+
+from .folders import write_volumes
+from .images import ImageMap, load_images
+from .local_process import GroupWatch
+from .log_files import rotated_path
+from .mount_support import MountSupport
+from .process_run import ProcessRun, RunContext
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -6,12 +6,8 @@ from typing import Any
 
 from mockube.component_base.supervision import run_until, run_with, start
 from mockube.controller_manager.kubelet.container_output import OUTPUT_END, AttachedOutput
-from mockube.controller_manager.kubelet.server.streams import (
-    InputStream,
-    Streams,
-    StreamsClosed,
-    success_status,
-)
+
+from .streams import InputStream, Streams, StreamsClosed, success_status
 
 ForwardInput = Callable[[InputStream], Coroutine[Any, Any, None]]
 

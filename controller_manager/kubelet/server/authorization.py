@@ -11,8 +11,9 @@ from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.kubelet.shared_work import SharedWork
+
+from . import limits
 
 ALLOWED_SECONDS: Final = 300.0
 DENIED_SECONDS: Final = 30.0

@@ -18,7 +18,8 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
-from mockube.controller_manager.kubelet.server import limits
+
+from . import limits
 
 _STREAMS: Final = {"Stdout": frozenset({1}), "Stderr": frozenset({2}), "All": frozenset({1, 2})}
 _FLAGS: Final = {"": False, "false": False, "0": False}

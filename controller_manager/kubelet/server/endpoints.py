@@ -22,27 +22,22 @@ from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.controller_manager.kubelet.containers import runs
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.logs import LogReplay
 from mockube.controller_manager.kubelet.containers.mounts import files_of, known_mounts, shared_mounts
 from mockube.controller_manager.kubelet.containers.program import KILLED
-from mockube.controller_manager.kubelet.containers.runs import (
-    ContainerRun,
-    NoLogs,
-    container_spec,
-    host_of,
-    main_process,
-    run_of,
-)
+from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs
 from mockube.controller_manager.kubelet.containers.writable import mounts_of
 from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_simulated
-from mockube.controller_manager.kubelet.server.authorization import (
-    KubeletAuthorizer,
-    request_attributes,
-    user_of,
-)
-from mockube.controller_manager.kubelet.server.container_logs import (
+from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+from mockube.controller_manager.kubelet.shell.invocation import run_command
+from mockube.controller_manager.kubelet.shell.process import Run
+from mockube.controller_manager.workloads.indexes import BY_NODE
+
+from .authorization import KubeletAuthorizer, request_attributes, user_of
+from .container_logs import (
     BadLogOptions,
     LogOptions,
     LogSource,
@@ -51,35 +46,22 @@ from mockube.controller_manager.kubelet.server.container_logs import (
     current_run,
     log_options,
 )
-from mockube.controller_manager.kubelet.server.execution import execute, running_container
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
-from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
-from mockube.controller_manager.kubelet.server.node_health import NodeHealthEndpoints
-from mockube.controller_manager.kubelet.server.port_endpoints import PortEndpoints
-from mockube.controller_manager.kubelet.server.remote_command import (
-    StreamOptions,
-    StreamServer,
-    stream_options,
-)
-from mockube.controller_manager.kubelet.server.sessions import Sessions
-from mockube.controller_manager.kubelet.server.streams import (
-    STDIN,
-    STDOUT,
-    Streams,
-    exit_status,
-    success_status,
-)
-from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
-from mockube.controller_manager.kubelet.shell.invocation import run_command
-from mockube.controller_manager.kubelet.shell.process import Run
-from mockube.controller_manager.workloads.indexes import BY_NODE
+from .execution import execute, running_container
+from .http_errors import HttpError
+from .interactive import InteractiveContainers
+from .kwok_objects import HostLog, KwokKind, KwokObjects
+from .node_health import NodeHealthEndpoints
+from .port_endpoints import PortEndpoints
+from .remote_command import StreamOptions, StreamServer, stream_options
+from .sessions import Sessions
+from .streams import STDIN, STDOUT, Streams, exit_status, success_status
 
 if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.process_run import ProcessRun
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
-    from mockube.controller_manager.kubelet.server.node_pages import NodePages
-    from mockube.controller_manager.kubelet.server.process_streams import CommandRunner
+
+    from .node_pages import NodePages
+    from .process_streams import CommandRunner
 
 NODE_HEADER: Final = "Mockube-Node"
 _POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
@@ -197,7 +179,7 @@ class KubeletEndpoints:
         page = None
         if self.kwok is not None and self.random is not None and node is not None:
             if self._node_pages is None:
-                from mockube.controller_manager.kubelet.server.node_pages import (  # noqa: PLC0415 - rarely used
+                from .node_pages import (  # noqa: PLC0415 - rarely used
                     NodePages,
                 )
 
@@ -255,7 +237,7 @@ class KubeletEndpoints:
     ) -> Run:
         references = await self._references.load_shared(pod.object, container)
         files = await self._files.file_system(pod.object, container, references=references)
-        host = host_of(pod.object, container, references, run.started, files=files)
+        host = runs.host_of(pod.object, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, options.tty, False
         environment = environment_of(pod.object, container, references)
         if options.tty:
@@ -317,12 +299,12 @@ class KubeletEndpoints:
         return run
 
     async def _logs(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
-        container = container_spec(pod.object, name)
+        container = runs.container_spec(pod.object, name)
         if container is None:
             raise HttpError(404, f'container "{name}" not found in pod "{pod.key.name}"')
         try:
             options = log_options(request.query, self._clock.now())
-            run = run_of(pod.object, name, previous=options.previous)
+            run = runs.run_of(pod.object, name, previous=options.previous)
         except (BadLogOptions, NoLogs) as error:
             raise HttpError(400, str(error)) from error
         log_source = await self._log_source(pod, container, run, KwokKind.LOGS)
@@ -367,7 +349,7 @@ class KubeletEndpoints:
                 log.skip_to_end()
             return log
         references = await self._references.load_shared(pod.object, container)
-        host = host_of(pod.object, container, references, run.started)
+        host = runs.host_of(pod.object, container, references, run.started)
         volumes = await self._files.volumes_after_init_containers(pod.object, container)
         if volumes:
             mounts = mounts_of(shared_mounts(pod.object, container, references), volumes)
@@ -378,7 +360,7 @@ class KubeletEndpoints:
                 volumes=known_mounts(pod.object, container, references),
                 places=file_places(container),
             )
-        return LogReplay(main_process(pod.object, container, references, host), host, run.started)
+        return LogReplay(runs.main_process(pod.object, container, references, host), host, run.started)
 
     def _object(self, key: Key) -> ReadOnlyTree | None:
         pod = self._pods.get(*key)
@@ -387,6 +369,6 @@ class KubeletEndpoints:
 
 def _process_streams() -> ModuleType:
     """Import the module that only processes and kwok's objects need."""
-    from mockube.controller_manager.kubelet.server import process_streams  # noqa: PLC0415 - for few
+    from . import process_streams  # noqa: PLC0415 - for few
 
     return process_streams

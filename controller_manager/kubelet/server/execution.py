@@ -7,21 +7,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.kubelet.containers.program import MAX_COMMANDS
-from mockube.controller_manager.kubelet.containers.runs import (
-    ContainerRun,
-    NoLogs,
-    container_spec,
-    run_of,
-)
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.pod_network import NetworkCaller
-from mockube.controller_manager.kubelet.server.streams import (
-    InputStream,
-    ProgramStreams,
-    Streams,
-    exit_status,
-    failure_status,
-)
+from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, container_spec, run_of
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.process import (
     CommandStart,
@@ -34,6 +20,10 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
 )
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+
+from .http_errors import HttpError
+from .pod_network import NetworkCaller
+from .streams import InputStream, ProgramStreams, Streams, exit_status, failure_status
 
 SLICE = 50
 """The number of commands after which other tasks run."""

@@ -26,8 +26,6 @@ from mockube.controller_manager.kubelet.containers.port_answers import open_port
 from mockube.controller_manager.kubelet.containers.runs import host_of
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import is_closed
 from mockube.controller_manager.kubelet.pod_script import Script, script_of
-from mockube.controller_manager.kubelet.server.execution import container_command, run_to_end
-from mockube.controller_manager.kubelet.server.pod_network import NetworkCaller
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
@@ -42,6 +40,9 @@ from mockube.controller_manager.network.calls import (
     encode_reply,
 )
 from mockube.controller_manager.network.services import Outcome
+
+from .execution import container_command, run_to_end
+from .pod_network import NetworkCaller
 
 _MAX_ANSWERS: Final = 5
 """The responses of a server that is not simulated after which the result of a command is unknown."""

@@ -63,18 +63,19 @@ from mockube.controller_manager.kubelet.references import (
     ReferenceLoader,
     retry_until_response,
 )
-from mockube.controller_manager.kubelet.server.attach import attach
-from mockube.controller_manager.kubelet.server.execution import container_command, run_to_end
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.pod_files import PodFiles
-from mockube.controller_manager.kubelet.server.pod_network import PodConnections
-from mockube.controller_manager.kubelet.server.port_responses import PortResponses
-from mockube.controller_manager.kubelet.server.streams import InputStream, Streams
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+
+from .attach import attach
+from .execution import container_command, run_to_end
+from .http_errors import HttpError
+from .pod_files import PodFiles
+from .pod_network import PodConnections
+from .port_responses import PortResponses
+from .streams import InputStream, Streams
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -8,8 +8,9 @@ from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, family_of
-from mockube.controller_manager.kubelet.server.node_usage import Measurement, started_at
+
+from .metric_objects import Family, Labels, family_of
+from .node_usage import Measurement, started_at
 
 CPU_PERIOD: Final = 100_000.0
 """The period of a container's CPU quota in microseconds."""

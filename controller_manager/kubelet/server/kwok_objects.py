@@ -18,8 +18,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.kubelet.containers.logs import LogLine
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.shared_work import SharedWork
+
+from .http_errors import HttpError
 
 GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
 FLAG: Final = "--allow-host-access"

@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
 
-from mockube.controller_manager.kubelet.server.endpoints import KubeletEndpoints
+from .endpoints import KubeletEndpoints
 
 if TYPE_CHECKING:
     from multidict import CIMultiDict

@@ -46,8 +46,9 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe, prob
 from mockube.controller_manager.kubelet.pod_lifecycle.unknown_programs import end_of_handler
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import REFRESH_SECONDS, retry_until_response
-from mockube.controller_manager.kubelet.server.handler_commands import HandlerRun, run_handler_command
-from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
+
+from .handler_commands import HandlerRun, run_handler_command
+from .interactive import InteractiveContainers
 
 LOG: Final = logging.getLogger(__name__)
 

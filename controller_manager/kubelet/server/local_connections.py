@@ -20,9 +20,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.kubelet.server import limits
 from mockube.controller_manager.network.calls import HttpRequest, Reply
 from mockube.controller_manager.network.services import Outcome
+
+from . import limits
 
 if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime

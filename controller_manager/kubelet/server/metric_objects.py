@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import UsageExpressionError
-from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage
+
+from .node_usage import Measurement, NodeUsage
 
 Labels = Sequence[tuple[str, Any]]
 

@@ -10,8 +10,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.exposition import metrics_text
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, family_of
+
+from .http_errors import HttpError
+from .metric_objects import Family, Labels, family_of
 
 CHECKS: Final = ("ping", "log", "syncloop")
 SINGLE_CHECKS: Final = frozenset(f"/healthz/{check}" for check in CHECKS)

@@ -20,14 +20,15 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
-from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
-from mockube.controller_manager.kubelet.server.kubelet_metrics import KUBELET_METRICS, amount_of, limit_of
-from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
-from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family
-from mockube.controller_manager.kubelet.server.node_health import METRICS_HEADERS
-from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
-from mockube.controller_manager.kubelet.server.probe_metrics import TotalsByProbe, probe_metrics
 from mockube.controller_manager.workloads.indexes import BY_NODE
+
+from .interactive import InteractiveContainers
+from .kubelet_metrics import KUBELET_METRICS, amount_of, limit_of
+from .kwok_objects import KwokObjects
+from .metric_objects import Family, metric_family
+from .node_health import METRICS_HEADERS
+from .node_usage import Measurement, NodeUsage, started_at
+from .probe_metrics import TotalsByProbe, probe_metrics
 
 _CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
 """The default configuration of a kubelet of 1.36."""

@@ -19,8 +19,9 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.workloads.indexes import BY_NODE
+
+from .kwok_objects import KwokObjects
 
 SLICE: Final = 20
 """The number of pods that are measured before other tasks run."""

@@ -8,6 +8,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
+from mockube.controller_manager.kubelet.containers import runs
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.images import file_places
 from mockube.controller_manager.kubelet.containers.live_handlers import WRITE_COMMAND
@@ -19,21 +20,8 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     shared_volumes,
 )
 from mockube.controller_manager.kubelet.containers.program import command_of
-from mockube.controller_manager.kubelet.containers.runs import (
-    ContainerRun,
-    NoLogs,
-    host_of,
-    is_repeatable,
-    live_command,
-    main_process,
-    run_of,
-)
-from mockube.controller_manager.kubelet.containers.writable import (
-    ContainerFiles,
-    RunKey,
-    Volumes,
-    mounts_of,
-)
+from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs
+from mockube.controller_manager.kubelet.containers.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from mockube.controller_manager.kubelet.pod_script import script_of
 from mockube.controller_manager.kubelet.references import ReferenceLoader
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
@@ -101,8 +89,10 @@ class PodFiles:
                     volumes=known_mounts(pod, init_container, references),
                     places=file_places(init_container),
                 )
-                host = host_of(pod, init_container, references, run.started, files=files)
-                replay = LogReplay(main_process(pod, init_container, references, host), host, run.started)
+                host = runs.host_of(pod, init_container, references, run.started, files=files)
+                replay = LogReplay(
+                    runs.main_process(pod, init_container, references, host), host, run.started
+                )
                 await _replay(replay, files, run.finished or self._clock.now())
         return volumes
 
@@ -144,11 +134,11 @@ class PodFiles:
             self._early.setdefault(key.uid, set()).add(key)
         elif run is not None and has_begun and (is_new or key in early):
             # A run in real time that begins now writes its files itself.
-            is_live = key in early and live_command(pod, container)
+            is_live = key in early and runs.live_command(pod, container)
             early.discard(key)
             if not is_live and _may_write(pod, container):
-                host = host_of(pod, container, references, run.started, files=files)
-                command = main_process(pod, container, references, host)
+                host = runs.host_of(pod, container, references, run.started, files=files)
+                command = runs.main_process(pod, container, references, host)
                 self._replays[key] = LogReplay(command, host, run.started)
         replay = self._replays.get(key)
         if replay is not None and run is not None:
@@ -171,13 +161,13 @@ async def _replay(replay: LogReplay, files: FileSystem, until: datetime) -> None
 
 def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:
     try:
-        return run_of(pod, container["name"])
+        return runs.run_of(pod, container["name"])
     except NoLogs:
         return None
 
 
 def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    if not is_repeatable(pod, container):
+    if not runs.is_repeatable(pod, container):
         return False
     script = script_of(meta.annotations(pod)).command(container["name"])
     text = " ".join(command_of(container)) if script is None else script

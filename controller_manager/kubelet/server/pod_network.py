@@ -28,8 +28,6 @@ from mockube.controller_manager.kubelet.containers.port_answers import (
 )
 from mockube.controller_manager.kubelet.network_view import InformerView
 from mockube.controller_manager.kubelet.pod_objects import ROOT_CA
-from mockube.controller_manager.kubelet.server.local_connections import connect_locally, send_locally
-from mockube.controller_manager.kubelet.server.port_responses import PortResponses
 from mockube.controller_manager.network import dns
 from mockube.controller_manager.network.calls import (
     Connect,
@@ -42,6 +40,9 @@ from mockube.controller_manager.network.calls import (
 from mockube.controller_manager.network.policies import is_allowed
 from mockube.controller_manager.network.services import Outcome, RouteTarget, route
 from mockube.controller_manager.network.view import Peer, peer_of
+
+from .local_connections import connect_locally, send_locally
+from .port_responses import PortResponses
 
 _ADMIN_GROUP: Final = "policy.networking.k8s.io"
 _ADMIN_POLICIES: Final = ("adminnetworkpolicies", "baselineadminnetworkpolicies", "clusternetworkpolicies")

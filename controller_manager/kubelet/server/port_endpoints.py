@@ -10,16 +10,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.kwok_objects import KwokKind, KwokObjects
-from mockube.controller_manager.kubelet.server.local_connections import local_port
-from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
-from mockube.controller_manager.kubelet.server.port_responses import PortResponses
-from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
-from mockube.controller_manager.kubelet.server.sessions import Sessions
-from mockube.controller_manager.kubelet.server.streams import ClientConnection, StreamsClosed
-from mockube.controller_manager.kubelet.server.upgrade import UpgradedConnection, UpgradedResponse, upgrade
 from mockube.controller_manager.workloads.indexes import BY_NODE
+
+from .http_errors import HttpError
+from .kwok_objects import KwokKind, KwokObjects
+from .local_connections import local_port
+from .port_forward import serve_port_forward
+from .port_responses import PortResponses
+from .ports import is_open, serve_port
+from .sessions import Sessions
+from .streams import ClientConnection, StreamsClosed
+from .upgrade import UpgradedConnection, UpgradedResponse, upgrade
 
 if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
@@ -104,6 +105,6 @@ class PortEndpoints:
 
 def _process_streams() -> ModuleType:
     """Import the module that only processes and kwok's objects need."""
-    from mockube.controller_manager.kubelet.server import process_streams  # noqa: PLC0415 - for few
+    from . import process_streams  # noqa: PLC0415 - for few
 
     return process_streams

@@ -9,18 +9,13 @@ from aiohttp import web
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.component_base.supervision import cancel_and_wait, log_failure, start
-from mockube.controller_manager.kubelet.server import limits
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.sessions import Sessions
-from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, SpdySession, SpdyStream
-from mockube.controller_manager.kubelet.server.streams import ClientConnection, InputStream, StreamsClosed
-from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
-from mockube.controller_manager.kubelet.server.websocket_streams import (
-    CLOSE_TYPES,
-    decode_message,
-    websocket,
-    write_message,
-)
+
+from . import limits, websocket_streams
+from .http_errors import HttpError
+from .sessions import Sessions
+from .spdy_session import ByteStream, SpdySession, SpdyStream
+from .streams import ClientConnection, InputStream, StreamsClosed
+from .upgrade import UpgradedResponse, upgrade
 
 PROTOCOL: Final = "portforward.k8s.io"
 TUNNEL: Final = f"SPDY/3.1+{PROTOCOL}"
@@ -47,13 +42,13 @@ async def serve_port_forward(
         raise HttpError(400, "unable to upgrade: missing upgrade headers in request")
     offered_protocols = request.headers.get("Sec-WebSocket-Protocol", "")
     if TUNNEL in offered_protocols:
-        socket = websocket([TUNNEL])
+        socket = websocket_streams.websocket([TUNNEL])
         await socket.prepare(request)
         tunnel = _TunnelStream(socket)
         await sessions.run_apart(_SpdyForwarder(connect).run(tunnel, tunnel.close))
         return socket
     ports = _ports(request.query.getall("port", []))
-    socket = websocket(CHANNELS)
+    socket = websocket_streams.websocket(CHANNELS)
     await socket.prepare(request)
     await sessions.run_apart(_serve_channels(socket, ports, connect))
     return socket
@@ -66,7 +61,7 @@ class _TunnelStream:
         self._socket = socket
 
     async def read(self, _: int) -> bytes:
-        while (message := await self._socket.receive()).type not in CLOSE_TYPES:
+        while (message := await self._socket.receive()).type not in websocket_streams.CLOSE_TYPES:
             data = message.data if isinstance(message.data, bytes) else b""
             if data:
                 return data
@@ -162,7 +157,7 @@ class _Channel:
         return await self.received.read(limit)
 
     async def write(self, data: bytes) -> None:
-        await write_message(self._socket, self._number, data)
+        await websocket_streams.write_message(self._socket, self._number, data)
 
     async def end(self) -> bool:
         return True
@@ -211,8 +206,8 @@ async def _wait_for_all(tasks: "Sequence[asyncio.Task[None]]") -> None:
 async def _listen(
     socket: web.WebSocketResponse, channels: Sequence[_Channel], departure: asyncio.Event
 ) -> None:
-    while (message := await socket.receive()).type not in CLOSE_TYPES:
-        data = decode_message(socket, message.data)
+    while (message := await socket.receive()).type not in websocket_streams.CLOSE_TYPES:
+        data = websocket_streams.decode_message(socket, message.data)
         if data and data[0] < len(channels):
             await channels[data[0]].received.feed(data[1:])
     for channel in channels:

@@ -3,21 +3,14 @@
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.port_answers import (
-    HttpAnswer,
-    OpenPort,
-    ReceivedRequest,
-    file_answer,
-    file_of,
-    fixed_answer,
-    missing_answer,
-    open_port,
-)
+from mockube.controller_manager.kubelet.containers import port_answers
+from mockube.controller_manager.kubelet.containers.port_answers import HttpAnswer, OpenPort, ReceivedRequest
 from mockube.controller_manager.kubelet.network_view import InformerView
-from mockube.controller_manager.kubelet.server.pod_files import PodFiles
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.network.ingress import backend_of
 from mockube.controller_manager.network.services import RouteTarget, endpoints
+
+from .pod_files import PodFiles
 
 _MAX_FORWARDS: Final = 4
 """The number of Ingress controllers behind each other."""
@@ -32,7 +25,7 @@ class PortResponses:
         self, pod: ReadOnlyTree, port: int, opened: OpenPort, request: ReceivedRequest, forwards: int = 0
     ) -> HttpAnswer:
         """Return the response of a pod on an open port that speaks HTTP."""
-        answer = fixed_answer(pod, port, opened, request)
+        answer = port_answers.fixed_answer(pod, port, opened, request)
         behavior, container = opened.behavior, opened.container
         if answer is not None or behavior is None or container is None:
             assert answer is not None
@@ -40,16 +33,16 @@ class PortResponses:
         if behavior.ingress:
             return await self._forward(opened, request, forwards)
         if not behavior.root:
-            return missing_answer(behavior)
+            return port_answers.missing_answer(behavior)
         if request.method not in ("GET", "HEAD"):
-            return missing_answer(behavior, 405)
-        path = file_of(behavior, request.path)
+            return port_answers.missing_answer(behavior, 405)
+        path = port_answers.file_of(behavior, request.path)
         files = await self._files.file_system(pod, container)
         try:
-            return file_answer(behavior, path, files.read(path))
+            return port_answers.file_answer(behavior, path, files.read(path))
         except FileError:
             is_folder = path.endswith("/index.html") and files.exists(path.removesuffix("/index.html"))
-            return missing_answer(behavior, 403 if is_folder else 404)
+            return port_answers.missing_answer(behavior, 403 if is_folder else 404)
 
     async def _forward(self, opened: OpenPort, request: ReceivedRequest, forwards: int) -> HttpAnswer:
         """Return the response of the backend that an Ingress names for the request."""
@@ -60,13 +53,15 @@ class PortResponses:
         host = request.headers.get("host", "").partition(":")[0]
         backend = backend_of(self._view, behavior.ingress, host, path)
         if backend is None or forwards >= _MAX_FORWARDS:
-            return missing_answer(behavior)
+            return port_answers.missing_answer(behavior)
         target = self._backend_target(*backend)
         target_port = (
-            open_port(target.pod, target.port) if target is not None and target.pod is not None else None
+            port_answers.open_port(target.pod, target.port)
+            if target is not None and target.pod is not None
+            else None
         )
         if target is None or target.pod is None or target_port is None:
-            return missing_answer(behavior, 502 if target is not None else 503)
+            return port_answers.missing_answer(behavior, 502 if target is not None else 503)
         return await self.respond(target.pod, target.port, target_port, request, forwards + 1)
 
     def _backend_target(self, namespace: str, name: str, port: int | str) -> RouteTarget | None:

@@ -11,9 +11,10 @@ from mockube.controller_manager.kubelet.containers.port_answers import (
     open_port,
     reply_to,
 )
-from mockube.controller_manager.kubelet.server import limits
-from mockube.controller_manager.kubelet.server.port_responses import PortResponses
-from mockube.controller_manager.kubelet.server.spdy_session import ByteStream
+
+from . import limits
+from .port_responses import PortResponses
+from .spdy_session import ByteStream
 
 READ: Final = 16 * 1024
 _TLS_HANDSHAKE: Final = 0x16

@@ -16,14 +16,9 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
-from mockube.controller_manager.kubelet.server.metric_objects import (
-    Family,
-    Labels,
-    Sample,
-    family_of,
-    histogram_samples,
-)
-from mockube.controller_manager.kubelet.server.node_usage import started_at
+
+from .metric_objects import Family, Labels, Sample, family_of, histogram_samples
+from .node_usage import started_at
 
 TotalsByProbe = Mapping[tuple[str, Probe], ProbeTotals]
 """The results of probes, by container name and probe."""

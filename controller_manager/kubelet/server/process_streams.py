@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import cancel_and_wait, run_until, run_with, start, timeout
 from mockube.controller_manager.kubelet.container_output import AttachedOutput
 from mockube.controller_manager.kubelet.processes.command import (
     CommandSpec,
@@ -18,17 +18,14 @@ from mockube.controller_manager.kubelet.processes.command import (
     StartError,
     find_program,
 )
-from mockube.controller_manager.kubelet.processes.local_process import (
-    LocalProcess,
-    read_chunk,
-    start_process,
-)
+from mockube.controller_manager.kubelet.processes.local_process import LocalProcess, read_chunk, start_process
 from mockube.controller_manager.kubelet.processes.log_files import LogFile
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun
-from mockube.controller_manager.kubelet.server.attach import attach
-from mockube.controller_manager.kubelet.server.container_logs import LogSource
-from mockube.controller_manager.kubelet.server.kwok_objects import exec_variables
-from mockube.controller_manager.kubelet.server.streams import (
+
+from .attach import attach
+from .container_logs import LogSource
+from .kwok_objects import exec_variables
+from .streams import (
     ClientConnection,
     InputStream,
     ProgramStreams,
@@ -96,16 +93,20 @@ async def run_exec(
             f"failed: exec failed: unable to start container process: {error}"
         )
     program = ProgramStreams(streams)
-    tasks = [start("input of a command", _copy_input(process, program.stdin))] if program.stdin else []
+    tasks = (
+        [supervision.start("input of a command", _copy_input(process, program.stdin))]
+        if program.stdin
+        else []
+    )
     if has_terminal:
-        tasks.append(start("sizes of a terminal", _resize_terminal(process, program.sizes)))
+        tasks.append(supervision.start("sizes of a terminal", _resize_terminal(process, program.sizes)))
 
     async def run_to_end() -> bytes:
         await _copy_outputs(process.outputs, program)
         return exit_status(await process.wait())
 
     try:
-        return await run_with(run_to_end(), background_tasks=tasks)
+        return await supervision.run_with(run_to_end(), background_tasks=tasks)
     finally:
         await run.end_exec(process)
 
@@ -118,7 +119,7 @@ async def attach_to(run: ProcessRun, output: AttachedOutput, streams: Streams) -
         closes_input = bool(run.container.get("stdinOnce")) and not has_terminal
         forward_input = partial(_copy_input, process, close=closes_input)
     if process is not None and has_terminal:
-        sizes = start("sizes of a terminal", _resize_terminal(process, streams.sizes))
+        sizes = supervision.start("sizes of a terminal", _resize_terminal(process, streams.sizes))
     return await attach(output, streams, forward_input, background_tasks=[sizes] if sizes else [])
 
 
@@ -127,11 +128,13 @@ async def _copy_outputs(outputs: Mapping[int, asyncio.StreamReader], streams: Pr
         while data := await read_chunk(reader):
             await streams.write(number, data)
 
-    copy_tasks = [start("output of a command", copy(number, reader)) for number, reader in outputs.items()]
+    copy_tasks = [
+        supervision.start("output of a command", copy(number, reader)) for number, reader in outputs.items()
+    ]
     try:
         await asyncio.gather(*copy_tasks)
     finally:
-        await cancel_and_wait(copy_tasks)
+        await supervision.cancel_and_wait(copy_tasks)
 
 
 async def _copy_input(process: LocalProcess, source: InputStream, *, close: bool = True) -> None:
@@ -160,11 +163,11 @@ async def connect_port(port: int, client: ClientConnection, clock: Clock, host: 
         reader, writer = await asyncio.open_connection(host, port)
     except OSError:
         return f"dial tcp4 {host}:{port}: connect: connection refused"
-    sender = start("a connection to a process", _send_to(writer, client))
-    receiver = start("a connection from a process", _receive_from(reader, client))
+    sender = supervision.start("a connection to a process", _send_to(writer, client))
+    receiver = supervision.start("a connection from a process", _receive_from(reader, client))
 
     async def run() -> None:
-        await run_until(client.departure.wait(), asyncio.wait({receiver}))
+        await supervision.run_until(client.departure.wait(), asyncio.wait({receiver}))
         if not receiver.done():
             await asyncio.wait({sender})
             await _wait(receiver, clock)
@@ -172,7 +175,7 @@ async def connect_port(port: int, client: ClientConnection, clock: Clock, host: 
             await _wait(sender, clock)
 
     try:
-        await run_with(run(), background_tasks=[sender, receiver])
+        await supervision.run_with(run(), background_tasks=[sender, receiver])
     finally:
         writer.close()
     return ""
@@ -180,7 +183,7 @@ async def connect_port(port: int, client: ClientConnection, clock: Clock, host: 
 
 async def _wait(task: "asyncio.Task[None]", clock: Clock) -> None:
     with suppress(TimeoutError):
-        async with timeout(clock, LEAVE_SECONDS):
+        async with supervision.timeout(clock, LEAVE_SECONDS):
             await asyncio.wait({task})
 
 

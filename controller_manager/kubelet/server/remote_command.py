@@ -8,26 +8,18 @@ from typing import Any, Final
 from aiohttp import web
 from msgspec import Struct
 
+from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import cancel_and_wait, run_with, start, timeout
-from mockube.controller_manager.kubelet.server import spdy_streams, websocket_streams
-from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.sessions import Sessions
-from mockube.controller_manager.kubelet.server.spdy_session import SpdySession
-from mockube.controller_manager.kubelet.server.spdy_streams import SpdyStreams
-from mockube.controller_manager.kubelet.server.streams import (
-    RESIZE,
-    STDERR,
-    STDIN,
-    STDOUT,
-    Streams,
-    StreamsClosed,
-    error_status,
-    failure_status,
-)
-from mockube.controller_manager.kubelet.server.terminal import Terminal
-from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
-from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
+
+from . import spdy_streams, websocket_streams
+from .http_errors import HttpError
+from .sessions import Sessions
+from .spdy_session import SpdySession
+from .spdy_streams import SpdyStreams
+from .streams import RESIZE, STDERR, STDIN, STDOUT, Streams, StreamsClosed, error_status, failure_status
+from .terminal import Terminal
+from .upgrade import UpgradedResponse, upgrade
+from .websocket_streams import WebSocketStreams, websocket
 
 CREATION_SECONDS: Final = 30.0
 """The maximum time in seconds in which a client opens its streams."""
@@ -143,7 +135,7 @@ class StreamServer:
         listen: Coroutine[Any, Any, None],
     ) -> None:
         """Run the work until it is done, or until the client leaves: the work continues then without a connection."""
-        listener = start("streams of a client", _listen(streams, listen))
+        listener = supervision.start("streams of a client", _listen(streams, listen))
         worker = self._sessions.start("a command for a client", work)
         try:
             await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
@@ -151,26 +143,26 @@ class StreamServer:
                 await self._wait(worker, LEAVE_SECONDS)
             status = _final_status(listener, worker)
             if status:
-                await cancel_and_wait([worker])
+                await supervision.cancel_and_wait([worker])
             await self._finish(streams, status)
             await self._wait(listener, LINGER_SECONDS)
         except BaseException:
             worker.cancel()
             raise
         finally:
-            await cancel_and_wait([listener])
+            await supervision.cancel_and_wait([listener])
 
     async def _finish(self, streams: Streams, status: bytes) -> None:
         if not streams.departure.is_set():
             await streams.finish(status)
             return
         with suppress(TimeoutError):  # a client that has left may read nothing
-            async with timeout(self._clock, LEAVE_SECONDS):
+            async with supervision.timeout(self._clock, LEAVE_SECONDS):
                 await streams.finish(status)
 
     async def _wait(self, task: "asyncio.Task[Any]", seconds: float) -> None:
         with suppress(TimeoutError):
-            async with timeout(self._clock, seconds):
+            async with supervision.timeout(self._clock, seconds):
                 await asyncio.wait([task])
 
 
@@ -207,5 +199,5 @@ async def _with_terminal(streams: Streams, options: StreamOptions, work: Work) -
     terminal = Terminal(streams)
     if terminal.stdin is None:
         return await work(terminal)
-    input_task = start("input of a terminal", terminal.forward_input())
-    return await run_with(work(terminal), background_tasks=[input_task])
+    input_task = supervision.start("input of a terminal", terminal.forward_input())
+    return await supervision.run_with(work(terminal), background_tasks=[input_task])

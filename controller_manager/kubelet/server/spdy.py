@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.server import limits
+from . import limits
 
 VERSION: Final = 3
 FIN: Final = 0x01

@@ -5,16 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
-from mockube.controller_manager.kubelet.server import limits, spdy
-from mockube.controller_manager.kubelet.server.spdy import (
-    ControlFrame,
-    DataFrame,
-    Frame,
-    FrameReader,
-    FrameWriter,
-    SpdyError,
-)
-from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
+from . import limits, spdy
+from .spdy import ControlFrame, DataFrame, Frame, FrameReader, FrameWriter, SpdyError
+from .streams import InputStream, StreamsClosed
 
 READ: Final = 64 * 1024
 REFUSED, PROTOCOL_ERROR = 3, 1

@@ -4,17 +4,9 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from mockube.controller_manager.kubelet.server.spdy_session import SpdyStream
-from mockube.controller_manager.kubelet.server.streams import (
-    ERROR,
-    NAMES,
-    RESIZE,
-    STDIN,
-    InputStream,
-    StreamsClosed,
-    TerminalSizes,
-    plain_status,
-)
+from . import streams
+from .spdy_session import SpdyStream
+from .streams import InputStream, StreamsClosed, TerminalSizes
 
 PROTOCOLS: Final = (
     "v5.channel.k8s.io",
@@ -27,9 +19,9 @@ PROTOCOLS: Final = (
 
 class SpdyStreams:
     def __init__(self, requested: frozenset[int], protocol: str) -> None:
-        self._missing = set(requested | {ERROR})
+        self._missing = set(requested | {streams.ERROR})
         if protocol in ("v2.channel.k8s.io", "channel.k8s.io"):
-            self._missing.discard(RESIZE)
+            self._missing.discard(streams.RESIZE)
         self._has_status = protocol[:2] in ("v4", "v5")
         self._streams: dict[int, SpdyStream] = {}
         self.complete = asyncio.Event()
@@ -46,15 +38,15 @@ class SpdyStreams:
 
     async def add(self, stream: SpdyStream) -> None:
         name = stream.headers.get("streamtype", "")
-        number = NAMES.index(name) if name in NAMES else -1
+        number = streams.NAMES.index(name) if name in streams.NAMES else -1
         if number not in self._missing:
             await stream.reset()
             return
         self._missing.discard(number)
         self._streams[number] = stream
-        if number == STDIN:
+        if number == streams.STDIN:
             self.stdin = stream.received
-        elif number == RESIZE:
+        elif number == streams.RESIZE:
             stream.receiver = self.sizes
         else:
             stream.received.discard()
@@ -71,6 +63,6 @@ class SpdyStreams:
             self.stdin.discard()
         with suppress(StreamsClosed):
             if status:
-                await self.write(ERROR, status if self._has_status else plain_status(status))
+                await self.write(streams.ERROR, status if self._has_status else streams.plain_status(status))
             for stream in self._streams.values():
                 await stream.end()

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.server import limits
+from . import limits
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE = 0, 1, 2, 3, 4
 NAMES: Final = ("stdin", "stdout", "stderr", "error", "resize")

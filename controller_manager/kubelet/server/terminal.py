@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Final
 
-from mockube.controller_manager.kubelet.server.streams import STDOUT, InputStream, Streams, StreamsClosed
+from .streams import STDOUT, InputStream, Streams, StreamsClosed
 
 MAX_LINE: Final = 4096
 """Linux' buffer of a line (N_TTY_BUF_SIZE): further characters are dropped."""

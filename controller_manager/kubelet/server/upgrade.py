@@ -5,8 +5,8 @@ import asyncio
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
-from mockube.controller_manager.kubelet.server.spdy_session import READ
-from mockube.controller_manager.kubelet.server.streams import StreamsClosed
+from .spdy_session import READ
+from .streams import StreamsClosed
 
 
 class UpgradedConnection:

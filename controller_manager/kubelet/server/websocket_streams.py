@@ -8,18 +8,8 @@ from typing import Final
 
 from aiohttp import WSMsgType, web
 
-from mockube.controller_manager.kubelet.server import limits
-from mockube.controller_manager.kubelet.server.streams import (
-    ERROR,
-    RESIZE,
-    STDERR,
-    STDIN,
-    STDOUT,
-    InputStream,
-    StreamsClosed,
-    TerminalSizes,
-    plain_status,
-)
+from . import limits, streams
+from .streams import InputStream, StreamsClosed, TerminalSizes
 
 PROTOCOLS: Final = (
     "v5.channel.k8s.io",
@@ -78,13 +68,13 @@ class WebSocketStreams:
         protocol = socket.ws_protocol or ""
         self._has_status = protocol.startswith(("v4", "v5"))
         self._can_end_streams = protocol.startswith("v5")
-        self.stdin = InputStream() if STDIN in requested else None
+        self.stdin = InputStream() if streams.STDIN in requested else None
         self.sizes = TerminalSizes()
         self.departure = asyncio.Event()
 
     async def start(self) -> None:
         """Send the empty message with which the session starts for the client."""
-        lowest = min(self._requested & {STDOUT, STDERR, ERROR}, default=ERROR)
+        lowest = min(self._requested & {streams.STDOUT, streams.STDERR, streams.ERROR}, default=streams.ERROR)
         await self.write(lowest, b"", sends_empty=True)
 
     async def listen(self) -> None:
@@ -95,17 +85,17 @@ class WebSocketStreams:
                 continue
             channel, content = data[0], data[1:]
             if channel == CLOSE and self._can_end_streams:
-                if len(content) != 1 or content[0] > RESIZE:
+                if len(content) != 1 or content[0] > streams.RESIZE:
                     return
-                if content[0] == STDIN and self.stdin is not None:
+                if content[0] == streams.STDIN and self.stdin is not None:
                     await self.stdin.end()
-            elif channel == STDIN and self.stdin is not None:
+            elif channel == streams.STDIN and self.stdin is not None:
                 await self.stdin.feed(content)
-            elif channel == RESIZE:
+            elif channel == streams.RESIZE:
                 await self.sizes.feed(content)
 
     async def write(self, stream: int, data: bytes, *, sends_empty: bool = False) -> None:
-        if (not data and not sends_empty) or (stream != ERROR and stream not in self._requested):
+        if (not data and not sends_empty) or (stream != streams.ERROR and stream not in self._requested):
             return
         await write_message(self._socket, stream, data)
 
@@ -114,5 +104,5 @@ class WebSocketStreams:
             self.stdin.discard()
         with suppress(StreamsClosed):
             if status:
-                await self.write(ERROR, status if self._has_status else plain_status(status))
+                await self.write(streams.ERROR, status if self._has_status else streams.plain_status(status))
         await self._socket.close()

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.state import DiscardError
+from . import limits
+from .state import DiscardError
 
 _LIMIT: Final = 1 << 63
 _TOKEN: Final = re.compile(

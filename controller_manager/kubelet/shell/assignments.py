@@ -2,14 +2,14 @@
 
 from collections.abc import Generator, Sequence
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
-from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, element, element_key
-from mockube.controller_manager.kubelet.shell.process import Effect, Steps
-from mockube.controller_manager.kubelet.shell.state import ExpansionError, Shell
-from mockube.controller_manager.kubelet.shell.syntax import Assignment
-from mockube.controller_manager.kubelet.shell.variables import ShellVariable
-from mockube.controller_manager.kubelet.shell.words import expand_text, expand_words
+from . import limits
+from .arithmetic import evaluate
+from .parameters import ExpressionVariables, element, element_key
+from .process import Effect, Steps
+from .state import ExpansionError, Shell
+from .syntax import Assignment
+from .variables import ShellVariable
+from .words import expand_text, expand_words
 
 
 def expand_assignment(shell: Shell, assignment: Assignment) -> Generator[Effect, bytes | None, str]:

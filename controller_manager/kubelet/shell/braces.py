@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.state import ExpansionError
-from mockube.controller_manager.kubelet.shell.syntax import Part, Text, Word
+from . import limits
+from .state import ExpansionError
+from .syntax import Part, Text, Word
 
 _RANGE: Final = re.compile(r"(-?[0-9]{1,9}|[A-Za-z])\.\.(-?[0-9]{1,9}|[A-Za-z])(?:\.\.(-?[0-9]{1,9}))?")
 Atom = str | Part

@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from posixpath import join
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.command_lookup import BUILTINS as LOOKUP_BUILTINS
-from mockube.controller_manager.kubelet.shell.directories import BUILTINS as DIRECTORY_BUILTINS
-from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables
-from mockube.controller_manager.kubelet.shell.process import Run, UnknownProgram
-from mockube.controller_manager.kubelet.shell.quoting import quote
-from mockube.controller_manager.kubelet.shell.signals import caught_signals, condition_name
-from mockube.controller_manager.kubelet.shell.state import (
+from . import limits
+from .arithmetic import evaluate
+from .builtin_errors import BuiltinError
+from .command_lookup import BUILTINS as LOOKUP_BUILTINS
+from .directories import BUILTINS as DIRECTORY_BUILTINS
+from .filesystem import FileError
+from .parameters import ExpressionVariables
+from .process import Run, UnknownProgram
+from .quoting import quote
+from .signals import caught_signals, condition_name
+from .state import (
     OPTION_LETTERS,
     OPTION_NAMES,
     DiscardError,
@@ -24,7 +24,7 @@ from mockube.controller_manager.kubelet.shell.state import (
     Shell,
     ShellExit,
 )
-from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from .syntax import ShellSyntaxError
 
 _FEATURES: Final = frozenset(
     [

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, find_program, program_path
-from mockube.controller_manager.kubelet.shell.process import Run, UnknownProgram
-from mockube.controller_manager.kubelet.shell.state import Shell
+from .builtin_errors import BuiltinError
+from .invoking import CommandNotFound, find_program, program_path
+from .process import Run, UnknownProgram
+from .state import Shell
 
 KEYWORDS: Final = frozenset(
     [

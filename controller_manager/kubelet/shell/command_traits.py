@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from mockube.controller_manager.kubelet.shell.syntax import (
+from .syntax import (
     ArithmeticCommand,
     Command,
     CommandGroup,

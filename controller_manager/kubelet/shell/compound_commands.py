@@ -3,33 +3,11 @@
 from collections.abc import Generator, Sequence
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.shell.patterns import matches, parse_pattern
-from mockube.controller_manager.kubelet.shell.process import (
-    CommandStart,
-    Effect,
-    RepeatedIteration,
-    Run,
-    Sleep,
-)
-from mockube.controller_manager.kubelet.shell.state import (
-    LoopControl,
-    Shell,
-)
-from mockube.controller_manager.kubelet.shell.syntax import (
-    ArithmeticFor,
-    Case,
-    Command,
-    CommandList,
-    For,
-    If,
-    Loop,
-)
-from mockube.controller_manager.kubelet.shell.words import (
-    evaluate_word,
-    expand_text,
-    expand_words,
-    pattern_pieces,
-)
+from . import words
+from .patterns import matches, parse_pattern
+from .process import CommandStart, Effect, RepeatedIteration, Run, Sleep
+from .state import LoopControl, Shell
+from .syntax import ArithmeticFor, Case, Command, CommandList, For, If, Loop
 
 ITERATION_SECONDS: Final = 0.001
 """The duration of a loop's iteration in which no command sleeps."""
@@ -110,7 +88,7 @@ class CompoundCommands(Shell):
         if command.words is None:
             values: Sequence[str] = list(self.arguments)
         else:
-            values = yield from expand_words(self, command.words)
+            values = yield from words.expand_words(self, command.words)
         code = 0
         self.loops += 1
         try:
@@ -125,18 +103,18 @@ class CompoundCommands(Shell):
         return code
 
     def execute_arithmetic_for(self, command: ArithmeticFor, *, tested: bool) -> Run:
-        yield from evaluate_word(self, command.start)
+        yield from words.evaluate_word(self, command.start)
         code, continues, timed = 0, True, 0
         self.loops += 1
         try:
             while continues:
                 before = self._iteration_start()
                 yield CommandStart()
-                if command.condition and not (yield from evaluate_word(self, command.condition)):
+                if command.condition and not (yield from words.evaluate_word(self, command.condition)):
                     break
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
-                    yield from evaluate_word(self, command.step)
+                    yield from words.evaluate_word(self, command.step)
                     timed = yield from self._pass_time(before, timed)
         finally:
             self.loops -= 1
@@ -144,14 +122,14 @@ class CompoundCommands(Shell):
 
     def execute_case(self, command: Case, *, tested: bool) -> Run:
         self.line = command.line
-        value = yield from expand_text(self, command.word)
+        value = yield from words.expand_text(self, command.word)
         ignores_case = "nocasematch" in self.features
         value = value.lower() if ignores_case else value
         code, falls_through = 0, False
         for branch in command.branches:
             if not falls_through:
                 for word in branch.patterns:
-                    pieces = yield from pattern_pieces(self, word)
+                    pieces = yield from words.pattern_pieces(self, word)
                     if ignores_case:
                         pieces = [(text.lower(), quoted) for text, quoted in pieces]
                     pattern = parse_pattern(pieces)

@@ -3,26 +3,18 @@
 from collections.abc import Generator
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.controller_manager.kubelet.shell import conditions
-from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
-from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, element
-from mockube.controller_manager.kubelet.shell.patterns import matches, parse_pattern
-from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
-from mockube.controller_manager.kubelet.shell.process import Effect
-from mockube.controller_manager.kubelet.shell.regular_expressions import (
-    BadRegularExpression,
-    extended_expression,
-)
-from mockube.controller_manager.kubelet.shell.state import OPTION_NAMES, DiscardError, Shell
-from mockube.controller_manager.kubelet.shell.syntax import (
-    ConditionTree,
-    Conjunction,
-    Negation,
-    OperatorCondition,
-    Word,
-)
-from mockube.controller_manager.kubelet.shell.variables import ShellVariable
-from mockube.controller_manager.kubelet.shell.words import expand_text, pattern_pieces
+
+from . import conditions
+from .arithmetic import evaluate
+from .parameters import ExpressionVariables, element
+from .patterns import matches, parse_pattern
+from .posix_matches import find_matches
+from .process import Effect
+from .regular_expressions import BadRegularExpression, extended_expression
+from .state import OPTION_NAMES, DiscardError, Shell
+from .syntax import ConditionTree, Conjunction, Negation, OperatorCondition, Word
+from .variables import ShellVariable
+from .words import expand_text, pattern_pieces
 
 Evaluation = Generator[Effect, bytes | None, bool]
 

@@ -3,17 +3,8 @@
 import re
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.lexer import Lexer
-from mockube.controller_manager.kubelet.shell.syntax import (
-    Command,
-    Conditional,
-    ConditionTree,
-    Conjunction,
-    Negation,
-    OperatorCondition,
-    Text,
-    Word,
-)
+from .lexer import Lexer
+from .syntax import Command, Conditional, ConditionTree, Conjunction, Negation, OperatorCondition, Text, Word
 
 _BINARY: Final = re.compile(r"=~|==|=|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)(?=\s)")
 _UNARY: Final = re.compile(r"-[a-zA-Z](?=\s)")

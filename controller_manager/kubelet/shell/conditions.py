@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.devices import is_special
-from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError
-from mockube.controller_manager.kubelet.shell.process import Process, Run
+
+from . import limits
+from .devices import is_special
+from .filesystem import FileEntry, FileError
+from .process import Process, Run
 
 _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "-eq": lambda left, right: left == right,

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.assignments import assign_word
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.parameters import element_key
-from mockube.controller_manager.kubelet.shell.process import Run, Steps
-from mockube.controller_manager.kubelet.shell.quoting import double_quote, quote
-from mockube.controller_manager.kubelet.shell.state import Shell
-from mockube.controller_manager.kubelet.shell.variables import ShellVariable
+from .assignments import assign_word
+from .builtin_errors import BuiltinError
+from .parameters import element_key
+from .process import Run, Steps
+from .quoting import double_quote, quote
+from .state import Shell
+from .variables import ShellVariable
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TARGET: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?", re.DOTALL)

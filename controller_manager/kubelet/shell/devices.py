@@ -7,7 +7,7 @@ are computed in advance, and differ from one use to the next.
 from hashlib import shake_128
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.process import Host
+from .process import Host
 
 DEVICE_BYTES: Final = 1 << 20
 RANDOM: Final = ("/dev/random", "/dev/urandom")

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from posixpath import join
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.process import Run
-from mockube.controller_manager.kubelet.shell.state import Shell
+from . import limits
+from .builtin_errors import BuiltinError
+from .process import Run
+from .state import Shell
 
 
 def _change_directory(shell: Shell, argv: Sequence[str]) -> Run:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Generator, Sequence
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.patterns import Pieces, parse_pattern
-from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, Process, count_work
-from mockube.controller_manager.kubelet.shell.separators import BLANK, OTHER, mark_separators
+from .filesystem import FileError
+from .patterns import Pieces, parse_pattern
+from .process import CommandStart, Effect, Process, count_work
+from .separators import BLANK, OTHER, mark_separators
 
 _FILES_PER_COMMAND: Final = 50
 _FIELDS_PER_COMMAND: Final = 500

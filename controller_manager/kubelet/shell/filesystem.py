@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.controller_manager.kubelet.shell import limits
+from . import limits
 
 MAX_LINKS: Final = 40
 """The maximum number of symbolic links in the resolution of a path."""

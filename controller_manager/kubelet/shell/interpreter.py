@@ -3,44 +3,19 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import ClassVar, Final
 
-from mockube.controller_manager.kubelet.shell import limits, parser, simple_commands
-from mockube.controller_manager.kubelet.shell.command_traits import (
-    is_checked,
-    part_name,
-    reader_of_file,
-)
-from mockube.controller_manager.kubelet.shell.compound_commands import CompoundCommands
-from mockube.controller_manager.kubelet.shell.conditional import evaluate_condition
-from mockube.controller_manager.kubelet.shell.conditions import BadCondition
-from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
-from mockube.controller_manager.kubelet.shell.process import (
-    BrokenPipe,
-    CommandStart,
-    DescriptorStream,
-    Effect,
-    Run,
-    Steps,
-    WaitUntil,
-    count_work,
-)
-from mockube.controller_manager.kubelet.shell.scheduling import TooManyProcesses
-from mockube.controller_manager.kubelet.shell.signals import exit_trap, run_pending_traps
-from mockube.controller_manager.kubelet.shell.state import (
-    DiscardError,
-    ExpansionError,
-    FunctionReturn,
-    LoopControl,
-    OutputPipe,
-    ShellExit,
-)
-from mockube.controller_manager.kubelet.shell.streams import (
-    SIGPIPE_CODE,
-    CaptureStream,
-    NullStream,
-    ShellPipe,
-)
-from mockube.controller_manager.kubelet.shell.syntax import (
+from . import limits, parser, simple_commands
+from .command_traits import is_checked, part_name, reader_of_file
+from .compound_commands import CompoundCommands
+from .conditional import evaluate_condition
+from .conditions import BadCondition
+from .filesystem import FileError
+from .invoking import NOT_FOUND
+from .process import BrokenPipe, CommandStart, DescriptorStream, Effect, Run, Steps, WaitUntil, count_work
+from .scheduling import TooManyProcesses
+from .signals import exit_trap, run_pending_traps
+from .state import DiscardError, ExpansionError, FunctionReturn, LoopControl, OutputPipe, ShellExit
+from .streams import SIGPIPE_CODE, CaptureStream, NullStream, ShellPipe
+from .syntax import (
     ArithmeticCommand,
     ArithmeticFor,
     Background,
@@ -57,10 +32,8 @@ from mockube.controller_manager.kubelet.shell.syntax import (
     ShellSyntaxError,
     SimpleCommand,
 )
-from mockube.controller_manager.kubelet.shell.variables import ReadOnlyVariable, ShellVariable
-from mockube.controller_manager.kubelet.shell.words import (
-    evaluate_word,
-)
+from .variables import ReadOnlyVariable, ShellVariable
+from .words import evaluate_word
 
 _DRAIN_SECONDS: Final = 1.0
 _SCRIPT_PER_COMMAND: Final = 512

@@ -5,29 +5,17 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.controller_manager.kubelet.shell import limits, parser
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.builtins import set_option
-from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.interpreter import Interpreter
-from mockube.controller_manager.kubelet.shell.invoking import (
-    NOT_FOUND,
-    CommandNotFound,
-    find_program,
-)
-from mockube.controller_manager.kubelet.shell.process import (
-    CommandStart,
-    Host,
-    Process,
-    Run,
-    UnknownProgram,
-    WaitUntil,
-    count_work,
-)
-from mockube.controller_manager.kubelet.shell.scheduling import ProcessScheduler
-from mockube.controller_manager.kubelet.shell.state import OPTION_LETTERS, ShellExit
-from mockube.controller_manager.kubelet.shell.streams import container_descriptors, deliver, read_line
-from mockube.controller_manager.kubelet.shell.variables import ShellVariable
+from . import limits, parser
+from .builtin_errors import BuiltinError
+from .builtins import set_option
+from .filesystem import FileError
+from .interpreter import Interpreter
+from .invoking import NOT_FOUND, CommandNotFound, find_program
+from .process import CommandStart, Host, Process, Run, UnknownProgram, WaitUntil, count_work
+from .scheduling import ProcessScheduler
+from .state import OPTION_LETTERS, ShellExit
+from .streams import container_descriptors, deliver, read_line
+from .variables import ShellVariable
 
 _SCRIPT_PER_COMMAND: Final = 512
 _FIRST: Final = 1

@@ -3,7 +3,7 @@
 from posixpath import join
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.process import Process, Program, UnknownProgram
+from .process import Process, Program, UnknownProgram
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.process import Child, Run, WaitUntil
-from mockube.controller_manager.kubelet.shell.signals import run_pending_traps
-from mockube.controller_manager.kubelet.shell.state import Shell
+from .builtin_errors import BuiltinError
+from .process import Child, Run, WaitUntil
+from .signals import run_pending_traps
+from .state import Shell
 
 _NOT_A_CHILD: Final = 127
 _SIGNAL_CODE: Final = 128

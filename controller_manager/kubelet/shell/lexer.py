@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.scanner import BREAKS, Scanner
-from mockube.controller_manager.kubelet.shell.syntax import (
+from .scanner import BREAKS, Scanner
+from .syntax import (
     Arithmetic,
     Command,
     HereDocument,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
-from mockube.controller_manager.kubelet.shell.process import ProgramUsageError
+from .process import ProgramUsageError
 
 OptionTable = Mapping[str, str]
 """The names of options, such as `-T` or `--timeout`; a name with `=` at its end has a value."""

@@ -3,13 +3,13 @@
 from collections.abc import Generator, Sequence
 from typing import Final, Protocol
 
-from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
-from mockube.controller_manager.kubelet.shell.fields import Piece
-from mockube.controller_manager.kubelet.shell.patterns import Pattern, replace_matches, strip
-from mockube.controller_manager.kubelet.shell.process import Effect, Steps, count_work
-from mockube.controller_manager.kubelet.shell.quoting import quote
-from mockube.controller_manager.kubelet.shell.state import DiscardError, ExpansionError, Shell, ShellExit
-from mockube.controller_manager.kubelet.shell.syntax import Parameter, Text, Word
+from .arithmetic import evaluate
+from .fields import Piece
+from .patterns import Pattern, replace_matches, strip
+from .process import Effect, Steps, count_work
+from .quoting import quote
+from .state import DiscardError, ExpansionError, Shell, ShellExit
+from .syntax import Parameter, Text, Word
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 _ALL: Final = frozenset({"@", "*"})

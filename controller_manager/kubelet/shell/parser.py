@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.conditional_parser import parse_conditional
-from mockube.controller_manager.kubelet.shell.lexer import Lexer
-from mockube.controller_manager.kubelet.shell.simple_parser import parse_redirects, parse_simple
-from mockube.controller_manager.kubelet.shell.syntax import (
+from . import limits
+from .conditional_parser import parse_conditional
+from .lexer import Lexer
+from .simple_parser import parse_redirects, parse_simple
+from .syntax import (
     ArithmeticCommand,
     ArithmeticFor,
     Background,

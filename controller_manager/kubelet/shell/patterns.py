@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.wildcards import WildcardsTooCostly, escape_wildcards, parse_wildcards
-from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
-from mockube.controller_manager.kubelet.shell.process import Effect, count_work
-from mockube.controller_manager.kubelet.shell.state import ExpansionError
+
+from .posix_matches import find_matches
+from .process import Effect, count_work
+from .state import ExpansionError
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 """The length of a text whose search takes as long as a command at most."""

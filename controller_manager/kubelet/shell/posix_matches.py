@@ -11,7 +11,8 @@ from mockube.apimachinery.regexp.engine import CapturingProgram, compile_capturi
 from mockube.apimachinery.regexp.errors import Problem, RegexpError
 from mockube.apimachinery.regexp.matcher import check
 from mockube.apimachinery.regexp.parser import parse
-from mockube.controller_manager.kubelet.shell import limits
+
+from . import limits
 
 SCANNED_PER_COMMAND: Final = 6_000_000
 """The square of the length of a text whose matches are searched in the time of a command of the shell."""

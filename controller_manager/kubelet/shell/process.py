@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
+from .filesystem import FileSystem
 
 
 class Output(Struct, frozen=True):

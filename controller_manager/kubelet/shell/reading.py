@@ -4,23 +4,17 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.assignments import assign_word
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.builtins import number_argument
-from mockube.controller_manager.kubelet.shell.options import parse_options
-from mockube.controller_manager.kubelet.shell.process import (
-    DescriptorStream,
-    Effect,
-    ProgramUsageError,
-    Run,
-    count_work,
-)
-from mockube.controller_manager.kubelet.shell.programs.printf import Formatter, unescape
-from mockube.controller_manager.kubelet.shell.separators import BLANK, OTHER, mark_separators
-from mockube.controller_manager.kubelet.shell.state import ExpansionError, Shell
-from mockube.controller_manager.kubelet.shell.streams import read_line
-from mockube.controller_manager.kubelet.shell.variables import ShellVariable
+from . import limits
+from .assignments import assign_word
+from .builtin_errors import BuiltinError
+from .builtins import number_argument
+from .options import parse_options
+from .process import DescriptorStream, Effect, ProgramUsageError, Run, count_work
+from .programs.printf import Formatter, unescape
+from .separators import BLANK, OTHER, mark_separators
+from .state import ExpansionError, Shell
+from .streams import read_line
+from .variables import ShellVariable
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RAW_FIELD: Final = re.compile(f"[^{BLANK}{OTHER}]*")

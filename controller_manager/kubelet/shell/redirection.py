@@ -5,17 +5,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.shell.devices import NULL, descriptor_number, read_device
-from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.process import DescriptorStream, Process
-from mockube.controller_manager.kubelet.shell.streams import (
-    BadDescriptor,
-    ContainerStream,
-    DeviceStream,
-    FileStream,
-    NullStream,
-    TextStream,
-)
+from .devices import NULL, descriptor_number, read_device
+from .filesystem import FileError
+from .process import DescriptorStream, Process
+from .streams import BadDescriptor, ContainerStream, DeviceStream, FileStream, NullStream, TextStream
 
 _OUTPUTS_OF_FIRST: Final = {"/proc/1/fd/1": 1, "/proc/1/fd/2": 2}
 """The output of the container's first process, to which scripts write the container's log."""

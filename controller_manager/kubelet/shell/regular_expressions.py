@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.patterns import CLASSES
+from .patterns import CLASSES
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 _/:=,@%&~#!\"'<>;`-]+")
 _INTERVAL: Final = re.compile(r"[0-9]{1,4}(?:,[0-9]{0,4})?")

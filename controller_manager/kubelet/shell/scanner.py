@@ -3,14 +3,8 @@
 import re
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.syntax import (
-    HereDocument,
-    IncompleteScript,
-    ShellSyntaxError,
-    Text,
-    Word,
-)
+from . import limits
+from .syntax import HereDocument, IncompleteScript, ShellSyntaxError, Text, Word
 
 _BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")

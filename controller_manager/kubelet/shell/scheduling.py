@@ -5,16 +5,8 @@ from contextlib import contextmanager
 from math import inf
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.process import (
-    BrokenPipe,
-    DescriptorStream,
-    Effect,
-    RepeatedIteration,
-    Run,
-    Sleep,
-    WaitUntil,
-)
+from . import limits
+from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
 
 _FIRST_PID: Final = 6
 _SIGNAL_CODE: Final = 128

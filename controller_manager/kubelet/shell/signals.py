@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.process import Run, Steps
-from mockube.controller_manager.kubelet.shell.state import Shell, ShellExit
-from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from .process import Run, Steps
+from .state import Shell, ShellExit
+from .syntax import ShellSyntaxError
 
 SIGNALS: Final[Mapping[str, int]] = {
     "HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "USR1": 10,

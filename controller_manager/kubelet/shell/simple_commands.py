@@ -4,40 +4,21 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import builtins, declarations, jobs, limits, reading
-from mockube.controller_manager.kubelet.shell.assignments import assign, declare_word, expand_assignment
-from mockube.controller_manager.kubelet.shell.builtin_errors import BuiltinError
-from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, find_program, note_unknown
-from mockube.controller_manager.kubelet.shell.network_programs.bash_connections import (
-    is_connection,
-    open_connection,
-)
-from mockube.controller_manager.kubelet.shell.process import (
-    CommandStart,
-    DescriptorStream,
-    Effect,
-    Run,
-    Steps,
-)
-from mockube.controller_manager.kubelet.shell.quoting import quote_if_needed
-from mockube.controller_manager.kubelet.shell.redirection import ResolvedRedirect, redirect
-from mockube.controller_manager.kubelet.shell.signals import run_with_traps_of_function
-from mockube.controller_manager.kubelet.shell.state import (
-    ExpansionError,
-    FunctionReturn,
-    Shell,
-    ShellExit,
-)
-from mockube.controller_manager.kubelet.shell.streams import BadDescriptor, deliver
-from mockube.controller_manager.kubelet.shell.syntax import (
-    Assignment,
-    Redirect,
-    ShellSyntaxError,
-    SimpleCommand,
-)
-from mockube.controller_manager.kubelet.shell.variables import ReadOnlyVariable
-from mockube.controller_manager.kubelet.shell.words import expand_text, expand_words
+from . import builtins, declarations, jobs, limits, reading
+from .assignments import assign, declare_word, expand_assignment
+from .builtin_errors import BuiltinError
+from .filesystem import FileError
+from .invoking import CommandNotFound, find_program, note_unknown
+from .network_programs.bash_connections import is_connection, open_connection
+from .process import CommandStart, DescriptorStream, Effect, Run, Steps
+from .quoting import quote_if_needed
+from .redirection import ResolvedRedirect, redirect
+from .signals import run_with_traps_of_function
+from .state import ExpansionError, FunctionReturn, Shell, ShellExit
+from .streams import BadDescriptor, deliver
+from .syntax import Assignment, Redirect, ShellSyntaxError, SimpleCommand
+from .variables import ReadOnlyVariable
+from .words import expand_text, expand_words
 
 SPECIAL_BUILTINS: Final = frozenset(
     [

@@ -4,15 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.lexer import Lexer
-from mockube.controller_manager.kubelet.shell.syntax import (
-    Assignment,
-    Command,
-    Redirect,
-    ShellSyntaxError,
-    SimpleCommand,
-    Word,
-)
+from .lexer import Lexer
+from .syntax import Assignment, Command, Redirect, ShellSyntaxError, SimpleCommand, Word
 
 _REDIRECT: Final = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|>|<)")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")

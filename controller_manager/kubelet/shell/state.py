@@ -5,16 +5,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.shell.process import (
-    Child,
-    DescriptorStream,
-    Effect,
-    Process,
-    Run,
-    Steps,
-)
-from mockube.controller_manager.kubelet.shell.syntax import Command, ShellSyntaxError
-from mockube.controller_manager.kubelet.shell.variables import VariableTable
+from .process import Child, DescriptorStream, Effect, Process, Run, Steps
+from .syntax import Command, ShellSyntaxError
+from .variables import VariableTable
 
 _LAST_DESCRIPTOR: Final = 63
 OPTION_LETTERS: Final[Mapping[str, str]] = {

@@ -4,8 +4,8 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.filesystem import FileError, NoSuchFile
-from mockube.controller_manager.kubelet.shell.process import (
+from .filesystem import FileError, NoSuchFile
+from .process import (
     BrokenPipe,
     ContainerRead,
     ContainerWrite,

@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
+from . import limits
+from .syntax import ShellSyntaxError
 
 _DEFAULT_IFS: Final = " \t\n"
 

@@ -3,31 +3,16 @@
 from collections.abc import Callable, Generator, Sequence
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.arithmetic import evaluate
-from mockube.controller_manager.kubelet.shell.braces import expand_braces
-from mockube.controller_manager.kubelet.shell.fields import (
-    Piece,
-    field_text,
-    has_pattern,
-    matching_files,
-    split_pieces,
-)
-from mockube.controller_manager.kubelet.shell.parameters import ExpressionVariables, expand_parameter
-from mockube.controller_manager.kubelet.shell.patterns import Pattern, Pieces, parse_pattern
-from mockube.controller_manager.kubelet.shell.process import CommandStart, Effect, count_work
-from mockube.controller_manager.kubelet.shell.state import ExpansionError, Shell
-from mockube.controller_manager.kubelet.shell.streams import TextStream
-from mockube.controller_manager.kubelet.shell.syntax import (
-    Arithmetic,
-    Parameter,
-    Part,
-    ProcessSubstitution,
-    Substitution,
-    Text,
-    Tilde,
-    Word,
-)
+from . import limits
+from .arithmetic import evaluate
+from .braces import expand_braces
+from .fields import Piece, field_text, has_pattern, matching_files, split_pieces
+from .parameters import ExpressionVariables, expand_parameter
+from .patterns import Pattern, Pieces, parse_pattern
+from .process import CommandStart, Effect, count_work
+from .state import ExpansionError, Shell
+from .streams import TextStream
+from .syntax import Arithmetic, Parameter, Part, ProcessSubstitution, Substitution, Text, Tilde, Word
 
 _FIELDS_PER_COMMAND: Final = 500
 _EXPRESSION_PER_COMMAND: Final = 100

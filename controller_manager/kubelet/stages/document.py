@@ -8,8 +8,9 @@ from typing import Any, Final, Literal, Self
 
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.stages.query import Query, StageError, compile_query
 from mockube.controller_manager.kubelet.template.parser import Template, TemplateError, parse
+
+from .query import Query, StageError, compile_query
 
 API_VERSION: Final = "kwok.x-k8s.io/v1alpha1"
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.controller_manager.kubelet.stages.document import Stage, stage_of
-from mockube.controller_manager.kubelet.stages.query import StageError
+
+from .document import Stage, stage_of
+from .query import StageError
 
 DEFAULTS: Final = Path(__file__).parent / "defaults"
 

@@ -9,7 +9,8 @@ from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.stages.document import SelectorRequirement, Stage, ValueFrom
+
+from .document import SelectorRequirement, Stage, ValueFrom
 
 
 def matching_stages(stages: Iterable[Stage], obj: ReadOnlyTree) -> list[Stage]:

@@ -8,15 +8,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.kubelet.effects import DeleteObject, Effect, EmitEvent, PatchObject
-from mockube.controller_manager.kubelet.stages.document import (
-    DeleteStep,
-    EventStep,
-    FinalizersStep,
-    PatchStep,
-    Stage,
-    StageStep,
-)
 from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
+
+from .document import DeleteStep, EventStep, FinalizersStep, PatchStep, Stage, StageStep
 
 
 def stage_effects(stage: Stage, obj: ReadOnlyTree, environment: Environment) -> tuple[Effect, ...]:

@@ -13,11 +13,12 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.stages.document import Stage
-from mockube.controller_manager.kubelet.stages.matching import choose_stage, delay_of, matching_stages
-from mockube.controller_manager.kubelet.stages.playing import stage_effects
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
 from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
+
+from .document import Stage
+from .matching import choose_stage, delay_of, matching_stages
+from .playing import stage_effects
 
 LOG = logging.getLogger(__name__)
 

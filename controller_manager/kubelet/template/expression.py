@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.template.functions import FROM_ENVIRONMENT, FUNCTIONS
+from .functions import FROM_ENVIRONMENT, FUNCTIONS
 
 _MAX_NUMBER_LENGTH: Final = 18
 """The maximum number of characters of a number, because parsing thousands of digits is slow."""

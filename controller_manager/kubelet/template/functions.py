@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from mockube.controller_manager.kubelet.template.formatting import go_string, sprintf
+from .formatting import go_string, sprintf
 
 FROM_ENVIRONMENT: Final = frozenset(
     {

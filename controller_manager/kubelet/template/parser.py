@@ -8,15 +8,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from mockube.controller_manager.kubelet.template.expression import (
-    Environment,
-    Expression,
-    Scope,
-    TemplateError,
-    Tokens,
-    parse_pipeline,
-)
-from mockube.controller_manager.kubelet.template.formatting import go_string
+from .expression import Environment, Expression, Scope, TemplateError, Tokens, parse_pipeline
+from .formatting import go_string
 
 __all__ = ["Template", "TemplateError", "parse"]
 

@@ -11,8 +11,9 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.quantity import ZERO
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.devices.pools import Counters, Device, DeviceId, Pool, PoolKey
 from mockube.controller_manager.workloads.device_claims import has_shared_counters, tolerates_taint
+
+from .pools import Counters, Device, DeviceId, Pool, PoolKey
 
 MAX_DEVICES: Final = 32
 """The maximum number of devices of one claim."""

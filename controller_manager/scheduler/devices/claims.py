@@ -10,34 +10,19 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.devices.allocation import (
+from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.workloads import device_claims
+
+from .allocation import (
     ChosenDevice,
     DeviceAllocationError,
     DeviceAllocator,
     RequestAlternative,
     allocation_of,
 )
-from mockube.controller_manager.scheduler.devices.extended_resources import (
-    claim_for,
-    provided_resources,
-    requests_for,
-)
-from mockube.controller_manager.scheduler.devices.pools import (
-    DeviceId,
-    SlicesOfPool,
-    gather_pools,
-    no_slices,
-)
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.device_claims import (
-    claim_name,
-    has_claim,
-    has_shared_counters,
-    is_for_pod,
-    pod_claims,
-    unallocated_claims,
-)
+from .extended_resources import claim_for, provided_resources, requests_for
+from .pools import DeviceId, SlicesOfPool, gather_pools, no_slices
 
 ClaimRequests = Sequence[Sequence[RequestAlternative]]
 """The alternatives of each request of a claim."""
@@ -78,9 +63,13 @@ def waits_for_claims(pod: PodView, claims: Lister[ReadOnlyTree]) -> bool:
     """Return whether a claim of the pod does not exist yet, belongs to another pod, or is being deleted."""
 
     def is_unusable(claim: ReadOnlyTree | None, is_from_template: bool) -> bool:  # noqa: FBT001 - as it is called
-        return claim is None or meta.is_deleting(claim) or (is_from_template and not is_for_pod(pod, claim))
+        return (
+            claim is None
+            or meta.is_deleting(claim)
+            or (is_from_template and not device_claims.is_for_pod(pod, claim))
+        )
 
-    return has_claim(pod, claims, is_unusable)
+    return device_claims.has_claim(pod, claims, is_unusable)
 
 
 class DeviceClaims(Struct, frozen=True, kw_only=True):
@@ -112,7 +101,7 @@ class DeviceClaims(Struct, frozen=True, kw_only=True):
     def _collect(cls, pod: PodInfo, devices: DeviceSnapshot) -> "DeviceClaims":
         resources = provided_resources(pod.requested, devices.extended_classes)
         of_user = claims_of(pod.view, devices.claims)
-        unallocated = unallocated_claims(of_user)
+        unallocated = device_claims.unallocated_claims(of_user)
         return cls(
             pod=pod.view,
             of_user=of_user,
@@ -198,7 +187,7 @@ class DeviceReservation(NamedTuple):
 
 def claims_of(pod: PodView, claims: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
     """Return the claims of a pod that a user has named."""
-    names = (claim_name(pod, pod_claim) for pod_claim in pod_claims(pod))
+    names = (device_claims.claim_name(pod, pod_claim) for pod_claim in device_claims.pod_claims(pod))
     candidates = (claims.get(pod.key.namespace, name) for name in dict.fromkeys(names) if name is not None)
     return [claim for claim in candidates if claim is not None]
 
@@ -222,7 +211,7 @@ def _search(claims: NodeClaims, node: ReadOnlyTree, devices: DeviceSnapshot) -> 
         devices.slices(meta.name(node)),
         node,
         devices.slices_of_pool,
-        has_counters=has_shared_counters(devices.gates),
+        has_counters=device_claims.has_shared_counters(devices.gates),
     )
     allocator = DeviceAllocator(
         pools=pools,

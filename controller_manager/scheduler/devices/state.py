@@ -11,33 +11,15 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.informer import Informers
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import (
-    DEVICE_CLASSES,
-    DEVICE_TAINT_RULES,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.devices.claims import (
-    DeviceReservation,
-    DeviceSnapshot,
-    allocate,
-    device_ids,
-    waits_for_claims,
-)
-from mockube.controller_manager.scheduler.devices.extended_resources import (
-    ExtendedResourceClasses,
-    owner_of_extended_resource_claim,
-)
-from mockube.controller_manager.scheduler.devices.pools import DeviceId
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.device_claims import (
-    allocation,
-    has_extended_resources,
-    has_taint_rules,
-    rule_selects,
-)
+from mockube.controller_manager.workloads import device_claims
+
+from .claims import DeviceReservation, DeviceSnapshot, allocate, device_ids, waits_for_claims
+from .extended_resources import ExtendedResourceClasses, owner_of_extended_resource_claim
+from .pools import DeviceId
 
 MAX_SYNC_SECONDS: Final = 30
 """Without the group resource.k8s.io the informers never synchronize, and pods would wait for ever."""
@@ -53,12 +35,14 @@ class DeviceState:
     """Tracks allocated devices by the informers. It is created for the first pod that may need devices, not before."""
 
     def __init__(self, informers: Informers, on_change: OnChange) -> None:
-        self._claims = informers.of(RESOURCE_CLAIMS)
-        self._classes = informers.of(DEVICE_CLASSES)
-        self._slices = informers.of(RESOURCE_SLICES)
+        self._claims = informers.of(kinds.RESOURCE_CLAIMS)
+        self._classes = informers.of(kinds.DEVICE_CLASSES)
+        self._slices = informers.of(kinds.RESOURCE_SLICES)
         self._on_change = on_change
         self._gates = informers.caches.gates
-        self._rules = informers.of(DEVICE_TAINT_RULES) if has_taint_rules(self._gates) else None
+        self._rules = (
+            informers.of(kinds.DEVICE_TAINT_RULES) if device_claims.has_taint_rules(self._gates) else None
+        )
         self._device_ids: dict[str, tuple[DeviceId, ...]] = {}
         self._user_counts: Counter[DeviceId] = Counter()
         self._in_flight: dict[str, ReadOnlyTree] = {}
@@ -116,7 +100,7 @@ class DeviceState:
         return next(iter(self._claims.lister.by_index(_BY_EXTENDED_RESOURCE_OWNER, pod)), None)
 
     def _class_changed(self, change: Change) -> None:
-        if has_extended_resources(self._gates):
+        if device_claims.has_extended_resources(self._gates):
             self._extended_classes.handle(change)
         self._on_change("DeviceClass", change)
 
@@ -135,7 +119,7 @@ class DeviceState:
 
     def _claim_changed(self, change: Change) -> None:
         uid = meta.uid(change.last_known)
-        allocated = None if change.new is None else allocation(change.new)
+        allocated = None if change.new is None else device_claims.allocation(change.new)
         if change.new is None or allocated is not None:
             self._in_flight.pop(uid, None)
         if uid not in self._in_flight:
@@ -170,7 +154,9 @@ def with_taints(resource_slice: ReadOnlyTree, rules: Sequence[ReadOnlyTree]) -> 
         {**device, "taints": [*(device.get("taints") or ()), *taints]}
         if (
             taints := [
-                rule["spec"]["taint"] for rule in rules if rule_selects(rule, driver, pool, device["name"])
+                rule["spec"]["taint"]
+                for rule in rules
+                if device_claims.rule_selects(rule, driver, pool, device["name"])
             ]
         )
         else device

@@ -3,9 +3,10 @@
 from typing import Final
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
+
+from .filter import Check, Rejection
 
 _MISSING: Final = Rejection(("node(s) didn't match Pod's required features",), is_unresolvable=True)
 

@@ -8,15 +8,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.allocation import DeviceAllocationError
 from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.device_claims import (
-    allocation,
-    is_reserved_for,
-    reserved_for,
-)
+from mockube.controller_manager.workloads.device_claims import allocation, is_reserved_for, reserved_for
 from mockube.controller_manager.workloads.node_selectors import selects
+
+from .filter import Check, Rejection
 
 MAX_CONSUMERS: Final = 256
 """The pods for which a claim can be reserved: ResourceClaimReservedForMaxSize of k8s.io/api/resource/v1/types.go."""

@@ -6,9 +6,10 @@ from typing import Final
 
 from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
+
+from .filter import Check, Rejection
 
 _AFFINITY_NOT_SATISFIED: Final = Rejection(("node(s) didn't match pod affinity rules",), is_unresolvable=True)
 _ANTI_AFFINITY_NOT_SATISFIED: Final = Rejection(("node(s) didn't match pod anti-affinity rules",))

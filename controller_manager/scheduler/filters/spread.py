@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.spreading import REQUIRED, Constraint, constraints_of
+
+from .filter import Check, Rejection
 
 _SKEW_EXCEEDED: Final = Rejection(("node(s) didn't match pod topology spread constraints",))
 _MISSING_LABEL: Final = Rejection(

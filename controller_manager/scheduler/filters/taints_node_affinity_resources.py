@@ -8,11 +8,12 @@ from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection, Restriction
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find_untolerated_taint, tolerates
+
+from .filter import Check, Rejection, Restriction
 
 
 def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:

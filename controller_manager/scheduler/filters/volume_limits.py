@@ -7,12 +7,13 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage, claim_names, class_of
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE
 from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS
+
+from .filter import Check, Rejection
 
 _EXCEEDED: Final = Rejection(("node(s) exceed max volume count",))
 

@@ -11,7 +11,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_ZONE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.filters.filter import Check, Rejection
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import (
@@ -20,6 +19,8 @@ from mockube.controller_manager.scheduler.volumes import (
     is_reachable,
     uses_claim_alone,
 )
+
+from .filter import Check, Rejection
 
 # --- VolumeRestrictions
 

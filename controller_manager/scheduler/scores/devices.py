@@ -7,8 +7,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import normalize_scores
 from mockube.controller_manager.workloads.device_claims import allocation
+
+from .score import normalize_scores
 
 _MAX_ALTERNATIVES: Final = 8
 """The maximum number of alternatives of a request."""

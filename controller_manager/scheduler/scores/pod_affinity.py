@@ -9,7 +9,8 @@ from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE
+
+from .score import MAX_NODE_SCORE
 
 _HARD_POD_AFFINITY_WEIGHT: Final = 1
 """The weight of a required affinity term of an existing pod; upstream's default of hardPodAffinityWeight."""

@@ -13,7 +13,6 @@ from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE, round_half_up
 from mockube.controller_manager.scheduler.spreading import (
     PREFERRED,
     Constraint,
@@ -21,6 +20,8 @@ from mockube.controller_manager.scheduler.spreading import (
     default_constraint,
 )
 from mockube.controller_manager.scheduler.workload_selector import selector_of_workloads
+
+from .score import MAX_NODE_SCORE, round_half_up
 
 _DEFAULT_CONSTRAINTS: Final = ((LABEL_HOSTNAME, 3), (LABEL_ZONE, 5))
 

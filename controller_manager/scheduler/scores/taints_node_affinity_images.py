@@ -11,9 +11,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE, normalize_scores
 from mockube.controller_manager.workloads.node_selectors import matches_term
 from mockube.controller_manager.workloads.tolerations import tolerates
+
+from .score import MAX_NODE_SCORE, normalize_scores
 
 _MEGABYTE: Final = 1024 * 1024
 _MIN_IMAGE_BYTES: Final = 23 * _MEGABYTE

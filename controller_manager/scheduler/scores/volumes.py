@@ -7,9 +7,10 @@ from mockube.apimachinery.volumes import storage_class_name
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE, round_half_up
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, claims_of
 from mockube.controller_manager.workloads.volumes import capacity, request
+
+from .score import MAX_NODE_SCORE, round_half_up
 
 
 def volume_capacity_score(

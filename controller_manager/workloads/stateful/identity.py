@@ -19,9 +19,10 @@ from mockube.controller_manager.control.controller import ToKeys, Watch
 from mockube.controller_manager.workloads import indexes, templates
 from mockube.controller_manager.workloads.ownership import keys_of_owners, selector_of
 from mockube.controller_manager.workloads.revisions import template_of
-from mockube.controller_manager.workloads.stateful import storage
-from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.volumes import pod_volumes
+
+from . import storage
+from .spec import SetView
 
 _STATUS_DELAY: Final = timedelta(milliseconds=50)
 """The delay of changes of a set's status, which depends on pods only, whose changes are reconciled without a delay."""

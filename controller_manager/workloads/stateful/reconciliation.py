@@ -23,15 +23,11 @@ from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.ownership import OwnedObjects, adoption_and_release_actions
 from mockube.controller_manager.workloads.pod_steps import PodStep, patches_besides_updates
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
-from mockube.controller_manager.workloads.stateful import identity, state
-from mockube.controller_manager.workloads.stateful.scaling import scale
-from mockube.controller_manager.workloads.stateful.spec import SetView
-from mockube.controller_manager.workloads.stateful.state import (
-    PodHandling,
-    Slot,
-    StatefulSetState,
-    by_ordinal,
-)
+
+from . import identity, state
+from .scaling import scale
+from .spec import SetView
+from .state import PodHandling, Slot, StatefulSetState, by_ordinal
 
 
 class RolloutResult(NamedTuple):

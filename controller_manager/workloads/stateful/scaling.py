@@ -11,8 +11,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PENDING, PodView
 from mockube.controller_manager.control.actions import Action, RecordEvent, Update
-from mockube.controller_manager.workloads.stateful import identity, status, storage
-from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState
+
+from . import identity, status, storage
+from .state import Slot, StatefulSetState
 
 
 class ScalingResult(NamedTuple):

@@ -16,9 +16,10 @@ from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import Patch
 from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.pod_steps import NO_STEP, PodStep
-from mockube.controller_manager.workloads.stateful import identity, storage
-from mockube.controller_manager.workloads.stateful.spec import SetView
-from mockube.controller_manager.workloads.stateful.storage import Claims
+
+from . import identity, storage
+from .spec import SetView
+from .storage import Claims
 
 
 class PodHandling(Protocol):

@@ -8,9 +8,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, ObjectRef
-from mockube.controller_manager.workloads.stateful import identity
-from mockube.controller_manager.workloads.stateful.spec import SetView
-from mockube.controller_manager.workloads.stateful.state import StatefulSetState
+
+from . import identity
+from .spec import SetView
+from .state import StatefulSetState
 
 
 def creation(owner: SetView, bodies: Sequence[ReadOnlyTree]) -> tuple[Action, ...]:

@@ -15,8 +15,9 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
     Update,
 )
-from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.volumes import claim_from_template
+
+from .spec import SetView
 
 Claims = Mapping[str, ReadOnlyTree]
 """The claims that exist, by name."""

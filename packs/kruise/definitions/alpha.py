@@ -9,7 +9,8 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.packs.kruise.definitions.beta import CONVERSION
+
+from .beta import CONVERSION
 
 _PLURAL: Final = "statefulsets"
 _BETA_SPEC: Final = frozenset(

@@ -16,14 +16,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
-from mockube.packs.kruise.inplace.lifecycle import (
-    Lifecycle,
-    LifecycleHook,
-    LifecycleState,
-    annotations_of,
-    labels_of,
-    state_of,
-)
+
+from .lifecycle import Lifecycle, LifecycleHook, LifecycleState, annotations_of, labels_of, state_of
 
 
 def has_gate(pod: ReadOnlyTree, gate: str) -> bool:

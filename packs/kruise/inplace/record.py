@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, timestamps
 from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.patch.draft import equal
-from mockube.apimachinery.timestamps import TimestampError, after, format_time, parse_time, span_of
+from mockube.apimachinery.timestamps import TimestampError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.packs.kruise.launch_priority import launch_priority
@@ -146,7 +146,7 @@ def _state(pod: PodView, change: TemplateChange, started_at: datetime) -> dict[s
     last = _read(pod, ANNOTATION_STATE) if remaining_images(pod) else {}
     return {
         "revision": change.revision,
-        "updateTimestamp": format_time(started_at),
+        "updateTimestamp": timestamps.format_time(started_at),
         "lastContainerStatuses": last.get("lastContainerStatuses"),
         **({"updateImages": True} if change.images or last else {}),
         **{field: last[field] for field in _STATE_OF_REST if field in last},
@@ -166,7 +166,7 @@ def _text_of_batch(pod: PodView, state: ReadOnlyTree, batch: Batch, now: datetim
         **(rest if batch.later_images else {}),
         "containerBatchesRecord": [
             *_list(state.get("containerBatchesRecord")),
-            {"timestamp": format_time(now), "containers": sorted(batch.images)},
+            {"timestamp": timestamps.format_time(now), "containers": sorted(batch.images)},
         ],
     }
     return orjson.dumps(record).decode()
@@ -216,7 +216,7 @@ def replaced_images(pod: PodView) -> Mapping[str, str]:
 def update_time(pod: PodView) -> datetime | None:
     """Return the time at which the update started; None if it cannot be read."""
     try:
-        return parse_time(_read(pod, ANNOTATION_STATE).get("updateTimestamp") or "")
+        return timestamps.parse_time(_read(pod, ANNOTATION_STATE).get("updateTimestamp") or "")
     except TimestampError:
         return None
 
@@ -271,7 +271,11 @@ def _object(value: Any) -> ReadOnlyTree:
 def grace_period_end(pod: PodView, delayed: DelayedChange) -> datetime | None:
     """Return the time at which a delayed change is due; None if the start of the update cannot be read."""
     started_at = update_time(pod)
-    return None if started_at is None else after(started_at, span_of(delayed.grace_seconds))
+    return (
+        None
+        if started_at is None
+        else timestamps.after(started_at, timestamps.span_of(delayed.grace_seconds))
+    )
 
 
 def _read(pod: PodView, annotation: str) -> ReadOnlyTree:

@@ -18,9 +18,10 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.pod_steps import NO_STEP, PodStep
-from mockube.packs.kruise.inplace import lifecycle, readiness, record
-from mockube.packs.kruise.inplace.lifecycle import Lifecycle, LifecycleState
-from mockube.packs.kruise.inplace.record import TemplateChange
+
+from . import lifecycle, readiness, record
+from .lifecycle import Lifecycle, LifecycleState
+from .record import TemplateChange
 
 GATE: Final = "InPlaceUpdateReady"
 _NOT_READY: Final = {

@@ -13,20 +13,14 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE
 from mockube.apiserver.registry.registry import Registry
-from mockube.packs.kruise.definitions.beta import ALPHA, ON_DELETE, RECREATE, ROLLING_UPDATE
+from mockube.packs.kruise.definitions import beta
 from mockube.packs.kruise.replicas import scaled_share
-from mockube.packs.kruise.webhooks.go_form import go_int_or_string
-from mockube.packs.kruise.webhooks.workloads import (
-    check_own_template,
-    check_priorities,
-    check_scattering,
-    has_other_changes,
-    pod_template,
-    set_template_defaults,
-)
+
+from . import workloads
+from .go_form import go_int_or_string
 
 IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY = "InPlaceIfPossible", "InPlaceOnly"
-_POLICIES: Final = (RECREATE, IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY)
+_POLICIES: Final = (beta.RECREATE, IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY)
 MAX_UNAVAILABLE: Final = "20%"
 _NO_DEADLINE: Final = 2**31 - 1
 _SPEC: Final = ROOT.child("spec")
@@ -36,18 +30,18 @@ def set_defaults(tree: Tree, old: ReadOnlyTree | None) -> None:
     spec = tree["spec"]
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
-    set_template_defaults(spec, old and old["spec"])
+    workloads.set_template_defaults(spec, old and old["spec"])
     strategy = spec["updateStrategy"]
-    if tree["apiVersion"] == ALPHA:
+    if tree["apiVersion"] == beta.ALPHA:
         _default_rolling(strategy, "type")
         return
-    strategy["type"] = strategy.get("type") or ROLLING_UPDATE
-    if strategy["type"] == ROLLING_UPDATE:
+    strategy["type"] = strategy.get("type") or beta.ROLLING_UPDATE
+    if strategy["type"] == beta.ROLLING_UPDATE:
         _default_rolling(strategy.setdefault("rollingUpdate", {}), "podUpdatePolicy")
 
 
 def _default_rolling(update: Tree, policy_field: str) -> None:
-    update[policy_field] = update.get(policy_field) or RECREATE
+    update[policy_field] = update.get(policy_field) or beta.RECREATE
     if update[policy_field] in (IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY):
         update.setdefault("inPlaceUpdateStrategy", {})
     update.setdefault("partition", 0)
@@ -56,13 +50,13 @@ def _default_rolling(update: Tree, policy_field: str) -> None:
 
 
 def validate(registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
-    is_alpha = new["apiVersion"] == ALPHA
+    is_alpha = new["apiVersion"] == beta.ALPHA
     if old is not None:
         yield from _check_change(new["spec"], old["spec"], is_alpha=is_alpha)
     spec, old_spec = new["spec"], old and old["spec"]
     if spec["replicas"] < 0:
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
-    yield from check_own_template(spec, old_spec, _with_claims(spec), ("cloneset", "cloneset"))
+    yield from workloads.check_own_template(spec, old_spec, _with_claims(spec), ("cloneset", "cloneset"))
     strategy, path = spec["updateStrategy"], _SPEC.child("updateStrategy")
     if is_alpha:
         yield from _check_pods_to_delete(registry, new, old)
@@ -89,7 +83,7 @@ def _check_deadline(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 def _with_claims(spec: ReadOnlyTree) -> ReadOnlyTree:
     """Return the template from which pods are created, with a volume for each claim."""
-    template = pod_template(spec["template"])
+    template = workloads.pod_template(spec["template"])
     names = [meta.name(claim) for claim in spec.get("volumeClaimTemplates") or ()]
     if not names:
         return template
@@ -147,22 +141,22 @@ def _pod_problem(registry: Registry, clone_set: ReadOnlyTree, name: str) -> str:
 def _check_alpha(strategy: ReadOnlyTree, replicas: int, path: Path) -> Iterator[FieldError]:
     policy = strategy["type"]
     if policy not in _POLICIES:
-        problem = f"must be '{RECREATE}', {IN_PLACE_IF_POSSIBLE} or '{IN_PLACE_ONLY}'"
+        problem = f"must be '{beta.RECREATE}', {IN_PLACE_IF_POSSIBLE} or '{IN_PLACE_ONLY}'"
         yield errors.invalid(path.child("type"), policy, problem)
     in_place_only = "strategy type InPlaceOnly" if policy == IN_PLACE_ONLY else ""
     yield from _check_amounts(strategy, replicas, path, in_place_only=in_place_only, counts_surge=True)
 
 
 def _check_beta(strategy: ReadOnlyTree, replicas: int, path: Path) -> Iterator[FieldError]:
-    if strategy["type"] not in (ROLLING_UPDATE, ON_DELETE):
-        problem = f"must be '{ROLLING_UPDATE}' or '{ON_DELETE}'"
+    if strategy["type"] not in (beta.ROLLING_UPDATE, beta.ON_DELETE):
+        problem = f"must be '{beta.ROLLING_UPDATE}' or '{beta.ON_DELETE}'"
         yield errors.invalid(path.child("type"), strategy["type"], problem)
     update = strategy.get("rollingUpdate")
     if update is None:
         return
     path, policy = path.child("rollingUpdate"), update.get("podUpdatePolicy") or ""
     if policy not in ("", *_POLICIES):
-        problem = f"must be '{RECREATE}', '{IN_PLACE_IF_POSSIBLE}' or '{IN_PLACE_ONLY}'"
+        problem = f"must be '{beta.RECREATE}', '{IN_PLACE_IF_POSSIBLE}' or '{IN_PLACE_ONLY}'"
         yield errors.invalid(path.child("podUpdatePolicy"), policy, problem)
     in_place_only = "podUpdatePolicy InPlaceOnly" if policy == IN_PLACE_ONLY else ""
     # OpenKruise does not count maxSurge here.
@@ -184,8 +178,8 @@ def _check_amounts(
     yield from _check_number("partition", update, numbers, path)
     if numbers["partition"][0] < 0:
         yield errors.invalid(path.child("partition"), numbers["partition"][0], NOT_NEGATIVE)
-    yield from check_priorities(update.get("priorityStrategy"), path.child("priorityStrategy"))
-    yield from check_scattering(update.get("scatterStrategy"), path.child("scatterStrategy"))
+    yield from workloads.check_priorities(update.get("priorityStrategy"), path.child("priorityStrategy"))
+    yield from workloads.check_scattering(update.get("scatterStrategy"), path.child("scatterStrategy"))
     yield from _check_number("maxUnavailable", update, numbers, path)
     yield from _check_number("maxSurge", update, numbers, path)
     unavailable, surge = numbers["maxUnavailable"][0], numbers["maxSurge"][0]
@@ -250,7 +244,7 @@ _IMAGE: Final = re.compile(r"/containers/[0-9]+/image")
 
 
 def _check_change(new: ReadOnlyTree, old: ReadOnlyTree, *, is_alpha: bool) -> Iterator[FieldError]:
-    if has_other_changes(new, old, _CHANGEABLE):
+    if workloads.has_other_changes(new, old, _CHANGEABLE):
         names = ", ".join(f"'{name}'" for name in _CHANGEABLE[:-1])
         allowed = f"{names} and '{_CHANGEABLE[-1]}'"
         yield errors.forbidden(

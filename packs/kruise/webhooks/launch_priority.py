@@ -9,7 +9,7 @@ from mockube.apiserver.admission.plugin import PODS, Plugin
 from mockube.apiserver.packs.webhook import denial_error
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
-from mockube.packs.kruise.launch_priority import ANNOTATION_ORDER, ENV_PRIORITY, ORDERED, barrier_variable
+from mockube.packs.kruise import launch_priority
 
 _WEBHOOK: Final = "mpod.kb.io"
 _INTERNAL_ERROR: Final = 500
@@ -39,7 +39,10 @@ class LaunchPriority(Plugin):
 
 
 def _with_variable(container: ReadOnlyTree, pod_name: str, priority: int) -> Tree:
-    return {**container, "env": [*(container.get("env") or ()), barrier_variable(pod_name, priority)]}
+    return {
+        **container,
+        "env": [*(container.get("env") or ()), launch_priority.barrier_variable(pod_name, priority)],
+    }
 
 
 def _priorities(pod: ReadOnlyTree) -> Sequence[int]:
@@ -47,7 +50,7 @@ def _priorities(pod: ReadOnlyTree) -> Sequence[int]:
     containers = pod["spec"].get("containers") or ()
     if len(containers) == 1:
         return ()
-    if meta.annotations(pod).get(ANNOTATION_ORDER) == ORDERED:
+    if meta.annotations(pod).get(launch_priority.ANNOTATION_ORDER) == launch_priority.ORDERED:
         return range(0, -len(containers), -1)
     priorities = [_priority(container) for container in containers]
     return priorities if len({*priorities}) > 1 else ()
@@ -56,7 +59,7 @@ def _priorities(pod: ReadOnlyTree) -> Sequence[int]:
 def _priority(container: ReadOnlyTree) -> int:
     priority = 0
     for variable in container.get("env") or ():
-        if variable["name"] == ENV_PRIORITY:
+        if variable["name"] == launch_priority.ENV_PRIORITY:
             try:
                 priority = gotext.parse_int(variable.get("value") or "", function="Atoi")
             except ValueError as error:

@@ -11,20 +11,15 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE, all_of, field, non_negative, one_of
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
 from mockube.apiserver.kinds.core.pod.workloads import check_amount
 from mockube.apiserver.registry.registry import Registry
 from mockube.packs.kruise.definitions.beta import RECREATE
-from mockube.packs.kruise.webhooks.clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY
-from mockube.packs.kruise.webhooks.go_form import go_int_or_string
-from mockube.packs.kruise.webhooks.workloads import (
-    check_own_template,
-    check_priorities,
-    has_other_changes,
-    pod_template,
-    set_template_defaults,
-)
+
+from . import workloads
+from .clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY
+from .go_form import go_int_or_string
 
 _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
 _ORDERED, _PARALLEL = "OrderedReady", "Parallel"
@@ -48,7 +43,7 @@ def set_defaults(tree: Tree, old: ReadOnlyTree | None) -> None:
     retention.setdefault("whenScaled", "Retain")
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
-    set_template_defaults(spec, old and old["spec"])
+    workloads.set_template_defaults(spec, old and old["spec"])
 
 
 def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
@@ -62,11 +57,11 @@ def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -
     if (retention := spec.get(_RETENTION_POLICY)) is not None:  # v1alpha1 does not have it
         yield from _RETENTION(retention, _SPEC.child(_RETENTION_POLICY))
     if spec["replicas"] < 0:
-        yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
-    yield from check_own_template(
-        spec, old and old["spec"], pod_template(spec["template"]), _NAMES, check_template_metadata
+        yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], checks.NOT_NEGATIVE)
+    yield from workloads.check_own_template(
+        spec, old and old["spec"], workloads.pod_template(spec["template"]), _NAMES, check_template_metadata
     )
-    if old is not None and has_other_changes(spec, old["spec"], _CHANGEABLE):
+    if old is not None and workloads.has_other_changes(spec, old["spec"], _CHANGEABLE):
         yield errors.forbidden(_SPEC, _UNCHANGEABLE)
 
 
@@ -129,7 +124,9 @@ def _check_strategy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path.child("rollingUpdate"), update, problem)
 
 
-_NUMBERS: Final = all_of(field("partition", non_negative), field("minReadySeconds", non_negative))
+_NUMBERS: Final = checks.all_of(
+    checks.field("partition", checks.non_negative), checks.field("minReadySeconds", checks.non_negative)
+)
 
 
 def _check_rolling(spec: ReadOnlyTree, update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -146,7 +143,9 @@ def _check_rolling(spec: ReadOnlyTree, update: ReadOnlyTree, path: Path) -> Iter
             yield errors.required(
                 field_path, "unorderedUpdate can only work with Parallel PodManagementPolicyType"
             )
-        yield from check_priorities(unordered.get("priorityStrategy"), field_path.child("priorityStrategy"))
+        yield from workloads.check_priorities(
+            unordered.get("priorityStrategy"), field_path.child("priorityStrategy")
+        )
 
 
 def _check_unavailable(value: IntOrString, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -183,9 +182,9 @@ def _check_policy(spec: ReadOnlyTree, policy: str, path: Path) -> Iterable[Field
 
 
 _RETENTION_POLICY: Final = "persistentVolumeClaimRetentionPolicy"
-_RETENTION: Final = all_of(
-    field("whenDeleted", one_of("Retain", "Delete"), absent=""),
-    field("whenScaled", one_of("Retain", "Delete"), absent=""),
+_RETENTION: Final = checks.all_of(
+    checks.field("whenDeleted", checks.one_of("Retain", "Delete"), absent=""),
+    checks.field("whenScaled", checks.one_of("Retain", "Delete"), absent=""),
 )
 
 

@@ -13,20 +13,15 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.apps.stateful_set import NUMBERS, POLICIES
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE
 from mockube.apiserver.kinds.common.selectors import check_term
+from mockube.apiserver.kinds.core.pod import workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
 from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
-from mockube.apiserver.kinds.core.pod.workloads import (
-    check_matches,
-    check_required_selector,
-    check_restarts,
-    check_selected_template,
-    selector_of,
-)
 from mockube.apiserver.registry.registry import Registry
 from mockube.packs.kruise.replicas import SubsetReplicasError, parse_subset_replicas
-from mockube.packs.kruise.webhooks.go_form import go_int_or_string
-from mockube.packs.kruise.webhooks.workloads import has_other_changes, pod_template, set_template_defaults
+
+from .go_form import go_int_or_string
+from .workloads import has_other_changes, pod_template, set_template_defaults
 
 _MANUAL: Final = "Manual"
 _SPEC: Final = ROOT.child("spec")
@@ -59,7 +54,7 @@ def _default_min_replicas(subsets: Iterable[Tree]) -> None:
 def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
     spec, topology = new["spec"], new["spec"]["topology"]
     yield from _check_numbers(spec, topology)
-    selector = selector_of(spec)
+    selector = workloads.selector_of(spec)
     if selector is None:
         yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
     else:
@@ -77,7 +72,7 @@ def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -
 
 def _check_numbers(spec: ReadOnlyTree, topology: ReadOnlyTree) -> Iterator[FieldError]:
     template = spec["template"]
-    yield from check_required_selector(spec, _SPEC, "statefulset")
+    yield from workloads.check_required_selector(spec, _SPEC, "statefulset")
     strategy = topology.get("scheduleStrategy") or {}
     reserves = bool((strategy.get("adaptive") or {}).get("reserveUnschedulablePods"))
     if strategy.get("type") == "Adaptive" and reserves and any(template.get(name) for name in _STATEFUL):
@@ -133,7 +128,7 @@ def _check_workload(name: str, united: ReadOnlyTree, selector: Selector, path: P
     elif name == "advancedStatefulSetTemplate":
         yield from _check_stateful_set_pods(pod_template(spec["template"]), selector, template_path)
     else:
-        yield from check_selected_template(
+        yield from workloads.check_selected_template(
             pod_template(spec["template"]), selector, template_path, kind="ReplicaSet"
         )
 
@@ -161,15 +156,15 @@ def _check_stateful_set(
     }
     yield from POLICIES(created, path)
     yield from NUMBERS(created, path)
-    yield from check_required_selector(created, path, "statefulset")
+    yield from workloads.check_required_selector(created, path, "statefulset")
     template, path = spec["template"], path.child("template")
-    yield from _check_stateful_set_pods(template, selector_of(created) or NOTHING, path)
-    yield from check_restarts(template, path, "StatefulSet")
+    yield from _check_stateful_set_pods(template, workloads.selector_of(created) or NOTHING, path)
+    yield from workloads.check_restarts(template, path, "StatefulSet")
 
 
 def _check_stateful_set_pods(template: ReadOnlyTree, selector: Selector, path: Path) -> Iterator[FieldError]:
     if not selector.empty:
-        yield from check_matches(template, selector, path)
+        yield from workloads.check_matches(template, selector, path)
     yield from check_template_metadata(template, path, STRICT)
 
 

@@ -9,8 +9,9 @@ from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.packs.webhook import KindWebhook
 from mockube.apiserver.registry.registry import Registry
 from mockube.packs.kruise.definitions import alpha, beta
-from mockube.packs.kruise.webhooks import clone_set, go_form, stateful_set, united_deployment
-from mockube.packs.kruise.webhooks.launch_priority import LaunchPriority
+
+from . import clone_set, go_form, stateful_set, united_deployment
+from .launch_priority import LaunchPriority
 
 _Validate = Callable[[Registry, ReadOnlyTree, ReadOnlyTree | None], Iterable[FieldError]]
 

@@ -10,16 +10,12 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.labels.selector import SelectorError, from_label_selector
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.kinds.core.pod import workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template, options_from_old_template
-from mockube.apiserver.kinds.core.pod.workloads import (
-    CheckTemplate,
-    check_required_selector,
-    check_restarts,
-    check_selected_template,
-    selector_of,
-)
-from mockube.packs.kruise.webhooks.pod_defaults import set_claim_defaults, set_pod_defaults
+from mockube.apiserver.kinds.core.pod.workloads import CheckTemplate
+
+from .pod_defaults import set_claim_defaults, set_pod_defaults
 
 # --- defaults of templates
 
@@ -57,14 +53,16 @@ def check_own_template(
     about the pods.
     """
     for_selector, for_pods = names
-    yield from check_required_selector(spec, _SPEC, for_selector)
-    selector, path = selector_of(spec), _SPEC.child("template")
+    yield from workloads.check_required_selector(spec, _SPEC, for_selector)
+    selector, path = workloads.selector_of(spec), _SPEC.child("template")
     if selector is None:
         yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
-        yield from check_restarts(template, path, for_pods)
+        yield from workloads.check_restarts(template, path, for_pods)
         return
     options = STRICT if old_spec is None else options_from_old_template(old_spec["template"])
-    yield from check_selected_template(template, selector, path, kind=for_pods, options=options, check=check)
+    yield from workloads.check_selected_template(
+        template, selector, path, kind=for_pods, options=options, check=check
+    )
 
 
 # --- the order in which pods are updated

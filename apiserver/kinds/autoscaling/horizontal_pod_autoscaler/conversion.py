@@ -9,7 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import annotations
+
+from . import annotations
 
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
 

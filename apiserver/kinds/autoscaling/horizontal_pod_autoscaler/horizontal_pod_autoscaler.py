@@ -11,18 +11,14 @@ from msgspec.json import decode
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion import (
-    to_v1,
-    to_v2,
-    without_annotations,
-)
-from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.validation import VALIDATION
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import items, join_shortened, number, part, text
+from mockube.apiserver.kinds.common import ages, cells
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.kind import Conversion, Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .conversion import to_v1, to_v2, without_annotations
+from .validation import VALIDATION
 
 # --- defaults
 
@@ -67,38 +63,38 @@ _UNKNOWN: Final = "<unknown>"
 def _targets(specs: Sequence[Any], statuses: Sequence[Any]) -> str:
     """Format metrics of v2 as `cpu: 40%/80%, 12/50 (avg) + 1 more...`. The n-th status belongs to the n-th metric."""
     texts = [_target(spec, status) for spec, status in zip_longest(specs, statuses[: len(specs)])]
-    return join_shortened(texts, maximum=2, separator=", ") or "<none>"
+    return cells.join_shortened(texts, maximum=2, separator=", ") or "<none>"
 
 
 def _target(spec: Any, status: Any) -> str:
-    kind = text(spec, "type")
+    kind = cells.text(spec, "type")
     if kind not in _SOURCES:
         return "<unknown type>"
     field, describe = _SOURCES[kind]
-    return describe(part(spec, field), part(status, field))
+    return describe(cells.part(spec, field), cells.part(status, field))
 
 
 def _value(source: Any, status: Any) -> str:
     """Format a metric of an object other than a pod: its value, or its value divided by the number of pods."""
-    average = part(source, "target", "averageValue")
+    average = cells.part(source, "target", "averageValue")
     if average is not None:
-        current = part(status, "current", "averageValue")
+        current = cells.part(status, "current", "averageValue")
         return f"{_UNKNOWN if current is None else _amount(current)}/{_amount(average)} (avg)"
-    current = _UNKNOWN if status is None else _amount(part(status, "current", "value"))
-    return f"{current}/{_amount(part(source, 'target', 'value'))}"
+    current = _UNKNOWN if status is None else _amount(cells.part(status, "current", "value"))
+    return f"{current}/{_amount(cells.part(source, 'target', 'value'))}"
 
 
 def _average(source: Any, status: Any) -> str:
-    current = _UNKNOWN if status is None else _amount(part(status, "current", "averageValue"))
-    return f"{current}/{_amount(part(source, 'target', 'averageValue'))}"
+    current = _UNKNOWN if status is None else _amount(cells.part(status, "current", "averageValue"))
+    return f"{current}/{_amount(cells.part(source, 'target', 'averageValue'))}"
 
 
 def _resource(source: Any, status: Any) -> str:
-    name = text(source, "name")
-    if part(source, "target", "averageValue") is not None:
+    name = cells.text(source, "name")
+    if cells.part(source, "target", "averageValue") is not None:
         return f"{name}: {_average(source, status)}"
-    current = _percent(part(status, "current", "averageUtilization"), _UNKNOWN)
-    return f"{name}: {current}/{_percent(part(source, 'target', 'averageUtilization'), '<auto>')}"
+    current = _percent(cells.part(status, "current", "averageUtilization"), _UNKNOWN)
+    return f"{name}: {current}/{_percent(cells.part(source, 'target', 'averageUtilization'), '<auto>')}"
 
 
 _SOURCES: Final[Mapping[str, tuple[str, Callable[[Any, Any], str]]]] = {
@@ -145,15 +141,15 @@ def _metric_specs(tree: Tree) -> Sequence[Any]:
     v1 has a field for the CPU, and all other metrics as JSON in annotations, in an older form. An annotation with anything
     but metrics is ignored.
     """
-    cpu = part(tree, "spec", "targetCPUUtilizationPercentage")
+    cpu = cells.part(tree, "spec", "targetCPUUtilizationPercentage")
     annotated = _read_annotation(tree, _METRICS_ANNOTATION, "target", _TARGET)
-    return items(tree, "spec", "metrics") or [*annotated, *_cpu("target", cpu)]
+    return cells.items(tree, "spec", "metrics") or [*annotated, *_cpu("target", cpu)]
 
 
 def _metric_statuses(tree: Tree) -> Sequence[Any]:
-    cpu = part(tree, "status", "currentCPUUtilizationPercentage")
+    cpu = cells.part(tree, "status", "currentCPUUtilizationPercentage")
     annotated = _read_annotation(tree, _ANNOTATION_STATUSES, "current", _CURRENT)
-    return items(tree, "status", "currentMetrics") or annotated or _cpu("current", cpu)
+    return cells.items(tree, "status", "currentMetrics") or annotated or _cpu("current", cpu)
 
 
 def _cpu(side: str, utilization: int | None) -> list[Any]:
@@ -189,11 +185,11 @@ def _values(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [
         meta.name(tree),
-        f"{text(tree, 'spec', 'scaleTargetRef', 'kind')}/{text(tree, 'spec', 'scaleTargetRef', 'name')}",
+        f"{cells.text(tree, 'spec', 'scaleTargetRef', 'kind')}/{cells.text(tree, 'spec', 'scaleTargetRef', 'name')}",
         _targets(_metric_specs(tree), _metric_statuses(tree)),
-        text(tree, "spec", "minReplicas", default="<unset>"),
-        number(tree, "spec", "maxReplicas"),
-        number(tree, "status", "currentReplicas"),
+        cells.text(tree, "spec", "minReplicas", default="<unset>"),
+        cells.number(tree, "spec", "maxReplicas"),
+        cells.number(tree, "status", "currentReplicas"),
         ages.age(tree, now),
     ]
 

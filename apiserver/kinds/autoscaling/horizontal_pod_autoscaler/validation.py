@@ -9,30 +9,13 @@ from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    non_negative,
-    one_of,
-    optional,
-    pointer,
-    positive,
-    report,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.declared import DeclaredRules, required, valid
 from mockube.apiserver.kinds.common.resource_names import check_container_name, check_not_negative
-from mockube.apiserver.kinds.common.validation import (
-    Validation,
-    get_struct,
-    part,
-    repeat_create_checks,
-)
+from mockube.apiserver.kinds.common.validation import Validation, get_struct, part, repeat_create_checks
 
-_SEGMENT: Final = report(names.check_path_segment_name)
+_SEGMENT: Final = checks.report(names.check_path_segment_name)
 
 
 _SCALABLE_IN_CORE: Final = frozenset({"ReplicationController"})
@@ -56,14 +39,18 @@ def _reference(*, core_allowed: bool) -> Check:
             return ()
         return (errors.invalid(path.child("apiVersion"), reference.get("apiVersion", ""), problem),)
 
-    return all_of(require("kind", _SEGMENT), require("name", _SEGMENT), check_version)
+    return checks.all_of(checks.require("kind", _SEGMENT), checks.require("name", _SEGMENT), check_version)
 
 
 # --- metrics
 
-_METRIC: Final = field("metric", require("name", _SEGMENT, detail="must specify a metric name"), absent={})
+_METRIC: Final = checks.field(
+    "metric", checks.require("name", _SEGMENT, detail="must specify a metric name"), absent={}
+)
 
-_POSITIVE: Final = require_that(lambda amount: quantity.parse(amount) > quantity.ZERO, "must be positive")
+_POSITIVE: Final = checks.require_that(
+    lambda amount: quantity.parse(amount) > quantity.ZERO, "must be positive"
+)
 
 
 def _check_target_type(target: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -75,12 +62,14 @@ def _check_target_type(target: ReadOnlyTree, path: Path) -> Iterator[FieldError]
         yield errors.invalid(path.child("type"), type_, problem)
 
 
-_TARGET: Final = field(
+_TARGET: Final = checks.field(
     "target",
     _check_target_type,
-    pointer("value", _POSITIVE),
-    pointer("averageValue", _POSITIVE),
-    pointer("averageUtilization", require_that(lambda percent: percent > 0, "must be greater than 0")),
+    checks.pointer("value", _POSITIVE),
+    checks.pointer("averageValue", _POSITIVE),
+    checks.pointer(
+        "averageUtilization", checks.require_that(lambda percent: percent > 0, "must be greater than 0")
+    ),
     absent={},
 )
 
@@ -107,7 +96,7 @@ def _check_average(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     )
 
 
-_NAME: Final = require("name", detail="must specify a resource name")
+_NAME: Final = checks.require("name", detail="must specify a resource name")
 _RAW_OR_UTILIZATION: Final = _one_target(
     "averageUtilization",
     "averageValue",
@@ -116,13 +105,13 @@ _RAW_OR_UTILIZATION: Final = _one_target(
 )
 
 _SOURCES: Final[Mapping[str, Check]] = {
-    "object": all_of(
-        field("describedObject", _reference(core_allowed=True), absent={}),
+    "object": checks.all_of(
+        checks.field("describedObject", _reference(core_allowed=True), absent={}),
         _METRIC,
         _TARGET,
         _one_target("averageValue", "value", missing="must set either a target value or averageValue"),
     ),
-    "external": all_of(
+    "external": checks.all_of(
         _METRIC,
         _TARGET,
         _one_target(
@@ -132,11 +121,13 @@ _SOURCES: Final[Mapping[str, Check]] = {
             both="may not set both a target value for metric and a per-pod target",
         ),
     ),
-    "pods": all_of(_METRIC, _TARGET, _check_average),
-    "resource": all_of(_NAME, _TARGET, _RAW_OR_UTILIZATION),
-    "containerResource": all_of(
-        require("name", check_container_name, detail="must specify a resource name"),
-        require("container", report(names.check_dns1123_label), detail="must specify a container"),
+    "pods": checks.all_of(_METRIC, _TARGET, _check_average),
+    "resource": checks.all_of(_NAME, _TARGET, _RAW_OR_UTILIZATION),
+    "containerResource": checks.all_of(
+        checks.require("name", check_container_name, detail="must specify a resource name"),
+        checks.require(
+            "container", checks.report(names.check_dns1123_label), detail="must specify a container"
+        ),
         _TARGET,
         _RAW_OR_UTILIZATION,
     ),
@@ -154,7 +145,7 @@ _TYPES: Final[Mapping[str, str]] = {
 def _check_metric(metric: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check a metric source. Upstream returns the error of an unknown type twice."""
     kind, present = metric.get("type", ""), [name for name in _SOURCES if metric.get(name) is not None]
-    check_type, expected = one_of(*_TYPES), _TYPES.get(kind, "")
+    check_type, expected = checks.one_of(*_TYPES), _TYPES.get(kind, "")
     if not kind:
         yield errors.required(path.child("type"), "must specify a metric source type")
     yield from check_type(kind, path.child("type"))
@@ -180,7 +171,7 @@ def _metrics(spec: ReadOnlyTree) -> Any:
 
 def _check_metrics(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     metrics, path = _metrics(spec), path.child("metrics")
-    yield from each_item(_check_metric)(metrics, path)
+    yield from checks.each_item(_check_metric)(metrics, path)
     if spec.get("minReplicas") == 0 and not any(
         metric.get("type") in ("Object", "External") for metric in metrics or ()
     ):
@@ -192,27 +183,27 @@ def _check_metrics(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _at_most(limit: int) -> Check:
-    return require_that(lambda value: value <= limit, f"must be less than or equal to {limit}")
+    return checks.require_that(lambda value: value <= limit, f"must be less than or equal to {limit}")
 
 
-_POLICY: Final = all_of(
-    field("type", one_of("Percent", "Pods"), absent=""),
-    field("value", positive, absent=0),
-    field("periodSeconds", positive, _at_most(1800), absent=0),
+_POLICY: Final = checks.all_of(
+    checks.field("type", checks.one_of("Percent", "Pods"), absent=""),
+    checks.field("value", checks.positive, absent=0),
+    checks.field("periodSeconds", checks.positive, _at_most(1800), absent=0),
 )
 
-_RULES: Final = all_of(
-    pointer(
+_RULES: Final = checks.all_of(
+    checks.pointer(
         "stabilizationWindowSeconds",
-        require_that(lambda seconds: seconds >= 0, "must be greater than or equal to zero"),
+        checks.require_that(lambda seconds: seconds >= 0, "must be greater than or equal to zero"),
         _at_most(3600),
     ),
-    pointer("selectPolicy", one_of("Disabled", "Max", "Min")),
-    require("policies", each_item(_POLICY), detail="must specify at least one Policy"),
-    pointer("tolerance", check_not_negative),
+    checks.pointer("selectPolicy", checks.one_of("Disabled", "Max", "Min")),
+    checks.require("policies", checks.each_item(_POLICY), detail="must specify at least one Policy"),
+    checks.pointer("tolerance", check_not_negative),
 )
 
-_BEHAVIOR: Final = all_of(pointer("scaleUp", _RULES), pointer("scaleDown", _RULES))
+_BEHAVIOR: Final = checks.all_of(checks.pointer("scaleUp", _RULES), checks.pointer("scaleDown", _RULES))
 
 
 # --- specs
@@ -231,17 +222,17 @@ def _check_max_replicas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _spec(min_replicas: int) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
-    return all_of(
-        pointer(
+    return checks.all_of(
+        checks.pointer(
             "minReplicas",
-            require_that(
+            checks.require_that(
                 lambda value: value >= min_replicas, f"must be greater than or equal to {min_replicas}"
             ),
         ),
         _check_max_replicas,
-        field("scaleTargetRef", _reference(core_allowed=False), absent={}),
+        checks.field("scaleTargetRef", _reference(core_allowed=False), absent={}),
         _check_metrics,
-        optional("behavior", _BEHAVIOR),
+        checks.optional("behavior", _BEHAVIOR),
     )
 
 
@@ -263,10 +254,10 @@ def _update_from_one(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
     return check(get_struct(new, "spec"), _SPEC)
 
 
-_STATUS: Final = all_of(
-    field("conditions", each_item(pointer("observedGeneration", non_negative))),
-    field("currentReplicas", non_negative),
-    field("desiredReplicas", non_negative),
+_STATUS: Final = checks.all_of(
+    checks.field("conditions", checks.each_item(checks.pointer("observedGeneration", checks.non_negative))),
+    checks.field("currentReplicas", checks.non_negative),
+    checks.field("desiredReplicas", checks.non_negative),
 )
 
 VALIDATION: Final = Validation(

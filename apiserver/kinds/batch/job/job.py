@@ -6,41 +6,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apimachinery.wellknown import (
-    LABEL_JOB_CONTROLLER_UID,
-    LABEL_JOB_CONTROLLER_UID_LEGACY,
-    LABEL_JOB_NAME,
-    LABEL_JOB_NAME_LEGACY,
-)
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.batch.job.status_validation import check_status_change
-from mockube.apiserver.kinds.batch.job.validation import (
-    check_job_change,
-    check_new_job,
-    check_older_job_change,
-)
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import (
-    CONTAINERS,
-    IMAGES,
-    SELECTOR,
-    condition,
-    names_and_images,
-    number,
-    part,
-    selector_text,
-    time,
-)
-from mockube.apiserver.kinds.common.defaults import (
-    FILLED_BY_OWNER,
-    defaults_table,
-    restore_template_labels,
-    set_labels,
-)
+from mockube.apiserver.kinds.common import ages, cells, defaults
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
@@ -50,6 +21,9 @@ from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warning
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .status_validation import check_status_change
+from .validation import check_job_change, check_new_job, check_older_job_change
 
 # --- strategy
 
@@ -69,17 +43,17 @@ def _select_own_pods(job: Tree, _request: StrategyContext) -> None:
     template_labels, name, uid = meta.labels(spec.get("template", {})), meta.name(job), metadata["uid"]
     # Labels of the client are kept: validation refuses other values.
     generated_labels = {
-        LABEL_JOB_CONTROLLER_UID: uid,
-        LABEL_JOB_NAME: name,
-        LABEL_JOB_CONTROLLER_UID_LEGACY: uid,
-        LABEL_JOB_NAME_LEGACY: name,
+        wellknown.LABEL_JOB_CONTROLLER_UID: uid,
+        wellknown.LABEL_JOB_NAME: name,
+        wellknown.LABEL_JOB_CONTROLLER_UID_LEGACY: uid,
+        wellknown.LABEL_JOB_NAME_LEGACY: name,
     }
     labels = dict(sorted({**generated_labels, **template_labels}.items()))
     # A Job without labels of its own, or with those of its template by default, gets the template's labels.
     if metadata.get("labels", template_labels) == template_labels:
         metadata["labels"] = labels
     selector = spec.get("selector") or {}
-    match = dict(sorted({LABEL_JOB_CONTROLLER_UID: uid, **selector.get("matchLabels", {})}.items()))
+    match = dict(sorted({wellknown.LABEL_JOB_CONTROLLER_UID: uid, **selector.get("matchLabels", {})}.items()))
     job["spec"] = meta.with_value(spec, _TEMPLATE_LABELS, labels) | {
         "selector": {"matchLabels": {}} | selector | {"matchLabels": match}
     }
@@ -90,7 +64,7 @@ _STRATEGY = Strategy(
     first_generation=1,
     disabled=disabled_in_template("spec.template", Gate(("spec.scheduling",))),
     prepare_create=_select_own_pods,
-    prepare_update={"status": restore_template_labels},
+    prepare_update={"status": defaults.restore_template_labels},
     dependents=ORPHAN,
     dependents_warning=_ORPHANED_PODS,
 )
@@ -116,7 +90,7 @@ def _default_job(job: Tree) -> None:
     spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
     labels = spec["template"]["metadata"].get("labels")
     if labels and "labels" not in job["metadata"]:
-        set_labels(job["metadata"], labels)
+        defaults.set_labels(job["metadata"], labels)
 
 
 # --- warnings
@@ -169,29 +143,29 @@ def _cells(job: Tree, now: datetime) -> list[Any]:
         _completions(job),
         _duration(job, now),
         ages.age(job, now),
-        *names_and_images(part(job, "spec", "template")),
-        selector_text(part(job, "spec", "selector")),
+        *cells.names_and_images(cells.part(job, "spec", "template")),
+        cells.selector_text(cells.part(job, "spec", "selector")),
     ]
 
 
 def _status(job: Tree) -> str:
     deleting = ("Terminating",) if meta.is_deleting(job) else ()
-    finished = (each for each in _FINISHED if condition(job, each) == "True")
-    unfinished = (each for each in _UNFINISHED if condition(job, each) == "True")
+    finished = (each for each in _FINISHED if cells.condition(job, each) == "True")
+    unfinished = (each for each in _UNFINISHED if cells.condition(job, each) == "True")
     return next(iter((*finished, *deleting, *unfinished)), "Running")
 
 
 def _completions(job: Tree) -> str:
-    succeeded, completions = number(job, "status", "succeeded"), part(job, "spec", "completions")
+    succeeded, completions = cells.number(job, "status", "succeeded"), cells.part(job, "spec", "completions")
     if completions is not None:
         return f"{succeeded}/{completions}"
-    parallelism = number(job, "spec", "parallelism")
+    parallelism = cells.number(job, "spec", "parallelism")
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
 def _duration(job: Tree, now: datetime) -> str:
-    start = time(job, "status", "startTime")
-    return ages.human_duration((time(job, "status", "completionTime") or now) - start) if start else ""
+    start = cells.time(job, "status", "startTime")
+    return ages.human_duration((cells.time(job, "status", "completionTime") or now) - start) if start else ""
 
 
 _VALIDATION: Final = Validation(
@@ -223,17 +197,17 @@ KIND: Final = Kind(
             Column(name="Completions"),
             Column(name="Duration"),
             AGE_COLUMN,
-            CONTAINERS,
-            IMAGES,
-            SELECTOR,
+            cells.CONTAINERS,
+            cells.IMAGES,
+            cells.SELECTOR,
         ),
         cells=_cells,
     ),
-    defaults=defaults_table(
+    defaults=defaults.defaults_table(
         "io.k8s.api.batch.v1",
         {
             "Job": _default_job,
-            "JobSpec": FILLED_BY_OWNER,
+            "JobSpec": defaults.FILLED_BY_OWNER,
             "PodFailurePolicyOnPodConditionsPattern": {"status": "True"},
         },
     ),

@@ -8,18 +8,12 @@ from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import OMITTED, FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.batch.job import indexes
-from mockube.apiserver.kinds.batch.job.indexes import IndexesError
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    max_bytes,
-    max_items,
-    non_negative,
-)
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
+
+from . import indexes
+from .indexes import IndexesError
 
 _MAX_RULES, _MAX_VALUES, _MAX_PATTERNS = 20, 255, 20
 _MAX_INDEXES_LENGTH: Final = 64 * 1024
@@ -43,12 +37,14 @@ def _choice(*values: str) -> Check:
 
 # --- pod failure and pod replacement policy
 
-_PATTERN: Final = all_of(
-    field("type", check_label_name, absent=""),
-    field("status", _choice("False", "True", "Unknown"), absent=""),
+_PATTERN: Final = checks.all_of(
+    checks.field("type", check_label_name, absent=""),
+    checks.field("status", _choice("False", "True", "Unknown"), absent=""),
 )
-_PATTERNS: Final = field("onPodConditions", max_items(_MAX_PATTERNS), each_item(_PATTERN), absent=())
-_OPERATOR: Final = field("operator", _choice("In", "NotIn"), absent="")
+_PATTERNS: Final = checks.field(
+    "onPodConditions", checks.max_items(_MAX_PATTERNS), checks.each_item(_PATTERN), absent=()
+)
+_OPERATOR: Final = checks.field("operator", _choice("In", "NotIn"), absent="")
 
 
 def _check_action(spec: ReadOnlyTree, rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -62,7 +58,7 @@ def _check_values(codes: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     values, path = codes.get("values") or (), path.child("values")
     if not values:
         yield errors.invalid(path, codes.get("values"), "at least one value is required")
-    yield from max_items(_MAX_VALUES)(values, path)
+    yield from checks.max_items(_MAX_VALUES)(values, path)
     seen: set[int] = set()
     for index, value in enumerate(values):
         if codes.get("operator") == "In" and value == 0:
@@ -110,7 +106,7 @@ def check_pod_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldEr
         for kind in ("containers", "initContainers")
         for container in pod_spec.get(kind) or ()
     )
-    yield from max_items(_MAX_RULES)(rules, path)
+    yield from checks.max_items(_MAX_RULES)(rules, path)
     for index, rule in enumerate(rules):
         yield from _check_failure_rule(spec, rule, path.index(index), containers)
 
@@ -134,7 +130,7 @@ def check_success_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
         yield errors.required(path, detail)
-    yield from max_items(_MAX_RULES)(rules, path)
+    yield from checks.max_items(_MAX_RULES)(rules, path)
     for index, rule in enumerate(rules):
         yield from _check_success_rule(rule, spec.get("completions") or 0, path.index(index))
 
@@ -147,7 +143,7 @@ def _check_success_rule(rule: ReadOnlyTree, completions: int, path: Path) -> Ite
         yield errors.required(path, detail)
     if text is not None:
         field_path = path.child("succeededIndexes")
-        yield from max_bytes(_MAX_INDEXES_LENGTH)(text, field_path)
+        yield from checks.max_bytes(_MAX_INDEXES_LENGTH)(text, field_path)
         try:
             index_count = indexes.count(indexes.parse(text, completions))
         except IndexesError as problem:
@@ -161,7 +157,7 @@ def _check_success_rule(rule: ReadOnlyTree, completions: int, path: Path) -> Ite
 def _check_count(
     succeeded_count: int, completions: int, index_count: int | None, path: Path
 ) -> Iterator[FieldError]:
-    yield from non_negative(succeeded_count, path)
+    yield from checks.non_negative(succeeded_count, path)
     if succeeded_count > completions:
         problem = f"must be less than or equal to {completions} (the number of specified completions)"
         yield errors.invalid(path, succeeded_count, problem)

@@ -13,13 +13,14 @@ from mockube.apimachinery.errors import OMITTED, FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.batch.job import indexes
-from mockube.apiserver.kinds.batch.job.indexes import IndexesError
-from mockube.apiserver.kinds.batch.job.validation import is_indexed
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.core.pod.workloads import counts
+
+from . import indexes
+from .indexes import IndexesError
+from .validation import is_indexed
 
 COMPLETE, FAILED = "Complete", "Failed"
 FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED = "FailureTarget", "SuccessCriteriaMet", "Suspended"

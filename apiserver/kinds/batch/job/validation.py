@@ -8,22 +8,8 @@ from mockube.apimachinery import conditions, errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.batch.job.policies import (
-    check_pod_failure_policy,
-    check_pod_replacement_policy,
-    check_success_policy,
-)
-from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import (
-    IMMUTABLE,
-    Check,
-    all_of,
-    field,
-    immutable,
-    max_bytes,
-    non_negative,
-    pointer,
-)
+from mockube.apiserver.kinds.common import checks, objectmeta
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
 from mockube.apiserver.kinds.common.selectors import (
@@ -34,6 +20,8 @@ from mockube.apiserver.kinds.common.selectors import (
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template, options_from_old_template
 from mockube.apiserver.kinds.core.pod.workloads import check_matches, selector_of
+
+from .policies import check_pod_failure_policy, check_pod_replacement_policy, check_success_policy
 
 INDEXED, NON_INDEXED = "Indexed", "NonIndexed"
 _ALWAYS, _ON_FAILURE, _NEVER = "Always", "OnFailure", "Never"
@@ -67,27 +55,27 @@ def _check_manager(manager: str, path: Path) -> Iterator[FieldError]:
         if not _HTTP_PATH.fullmatch(manager_path):
             problem = f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
             yield errors.invalid(path, manager_path, problem)
-    yield from max_bytes(_MAX_MANAGER_LENGTH)(manager, path)
+    yield from checks.max_bytes(_MAX_MANAGER_LENGTH)(manager, path)
 
 
 def _check_failed_indexes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if spec.get("maxFailedIndexes") is None:
         return
-    yield from non_negative(spec["maxFailedIndexes"], path.child("maxFailedIndexes"))
+    yield from checks.non_negative(spec["maxFailedIndexes"], path.child("maxFailedIndexes"))
     if spec.get("backoffLimitPerIndex") is None:
         yield errors.required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
 
 
-_NUMBERS: Final = all_of(
+_NUMBERS: Final = checks.all_of(
     *(
-        field(name, non_negative)
+        checks.field(name, checks.non_negative)
         for name in (
             "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
             "backoffLimitPerIndex",
         )
     ),
     _check_failed_indexes,
-    pointer("managedBy", _check_manager),
+    checks.pointer("managedBy", _check_manager),
 )  # fmt: skip
 
 
@@ -166,7 +154,7 @@ def _check_restarts(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, policy, problem)
 
 
-_WITHOUT_TEMPLATE: Final = all_of(
+_WITHOUT_TEMPLATE: Final = checks.all_of(
     _NUMBERS, _check_mode, check_pod_failure_policy, _check_success, check_pod_replacement_policy
 )
 
@@ -314,14 +302,14 @@ def _check_same(new: ReadOnlyTree, old: ReadOnlyTree, name: str, struct: str = "
     if value == old.get(name):
         return ()
     reported_value = internal(struct, value) if struct and value is not None else value
-    return (errors.invalid(path, reported_value, IMMUTABLE),)
+    return (errors.invalid(path, reported_value, checks.IMMUTABLE),)
 
 
 def _check_completions(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Check that completions change only for an indexed Job, and to the value of its parallelism."""
     completions, path = new.get("completions"), _SPEC.child("completions")
     if not is_indexed(new):
-        return immutable(completions, old.get("completions"), path)
+        return checks.immutable(completions, old.get("completions"), path)
     if completions in (old.get("completions"), None) or completions == new.get("parallelism"):
         return ()
     return (errors.invalid(path, completions, "can only be modified in tandem with spec.parallelism"),)
@@ -340,14 +328,16 @@ def _allows_scheduling_changes(job: ReadOnlyTree) -> bool:
 def _check_template(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if new == old:
         return ()
-    return (errors.invalid(path.child("template"), internal("core.PodTemplateSpec", new), IMMUTABLE),)
+    return (errors.invalid(path.child("template"), internal("core.PodTemplateSpec", new), checks.IMMUTABLE),)
 
 
 def _check_scheduling_changes(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     new_spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     if _immutable_fields(new_spec) == _immutable_fields(old_spec):
         return ()
-    return (errors.invalid(path.child("template.spec"), internal("core.PodSpec", new_spec), IMMUTABLE),)
+    return (
+        errors.invalid(path.child("template.spec"), internal("core.PodSpec", new_spec), checks.IMMUTABLE),
+    )
 
 
 _MUTABLE_FIELDS: Final = frozenset({"nodeSelector", "tolerations", "schedulingGates"})

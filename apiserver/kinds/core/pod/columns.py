@@ -12,16 +12,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta, wellknown
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.cells import (
-    condition,
-    flag,
-    items,
-    number,
-    part,
-    text,
-    time,
-)
+from mockube.apiserver.kinds.common import ages, cells
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 
@@ -42,8 +33,8 @@ def _pod(pod: Tree, now: datetime) -> list[Any]:
         _restarts(status, now),
         ages.age(pod, now),
         _ip(pod) or "<none>",
-        text(pod, "spec", "nodeName") or "<none>",
-        text(pod, "status", "nominatedNodeName") or "<none>",
+        cells.text(pod, "spec", "nodeName") or "<none>",
+        cells.text(pod, "status", "nominatedNodeName") or "<none>",
         _readiness_gates(pod),
     ]
 
@@ -55,15 +46,17 @@ def _restarts(status: PodStatus, now: datetime) -> str:
 
 
 def _ip(pod: Tree) -> str:
-    ips = items(pod, "status", "podIPs")
-    return text(ips[0], "ip") if ips else ""
+    ips = cells.items(pod, "status", "podIPs")
+    return cells.text(ips[0], "ip") if ips else ""
 
 
 def _readiness_gates(pod: Tree) -> str:
-    gates = items(pod, "spec", "readinessGates")
+    gates = cells.items(pod, "spec", "readinessGates")
     if not gates:
         return "<none>"
-    passed_gates = [gate for gate in gates if condition(pod, text(gate, "conditionType")) == "True"]
+    passed_gates = [
+        gate for gate in gates if cells.condition(pod, cells.text(gate, "conditionType")) == "True"
+    ]
     return f"{len(passed_gates)}/{len(gates)}"
 
 
@@ -75,7 +68,7 @@ _COMPLETED: Final = {
 
 def _conditions(pod: Tree) -> list[Tree]:
     """Return the row condition Completed of a terminated pod, which clients may omit."""
-    phase = text(pod, "status", "phase")
+    phase = cells.text(pod, "status", "phase")
     if phase not in _COMPLETED:
         return []
     return [{"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}]
@@ -88,8 +81,8 @@ _NODE_LOST: Final = "NodeLost"
 
 def pod_status(pod: Tree) -> PodStatus:
     init = _initialization(pod)
-    main = items(pod, "status", "containerStatuses")
-    if init.reason and condition(pod, wellknown.CONDITION_INITIALIZED) != "True":
+    main = cells.items(pod, "status", "containerStatuses")
+    if init.reason and cells.condition(pod, wellknown.CONDITION_INITIALIZED) != "True":
         started, ready, reason = init.statuses, init.ready, init.reason
     else:
         started = (*(status for status in init.statuses if _name(status) in init.sidecars), *main)
@@ -97,26 +90,26 @@ def pod_status(pod: Tree) -> PodStatus:
         reason = _containers_reason(pod, main, init.reason or _own_reason(pod))
     return PodStatus(
         ready=ready,
-        total=len(items(pod, "spec", "containers")) + len(init.sidecars),
+        total=len(cells.items(pod, "spec", "containers")) + len(init.sidecars),
         reason=_deletion_reason(pod) or reason,
-        restarts=sum(number(status, "restartCount") for status in started),
+        restarts=sum(cells.number(status, "restartCount") for status in started),
         last_restart=_last_end(started),
     )
 
 
 def _own_reason(pod: Tree) -> str:
     """Return the reason in the pod's own status, without its containers."""
-    if text(conditions.get(pod, wellknown.CONDITION_POD_SCHEDULED), "reason") == _GATED:
+    if cells.text(conditions.get(pod, wellknown.CONDITION_POD_SCHEDULED), "reason") == _GATED:
         return _GATED
-    return text(pod, "status", "reason") or text(pod, "status", "phase")
+    return cells.text(pod, "status", "reason") or cells.text(pod, "status", "phase")
 
 
 def _deletion_reason(pod: Tree) -> str:
     if not meta.is_deleting(pod):
         return ""
-    if text(pod, "status", "reason") == _NODE_LOST:
+    if cells.text(pod, "status", "reason") == _NODE_LOST:
         return "Unknown"
-    return "" if text(pod, "status", "phase") in _TERMINAL_PHASES else "Terminating"
+    return "" if cells.text(pod, "status", "phase") in _TERMINAL_PHASES else "Terminating"
 
 
 # --- init containers
@@ -132,30 +125,30 @@ class _Initialization(NamedTuple):
 
 
 def _initialization(pod: Tree) -> _Initialization:
-    containers = items(pod, "spec", "initContainers")
-    sidecars = frozenset(_name(each) for each in containers if text(each, "restartPolicy") == "Always")
-    statuses = items(pod, "status", "initContainerStatuses")
+    containers = cells.items(pod, "spec", "initContainers")
+    sidecars = frozenset(_name(each) for each in containers if cells.text(each, "restartPolicy") == "Always")
+    statuses = cells.items(pod, "status", "initContainerStatuses")
     ready = 0
     for index, status in enumerate(statuses):
         if _has_succeeded(status):
             continue
-        if _name(status) not in sidecars or not flag(status, "started"):
+        if _name(status) not in sidecars or not cells.flag(status, "started"):
             reason = _init_reason(status) or f"{index}/{len(containers)}"
             return _Initialization(sidecars, statuses[: index + 1], ready, f"Init:{reason}")
-        ready += flag(status, "ready")
+        ready += cells.flag(status, "ready")
     return _Initialization(sidecars, statuses, ready, "")
 
 
 def _has_succeeded(status: Any) -> bool:
-    terminated = part(status, "state", "terminated")
-    return terminated is not None and number(terminated, "exitCode") == 0
+    terminated = cells.part(status, "state", "terminated")
+    return terminated is not None and cells.number(terminated, "exitCode") == 0
 
 
 def _init_reason(status: Any) -> str:
-    terminated = part(status, "state", "terminated")
+    terminated = cells.part(status, "state", "terminated")
     if terminated is not None:
         return _termination_reason(terminated)
-    waiting = text(status, "state", "waiting", "reason")
+    waiting = cells.text(status, "state", "waiting", "reason")
     return "" if waiting == "PodInitializing" else waiting
 
 
@@ -171,7 +164,7 @@ def _containers_reason(pod: Tree, statuses: Sequence[Any], pod_reason: str) -> s
     if reason != "Completed":
         return reason
     is_running = any(map(_is_running, statuses))
-    if is_running and condition(pod, wellknown.CONDITION_READY) == "True":
+    if is_running and cells.condition(pod, wellknown.CONDITION_READY) == "True":
         return "Running"
     failure = next((_container_reason(status) for status in statuses if _has_failed(status)), "")
     return failure or ("NotReady" if is_running else reason)
@@ -179,39 +172,39 @@ def _containers_reason(pod: Tree, statuses: Sequence[Any], pod_reason: str) -> s
 
 def _container_reason(status: Any) -> str:
     """Return why a container does not run, if its status has a reason."""
-    waiting = text(status, "state", "waiting", "reason")
-    terminated = part(status, "state", "terminated")
+    waiting = cells.text(status, "state", "waiting", "reason")
+    terminated = cells.part(status, "state", "terminated")
     return waiting or ("" if terminated is None else _termination_reason(terminated))
 
 
 def _has_failed(status: Any) -> bool:
-    is_waiting = text(status, "state", "waiting", "reason") != ""
-    return not is_waiting and number(status, "state", "terminated", "exitCode") != 0
+    is_waiting = cells.text(status, "state", "waiting", "reason") != ""
+    return not is_waiting and cells.number(status, "state", "terminated", "exitCode") != 0
 
 
 def _is_running(status: Any) -> bool:
-    runs = part(status, "state", "running") is not None
-    return runs and flag(status, "ready") and not _container_reason(status)
+    runs = cells.part(status, "state", "running") is not None
+    return runs and cells.flag(status, "ready") and not _container_reason(status)
 
 
 # --- one container
 
 
 def _name(container: Any) -> str:
-    return text(container, "name")
+    return cells.text(container, "name")
 
 
 def _termination_reason(terminated: Any) -> str:
-    if reason := text(terminated, "reason"):
+    if reason := cells.text(terminated, "reason"):
         return reason
-    if signal := number(terminated, "signal"):
+    if signal := cells.number(terminated, "signal"):
         return f"Signal:{signal}"
-    return f"ExitCode:{number(terminated, 'exitCode')}"
+    return f"ExitCode:{cells.number(terminated, 'exitCode')}"
 
 
 def _last_end(statuses: Sequence[Any]) -> datetime | None:
     """Return when a container last terminated before a restart; None if none was restarted."""
-    ends = (time(status, "lastState", "terminated", "finishedAt") for status in statuses)
+    ends = (cells.time(status, "lastState", "terminated", "finishedAt") for status in statuses)
     return max(filter(None, ends), default=None)
 
 

@@ -7,39 +7,22 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.addresses import check_protocol
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    field,
-    one_of,
-    optional,
-    port_number,
-    refuse_any,
-    report,
-    require,
-    trimmed,
-)
-from mockube.apiserver.kinds.core.pod.context import PodContext
-from mockube.apiserver.kinds.core.pod.env import check_env, check_env_from
-from mockube.apiserver.kinds.core.pod.lifecycle import (
-    ALWAYS,
-    RESTART_CONTAINER,
-    check_init_restart_policy,
-    check_lifecycle,
-    check_probes,
-    check_resize_policies,
-    check_restart_policy,
-)
-from mockube.apiserver.kinds.core.pod.resources import check_requirements
-from mockube.apiserver.kinds.core.pod.security import check_security_context
-from mockube.apiserver.kinds.core.pod.volumes import check_devices, check_mounts
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.core.volumes.sources import PULL_POLICIES
 
-_CHECK_PORT: Final = all_of(
-    require("containerPort", port_number),
-    optional("hostPort", port_number),
-    require("protocol", check_protocol),
+from . import lifecycle
+from .context import PodContext
+from .env import check_env, check_env_from
+from .resources import check_requirements
+from .security import check_security_context
+from .volumes import check_devices, check_mounts
+
+_CHECK_PORT: Final = checks.all_of(
+    checks.require("containerPort", checks.port_number),
+    checks.optional("hostPort", checks.port_number),
+    checks.require("protocol", check_protocol),
 )
 
 
@@ -48,7 +31,7 @@ def check_ports(ports: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[Fi
     for index, port in enumerate(ports or ()):
         name, port_path = port.get("name"), path.index(index)
         if name:
-            problems = [*report(names.check_port_name)(name, port_path.child("name"))]
+            problems = [*checks.report(names.check_port_name)(name, port_path.child("name"))]
             if not problems and name in seen:
                 problems = [errors.duplicate(port_path.child("name"), name)]
             seen.add(name)
@@ -90,15 +73,15 @@ def check_host_network_ports(pod_context: PodContext, path: Path) -> Iterator[Fi
                 )
 
 
-_NAME_TO_MESSAGES: Final = all_of(
-    require("name", report(names.check_dns1123_label)),
-    require("image"),
-    require("terminationMessagePolicy", one_of("File", "FallbackToLogsOnError")),
-    field("ports", check_ports),
-    field("env", check_env),
-    field("envFrom", check_env_from),
+_NAME_TO_MESSAGES: Final = checks.all_of(
+    checks.require("name", checks.report(names.check_dns1123_label)),
+    checks.require("image"),
+    checks.require("terminationMessagePolicy", checks.one_of("File", "FallbackToLogsOnError")),
+    checks.field("ports", check_ports),
+    checks.field("env", check_env),
+    checks.field("envFrom", check_env_from),
 )
-_PULL_POLICY: Final = require("imagePullPolicy", one_of(*PULL_POLICIES))
+_PULL_POLICY: Final = checks.require("imagePullPolicy", checks.one_of(*PULL_POLICIES))
 
 
 def _check_common(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
@@ -108,7 +91,7 @@ def _check_common(container: ReadOnlyTree, path: Path, pod_context: PodContext) 
     yield from check_devices(container, path, pod_context)
     yield from _PULL_POLICY(container, path)
     yield from check_requirements(container.get("resources") or {}, path.child("resources"), pod_context)
-    yield from check_resize_policies(container, path, pod_context)
+    yield from lifecycle.check_resize_policies(container, path, pod_context)
     yield from check_security_context(container, path, pod_context)
 
 
@@ -136,9 +119,9 @@ def check_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError
         container_path = path.index(index)
         yield from _check_common(container, container_path, pod_context)
         yield from _check_unique_name(container.get("name", ""), container_path, used_names)
-        yield from check_lifecycle(container, container_path, pod_context)
-        yield from check_probes(container, container_path)
-        yield from check_restart_policy(container, container_path)
+        yield from lifecycle.check_lifecycle(container, container_path, pod_context)
+        yield from lifecycle.check_probes(container, container_path)
+        yield from lifecycle.check_restart_policy(container, container_path)
     yield from check_host_ports(containers, path)
 
 
@@ -158,10 +141,10 @@ def _check_resizes(container: ReadOnlyTree, path: Path, pod_context: PodContext)
     if pod_context.options.restarting_resizes:
         return
     for index, policy in enumerate(container.get("resizePolicy", ())):
-        if policy.get("restartPolicy") == RESTART_CONTAINER:
+        if policy.get("restartPolicy") == lifecycle.RESTART_CONTAINER:
             field_path = path.child("resizePolicy").index(index).child("restartPolicy")
-            problem = f"must not be set to '{RESTART_CONTAINER}' for non-sidecar initContainers"
-            yield errors.invalid(field_path, RESTART_CONTAINER, problem)
+            problem = f"must not be set to '{lifecycle.RESTART_CONTAINER}' for non-sidecar initContainers"
+            yield errors.invalid(field_path, lifecycle.RESTART_CONTAINER, problem)
 
 
 def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
@@ -172,16 +155,16 @@ def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[Field
     path = path.child("initContainers")
     used_names = {container.get("name", "") for container in _containers_of(pod_context, "containers")}
     for index, container in enumerate(_containers_of(pod_context, "initContainers")):
-        container_path, is_sidecar = path.index(index), container.get("restartPolicy") == ALWAYS
+        container_path, is_sidecar = path.index(index), container.get("restartPolicy") == lifecycle.ALWAYS
         yield from _check_common(container, container_path, pod_context)
-        yield from check_init_restart_policy(container, container_path)
+        yield from lifecycle.check_init_restart_policy(container, container_path)
         name = container.get("name", "")
         if name or name in used_names:
             yield from _check_unique_name(name, container_path, used_names)
         yield from check_host_ports((container,), path)
         if is_sidecar:
-            yield from check_lifecycle(container, container_path, pod_context)
-            yield from check_probes(container, container_path)
+            yield from lifecycle.check_lifecycle(container, container_path, pod_context)
+            yield from lifecycle.check_probes(container, container_path)
         else:
             yield from _check_ends(container, container_path)
             yield from _check_resizes(container, container_path, pod_context)
@@ -193,7 +176,7 @@ _NOT_EPHEMERAL: Final = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
     "startupProbe", "lifecycle",
 )  # fmt: skip
-_REFUSED: Final = refuse_any("cannot be set for an Ephemeral Container")
+_REFUSED: Final = checks.refuse_any("cannot be set for an Ephemeral Container")
 
 
 def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
@@ -225,9 +208,9 @@ def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[
 
 # --- only in pods
 
-check_trimmed_image: Final[Check] = field(
+check_trimmed_image: Final[Check] = checks.field(
     "image",
-    trimmed,
+    checks.trimmed,
     absent="",
 )
 """Check that the image is trimmed. Templates are not checked: a blank image there may be a placeholder."""

@@ -14,7 +14,8 @@ from mockube.apimachinery.images import InvalidImage, parse_image
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, Table, defaults_table
-from mockube.apiserver.kinds.core.pod.pod_level import fill_older_pod_level
+
+from .pod_level import fill_older_pod_level
 
 
 def _pod(pod: Tree) -> None:

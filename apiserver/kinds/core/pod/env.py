@@ -7,7 +7,8 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, optional, report, require
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.field_references import (
     check_field_of_variable,
     check_resource_of_variable,
@@ -15,16 +16,16 @@ from mockube.apiserver.kinds.common.field_references import (
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.core.volumes.projected import check_no_backsteps
 
-_NAME: Final = report(names.check_relaxed_env_var_name)
+_NAME: Final = checks.report(names.check_relaxed_env_var_name)
 
-_KEY: Final = all_of(
-    field("name", report(names.check_dns1123_subdomain), absent=""),
-    require("key", report(names.check_config_map_key)),
+_KEY: Final = checks.all_of(
+    checks.field("name", checks.report(names.check_dns1123_subdomain), absent=""),
+    checks.require("key", checks.report(names.check_config_map_key)),
 )
-_FILE_KEY: Final = all_of(
-    require("key", _NAME),
-    require("volumeName", report(names.check_dns1123_label)),
-    require("path", check_no_backsteps),
+_FILE_KEY: Final = checks.all_of(
+    checks.require("key", _NAME),
+    checks.require("volumeName", checks.report(names.check_dns1123_label)),
+    checks.require("path", check_no_backsteps),
 )
 _SOURCES: Final[Mapping[str, Check]] = {
     "fieldRef": check_field_of_variable,
@@ -55,19 +56,19 @@ def _check_source(variable: ReadOnlyTree, source: ReadOnlyTree, path: Path) -> I
         yield errors.invalid(path, "", _TOO_MANY)
 
 
-check_env: Final = each_item(require("name", _NAME), _check_value_from)
+check_env: Final = checks.each_item(checks.require("name", _NAME), _check_value_from)
 
 
 # --- many variables of one source
 
-_NAMED: Final = require("name", report(SUBDOMAIN.beginning))
+_NAMED: Final = checks.require("name", checks.report(SUBDOMAIN.beginning))
 _FROM: Final = ("configMapRef", "secretRef")
 
 
 def check_env_from(sources: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
     """Check the sources of variables. As upstream, an error about the number of references has the path of the list."""
     for index, source in enumerate(sources or ()):
-        yield from optional("prefix", _NAME)(source, path.index(index))
+        yield from checks.optional("prefix", _NAME)(source, path.index(index))
         present = [name for name in _FROM if source.get(name) is not None]
         for name in present:
             yield from _NAMED(source[name], path.index(index).child(name))

@@ -9,7 +9,8 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import max_items
 from mockube.apiserver.kinds.common.declared import as_declared
-from mockube.apiserver.kinds.core.pod.context import PodContext
+
+from .context import PodContext
 
 _MAX_RESPONDERS: Final = max_items(10)
 _MAX_PRIORITY: Final = 100_000

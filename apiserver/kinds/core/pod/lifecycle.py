@@ -7,53 +7,45 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.addresses import check_port
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    max_items,
-    member,
-    non_negative,
-    one_of,
-    pointer,
-    require,
-    require_that,
-    required_one_of,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
-from mockube.apiserver.kinds.core.pod.context import PodContext
+
+from .context import PodContext
 
 ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"
 NEVER: Final = "Never"
 
-_POLICIES: Final = one_of(ALWAYS, NEVER, ON_FAILURE)
+_POLICIES: Final = checks.one_of(ALWAYS, NEVER, ON_FAILURE)
 
-_EXIT_CODES: Final = all_of(
-    field("operator", one_of("In", "NotIn"), absent=""), field("values", max_items(255), absent=())
+_EXIT_CODES: Final = checks.all_of(
+    checks.field("operator", checks.one_of("In", "NotIn"), absent=""),
+    checks.field("values", checks.max_items(255), absent=()),
 )
 
 
 def _check_exit_codes(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if rule.get("exitCodes") is None:
         return (errors.required(path.child("exitCodes"), "must be specified"),)
-    return pointer("exitCodes", _EXIT_CODES)(rule, path)
+    return checks.pointer("exitCodes", _EXIT_CODES)(rule, path)
 
 
 RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
 
-_RULES: Final = field(
+_RULES: Final = checks.field(
     "restartPolicyRules",
-    max_items(20),
-    each_item(field("action", one_of(RESTART, RESTART_ALL), absent=""), _check_exit_codes),
+    checks.max_items(20),
+    checks.each_item(
+        checks.field("action", checks.one_of(RESTART, RESTART_ALL), absent=""), _check_exit_codes
+    ),
     absent=(),
 )
 
 
 def check_restart_policy(container: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    yield from pointer("restartPolicy", _POLICIES)(container, path)
+    yield from checks.pointer("restartPolicy", _POLICIES)(container, path)
     if container.get("restartPolicyRules") and container.get("restartPolicy") is None:
         yield _no_policy(path)
     yield from _RULES(container, path)
@@ -98,8 +90,8 @@ def _restart_action(container: ReadOnlyTree, code: int) -> str | None:
 
 NOT_REQUIRED, RESTART_CONTAINER = "NotRequired", "RestartContainer"
 
-_RESOURCES: Final = required_one_of(CPU, MEMORY)
-_RESTARTS: Final = required_one_of(NOT_REQUIRED, RESTART_CONTAINER)
+_RESOURCES: Final = checks.required_one_of(CPU, MEMORY)
+_RESTARTS: Final = checks.required_one_of(NOT_REQUIRED, RESTART_CONTAINER)
 
 
 def check_resize_policies(
@@ -127,9 +119,9 @@ def _check_headers(headers: Iterable[ReadOnlyTree] | None, path: Path) -> Iterat
             yield errors.invalid(path, name, problem)
 
 
-_PORT: Final = field("port", check_port, absent=0)
+_PORT: Final = checks.field("port", check_port, absent=0)
 
-_PROTOCOLS: Final = one_of("HTTP1", "HTTP2")
+_PROTOCOLS: Final = checks.one_of("HTTP1", "HTTP2")
 
 
 def _check_protocol(action: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -143,29 +135,33 @@ def _check_protocol(action: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path.child("host"), host, problem),) if host else ()
 
 
-_HTTP_GET: Final = all_of(
-    require("path"),
+_HTTP_GET: Final = checks.all_of(
+    checks.require("path"),
     _PORT,
-    field("scheme", one_of("HTTP", "HTTPS"), absent=""),
-    field("httpHeaders", _check_headers),
+    checks.field("scheme", checks.one_of("HTTP", "HTTPS"), absent=""),
+    checks.field("httpHeaders", _check_headers),
     _check_protocol,
 )
-_GRPC: Final = all_of(_PORT, pointer("mode", one_of("Plaintext", "TLS")))
-_ACTIONS: Final[Mapping[str, Check]] = {"exec": require("command"), "httpGet": _HTTP_GET, "tcpSocket": _PORT}
+_GRPC: Final = checks.all_of(_PORT, checks.pointer("mode", checks.one_of("Plaintext", "TLS")))
+_ACTIONS: Final[Mapping[str, Check]] = {
+    "exec": checks.require("command"),
+    "httpGet": _HTTP_GET,
+    "tcpSocket": _PORT,
+}
 
 
 def _action(actions: Mapping[str, Check]) -> Check:
-    return member(
+    return checks.member(
         actions, missing="must specify a handler type", surplus="may not specify more than 1 handler type"
     )
 
 
 # --- probes
 
-_CHECK_PROBE: Final = all_of(
+_CHECK_PROBE: Final = checks.all_of(
     _action({**_ACTIONS, "grpc": _GRPC}),
     *(
-        field(name, non_negative)
+        checks.field(name, checks.non_negative)
         for name in (
             "initialDelaySeconds",
             "timeoutSeconds",
@@ -174,21 +170,23 @@ _CHECK_PROBE: Final = all_of(
             "failureThreshold",
         )
     ),
-    pointer(
-        "terminationGracePeriodSeconds", require_that(lambda seconds: seconds > 0, "must be greater than 0")
+    checks.pointer(
+        "terminationGracePeriodSeconds",
+        checks.require_that(lambda seconds: seconds > 0, "must be greater than 0"),
     ),
 )
-_SUCCEEDS_ONCE: Final = field(
-    "successThreshold", require_that(lambda count: count == 1, "must be 1"), absent=0
+_SUCCEEDS_ONCE: Final = checks.field(
+    "successThreshold", checks.require_that(lambda count: count == 1, "must be 1"), absent=0
 )
-_ENDS_NOTHING: Final = pointer(
-    "terminationGracePeriodSeconds", require_that(lambda _: False, "must not be set for readinessProbes")
+_ENDS_NOTHING: Final = checks.pointer(
+    "terminationGracePeriodSeconds",
+    checks.require_that(lambda _: False, "must not be set for readinessProbes"),
 )
 
-check_probes: Final = all_of(
-    pointer("livenessProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),
-    pointer("readinessProbe", _CHECK_PROBE, _ENDS_NOTHING),
-    pointer("startupProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),
+check_probes: Final = checks.all_of(
+    checks.pointer("livenessProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),
+    checks.pointer("readinessProbe", _CHECK_PROBE, _ENDS_NOTHING),
+    checks.pointer("startupProbe", _CHECK_PROBE, _SUCCEEDS_ONCE),
 )
 
 
@@ -212,4 +210,6 @@ def check_lifecycle(container: ReadOnlyTree, path: Path, pod_context: PodContext
     if container.get("lifecycle") is None:
         return ()
     hook = _action({**_ACTIONS, "sleep": _sleep(pod_context.grace_period)})
-    return pointer("lifecycle", pointer("postStart", hook), pointer("preStop", hook))(container, path)
+    return checks.pointer("lifecycle", checks.pointer("postStart", hook), checks.pointer("preStop", hook))(
+        container, path
+    )

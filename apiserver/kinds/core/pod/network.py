@@ -7,22 +7,16 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.addresses import check_ip
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    each_item,
-    field,
-    max_bytes,
-    one_of,
-    report,
-    require,
-)
-from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
 
-_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
+from .context import PodContext, containers_of
 
-check_host_aliases: Final = each_item(
-    field("ip", check_ip, absent=""), field("hostnames", each_item(_SUBDOMAIN), absent=())
+_SUBDOMAIN: Final = checks.report(names.check_dns1123_subdomain)
+
+check_host_aliases: Final = checks.each_item(
+    checks.field("ip", check_ip, absent=""),
+    checks.field("hostnames", checks.each_item(_SUBDOMAIN), absent=()),
 )
 
 
@@ -30,8 +24,8 @@ check_host_aliases: Final = each_item(
 
 _NO_POLICY: Final = "None"
 
-check_dns_policy: Final = require(
-    "dnsPolicy", one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", _NO_POLICY)
+check_dns_policy: Final = checks.require(
+    "dnsPolicy", checks.one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", _NO_POLICY)
 )
 
 _MAX_SERVERS, _MAX_SEARCHES, _MAX_SEARCHES_LENGTH = 3, 32, 2048
@@ -51,7 +45,7 @@ def check_dns_config(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 def _check_name_servers(servers: Sequence[str], path: Path) -> Iterator[FieldError]:
     if len(servers) > _MAX_SERVERS:
         yield errors.invalid(path, servers, f"must not have more than {_MAX_SERVERS} nameservers")
-    yield from each_item(check_ip)(servers, path)
+    yield from checks.each_item(check_ip)(servers, path)
 
 
 def _check_searches(searches: Sequence[str], path: Path) -> Iterator[FieldError]:
@@ -64,7 +58,7 @@ def _check_searches(searches: Sequence[str], path: Path) -> Iterator[FieldError]
         yield errors.invalid(path, searches, problem)
     for index, search in enumerate(searches):
         if search != ".":
-            check = report(names.check_dns1123_subdomain_with_underscore)
+            check = checks.report(names.check_dns1123_subdomain_with_underscore)
             yield from check(search.removesuffix("."), path.index(index))
 
 
@@ -72,10 +66,10 @@ def _check_option(option: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return () if option.get("name") else (errors.required(path, "must not be empty"),)
 
 
-_DNS_CONFIG: Final = all_of(
-    field("nameservers", _check_name_servers, absent=()),
-    field("searches", _check_searches, absent=()),
-    field("options", each_item(_check_option)),
+_DNS_CONFIG: Final = checks.all_of(
+    checks.field("nameservers", _check_name_servers, absent=()),
+    checks.field("searches", _check_searches, absent=()),
+    checks.field("options", checks.each_item(_check_option)),
 )
 
 
@@ -89,7 +83,7 @@ def check_hostname_override(spec: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     for flag in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(flag):
             yield errors.forbidden(path, f"may not be specified when {flag} is true")
-    yield from all_of(max_bytes(64), _SUBDOMAIN)(name, path)
+    yield from checks.all_of(checks.max_bytes(64), _SUBDOMAIN)(name, path)
 
 
 # --- namespaces

@@ -11,16 +11,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import pointer
 from mockube.apiserver.kinds.common.resource_names import is_divisible, is_huge_page
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_selector
-from mockube.apiserver.kinds.core.pod.context import PodValidationOptions
-from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
-from mockube.apiserver.kinds.core.pod.scheduling import (
-    COMPARISONS,
-    REQUIRED,
-    check_match_label_keys,
-    has_wrong_selectors,
-)
-from mockube.apiserver.kinds.core.pod.security import SYS_ADMIN, check_host_sysctl
 from mockube.apiserver.kinds.core.volumes.projected import check_not_reserved
+
+from . import scheduling
+from .context import PodValidationOptions
+from .lifecycle import ALWAYS, RESTART_CONTAINER
+from .security import SYS_ADMIN, check_host_sysctl
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -38,10 +34,12 @@ def options_from_old_pod(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValid
     return PodValidationOptions(
         deletion_cost=_has_wrong_cost(metadata),
         huge_pages=_has_parts_of_pages(spec),
-        selector_values=bool(affinity) and has_wrong_selectors(affinity),
+        selector_values=bool(affinity) and scheduling.has_wrong_selectors(affinity),
         node_affinity_values=bool(affinity) and _has_wrong_node_values(affinity),
         spread_selectors=any(any(_SELECTOR(constraint, ROOT)) for constraint in constraints),
-        spread_label_keys=any(any(check_match_label_keys(constraint, ROOT)) for constraint in constraints),
+        spread_label_keys=any(
+            any(scheduling.check_match_label_keys(constraint, ROOT)) for constraint in constraints
+        ),
         token_paths=any(any(check_not_reserved(path, ROOT)) for path in _token_paths(spec)),
         host_sysctls=any(
             any(check_host_sysctl(spec, sysctl.get("name", ""), ROOT))
@@ -81,7 +79,9 @@ def is_deletion_cost(cost: str) -> bool:
 
 
 def _compares_taints(spec: ReadOnlyTree) -> bool:
-    return any(toleration.get("operator") in COMPARISONS for toleration in spec.get("tolerations", ()))
+    return any(
+        toleration.get("operator") in scheduling.COMPARISONS for toleration in spec.get("tolerations", ())
+    )
 
 
 def _has_parts_of_pages(spec: ReadOnlyTree) -> bool:
@@ -98,7 +98,7 @@ def _has_parts_of_pages(spec: ReadOnlyTree) -> bool:
 
 
 def _has_wrong_node_values(affinity: ReadOnlyTree) -> bool:
-    selector = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
+    selector = (affinity.get("nodeAffinity") or {}).get(scheduling.REQUIRED)
     return selector is not None and any(check_node_selector(selector, ROOT))
 
 

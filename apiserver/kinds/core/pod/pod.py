@@ -5,18 +5,15 @@ from typing import Final
 from mockube.apiserver.fields import SelectableField, selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.core.pod.columns import PRINTER
-from mockube.apiserver.kinds.core.pod.defaults import DEFAULTS, DEFAULTS_WITH_PROTOCOL, INTERNAL_CHANGES
-from mockube.apiserver.kinds.core.pod.resize import check_resize
-from mockube.apiserver.kinds.core.pod.status import check_status_update
-from mockube.apiserver.kinds.core.pod.strategy import STRATEGY
-from mockube.apiserver.kinds.core.pod.validation import (
-    check_ephemeral_update,
-    check_new_pod,
-    check_pod_update,
-)
-from mockube.apiserver.kinds.core.pod.warnings import WARNINGS
 from mockube.apiserver.kinds.kind import Kind
+
+from .columns import PRINTER
+from .defaults import DEFAULTS, DEFAULTS_WITH_PROTOCOL, INTERNAL_CHANGES
+from .resize import check_resize
+from .status import check_status_update
+from .strategy import STRATEGY
+from .validation import check_ephemeral_update, check_new_pod, check_pod_update
+from .warnings import WARNINGS
 
 KIND: Final = Kind(
     resource=Resource(

@@ -12,25 +12,22 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.cells import (
-    labels_text,
-    names_and_images,
-    part,
-)
+from mockube.apiserver.kinds.common.cells import labels_text, names_and_images, part
 from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.defaults import name_account
-from mockube.apiserver.kinds.core.pod.options import options_from_old_pod
-from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
-from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
-from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
-from mockube.apiserver.kinds.core.pod.validation import check_pod_annotations
-from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings, template_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
+
+from .context import STRICT, PodValidationOptions
+from .defaults import name_account
+from .options import options_from_old_pod
+from .security import check_apparmor_agrees, check_seccomp_agrees
+from .spec import check_pod_spec
+from .strategy import disabled_in_template
+from .validation import check_pod_annotations
+from .warnings import IN_POD_NAMES, name_warnings, template_warnings
 
 _SPEC_TEMPLATE: Final = ("spec", "template")
 

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.quantity import Quantity
-from mockube.apiserver.kinds.core.pod.pod_level import has_pod_level
+
+from .pod_level import has_pod_level
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 COMPUTE: Final = frozenset({"cpu", "memory"})

@@ -11,10 +11,11 @@ from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common.checks import with_old_values
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
 from mockube.apiserver.kinds.common.validation_context import is_before
-from mockube.apiserver.kinds.core.pod.context import WINDOWS, os_of
-from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
-from mockube.apiserver.kinds.core.pod.qos import older_qos_class, qos_class
-from mockube.apiserver.kinds.core.pod.validation import NOWHERE, SPEC, check_changed_pod, spec_of
+
+from . import validation
+from .context import WINDOWS, os_of
+from .lifecycle import ALWAYS, RESTART_CONTAINER
+from .qos import older_qos_class, qos_class
 
 _KINDS: Final = ("containers", "initContainers")
 _MUTABLE: Final = "only cpu and memory resources are mutable"
@@ -23,11 +24,15 @@ _LISTS: Final = ("requests", "limits")
 
 def check_resize(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     if ANNOTATION_MIRROR_POD in meta.annotations(old):
-        return (errors.forbidden(NOWHERE, "static pods cannot be resized"),)
-    if os_of(spec_of(old)) == WINDOWS:
-        return (errors.forbidden(NOWHERE, "windows pods cannot be resized"),)
-    spec, before = spec_of(new), spec_of(old)
-    field_errors = [*check_changed_pod(new, old), *_check_service(new, old), *_check_spec(spec, before)]
+        return (errors.forbidden(validation.NOWHERE, "static pods cannot be resized"),)
+    if os_of(validation.spec_of(old)) == WINDOWS:
+        return (errors.forbidden(validation.NOWHERE, "windows pods cannot be resized"),)
+    spec, before = validation.spec_of(new), validation.spec_of(old)
+    field_errors = [
+        *validation.check_changed_pod(new, old),
+        *_check_service(new, old),
+        *_check_spec(spec, before),
+    ]
     return field_errors or _check_rest(spec, before)
 
 
@@ -35,9 +40,11 @@ def _check_service(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
     status, class_of = old.get("status") or {}, older_qos_class if is_before("1.37") else qos_class
     if (status.get("qosClass") or class_of(old)) != class_of(new):
         new_class = (new.get("status") or {}).get("qosClass", "")
-        yield errors.invalid(SPEC, new_class, "Pod QOS Class may not change as a result of resizing")
+        yield errors.invalid(
+            validation.SPEC, new_class, "Pod QOS Class may not change as a result of resizing"
+        )
     if not _is_supported(status.get("containerStatuses", ())):
-        yield errors.forbidden(SPEC, "Pod running on node without support for resize")
+        yield errors.forbidden(validation.SPEC, "Pod running on node without support for resize")
 
 
 def _is_supported(statuses: Sequence[ReadOnlyTree]) -> bool:
@@ -62,7 +69,7 @@ def _check_spec(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError
 def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     resized = (*_KINDS, "resources") if _has_resources(spec, before) else _KINDS
     if with_old_values(spec, before, *resized) != before:
-        yield errors.forbidden(SPEC, _MUTABLE)
+        yield errors.forbidden(validation.SPEC, _MUTABLE)
 
 
 # --- of the pod as a whole
@@ -73,7 +80,11 @@ def _has_resources(*specs: ReadOnlyTree) -> bool:
 
 
 def _check_of_pod(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    resources, old_resources, path = spec.get("resources"), before.get("resources"), SPEC.child("resources")
+    resources, old_resources, path = (
+        spec.get("resources"),
+        before.get("resources"),
+        validation.SPEC.child("resources"),
+    )
     if not _has_resources(spec, before):
         return
     if resources is None:
@@ -84,7 +95,7 @@ def _check_of_pod(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldErr
             yield errors.forbidden(path.child(name), f"pod-level resource {name} cannot be removed")
     claims = {"claims": resources["claims"]} if "claims" in resources else {}
     if _with_old_amounts(resources, old_resources or {}) | claims != (old_resources or {}):
-        yield errors.forbidden(SPEC, "only cpu and memory resources are mutable at pod-level")
+        yield errors.forbidden(validation.SPEC, "only cpu and memory resources are mutable at pod-level")
 
 
 def _is_removed(resources: ReadOnlyTree, before: ReadOnlyTree, name: str) -> bool:
@@ -104,7 +115,11 @@ def _with_old_amounts(resources: ReadOnlyTree, before: ReadOnlyTree) -> dict[str
 
 
 def _check_order(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Iterator[FieldError]:
-    containers, old_containers, path = spec.get(kind) or (), before.get(kind) or (), SPEC.child(kind)
+    containers, old_containers, path = (
+        spec.get(kind) or (),
+        before.get(kind) or (),
+        validation.SPEC.child(kind),
+    )
     if len(containers) != len(old_containers):
         yield errors.forbidden(path, f"{kind} may not be added or removed on resize")
         return
@@ -120,7 +135,7 @@ def _pairs(
     """Yield each container, the old one and the path."""
     pairs = zip(spec.get(kind) or (), before.get(kind) or (), strict=True)
     for index, (container, old_container) in enumerate(pairs):
-        yield container, old_container, SPEC.child(kind).index(index)
+        yield container, old_container, validation.SPEC.child(kind).index(index)
 
 
 def _check_removed(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Iterator[FieldError]:
@@ -149,7 +164,7 @@ def _is_only_resized(container: ReadOnlyTree, old_container: ReadOnlyTree) -> bo
 def _check_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     for container, old_container, _ in _pairs(spec, before, "containers"):
         if not _is_only_resized(container, old_container):
-            yield errors.forbidden(SPEC, _MUTABLE)
+            yield errors.forbidden(validation.SPEC, _MUTABLE)
 
 
 def _check_init_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:

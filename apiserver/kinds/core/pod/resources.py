@@ -10,20 +10,12 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
+from mockube.apiserver.kinds.common import resource_names
 from mockube.apiserver.kinds.common.checks import all_of, pointer, report
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.resource_names import (
-    CPU,
-    MEMORY,
-    check_amount,
-    check_container_name,
-    check_pod_name,
-    is_divisible,
-    is_huge_page,
-    is_overcommit_allowed,
-)
-from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext
-from mockube.apiserver.kinds.core.pod.pod_level import aggregate
+
+from .context import WINDOWS, PodContext
+from .pod_level import aggregate
 
 _LABEL: Final = report(names.check_dns1123_label)
 _SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
@@ -70,18 +62,18 @@ def _check_claim(claim: ReadOnlyTree, path: Path, seen: set[str]) -> Iterator[Fi
 
 CheckName: TypeAlias = Callable[[str, Path], Iterable[FieldError]]
 
-_SMALL: Final = frozenset({CPU, MEMORY})
+_SMALL: Final = frozenset({resource_names.CPU, resource_names.MEMORY})
 
 
 def _check_named(name: str, amount: str, path: Path, check_name: CheckName) -> Iterator[FieldError]:
     yield from check_name(name, path)
-    yield from check_amount(name, amount, path)
+    yield from resource_names.check_amount(name, amount, path)
 
 
 def _check_pages(name: str, amount: str, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
-    if not is_huge_page(name) or pod_context.options.huge_pages:
+    if not resource_names.is_huge_page(name) or pod_context.options.huge_pages:
         return
-    if not is_divisible(name, quantity.parse(amount)):
+    if not resource_names.is_divisible(name, quantity.parse(amount)):
         yield errors.invalid(path, amount, f"{amount} is not positive integer multiple of {name}")
 
 
@@ -89,12 +81,12 @@ def _check_against_limit(name: str, amount: str, limits: ReadOnlyTree, path: Pat
     """Check that a request is at most the limit, and equal to it for resources that do not allow overcommit."""
     limit = limits.get(name)
     if limit is None:
-        if not is_overcommit_allowed(name):
+        if not resource_names.is_overcommit_allowed(name):
             detail = "Limit must be set for non overcommitable resources"
             yield errors.required(path.child("limits"), detail)
         return
     request, maximum = quantity.parse(amount), quantity.parse(limit)
-    if request != maximum and not is_overcommit_allowed(name):
+    if request != maximum and not resource_names.is_overcommit_allowed(name):
         yield errors.invalid(path.child("requests"), amount, f"must be equal to {name} limit of {limit}")
     elif request > maximum:
         problem = f"must be less than or equal to {name} limit of {limit}"
@@ -105,7 +97,7 @@ def check_requirements(
     requirements: ReadOnlyTree,
     path: Path,
     pod_context: PodContext,
-    check_name: CheckName = check_container_name,
+    check_name: CheckName = resource_names.check_container_name,
 ) -> Iterator[FieldError]:
     limits, requests = requirements.get("limits") or {}, requirements.get("requests") or {}
     for name, amount in limits.items():
@@ -117,7 +109,7 @@ def check_requirements(
         yield from _check_named(name, amount, field_path, check_name)
         yield from _check_against_limit(name, amount, limits, path)
         yield from _check_pages(name, amount, field_path, pod_context)
-    if any(map(is_huge_page, chain(limits, requests))) and not _SMALL & {*limits, *requests}:
+    if any(map(resource_names.is_huge_page, chain(limits, requests))) and not _SMALL & {*limits, *requests}:
         yield errors.forbidden(path, "HugePages require cpu or memory")
     yield from _check_claims(requirements.get("claims") or (), path.child("claims"), pod_context)
 
@@ -176,7 +168,7 @@ def check_pod_resources(pod_context: PodContext, path: Path) -> Iterable[FieldEr
     if resources.get("claims") is not None:
         detail = "claims may not be set for Resources at pod-level"
         field_errors.append(errors.forbidden(path.child("claims"), detail))
-    field_errors += check_requirements(resources, path, pod_context, check_pod_name)
+    field_errors += check_requirements(resources, path, pod_context, resource_names.check_pod_name)
     return [*field_errors, *_check_containers_fit(pod_context.spec, resources, path)]
 
 
@@ -186,7 +178,7 @@ def _check_containers_fit(spec: ReadOnlyTree, resources: ReadOnlyTree, path: Pat
     for name, amount in aggregate(spec, "requests").items():
         yield from _check_covered("requests", name, amount, requests, path)
     for name, amount in aggregate(spec, "limits").items():
-        if is_huge_page(name):
+        if resource_names.is_huge_page(name):
             yield from _check_covered("limits", name, amount, limits, path)
     for index, container in enumerate(spec.get("containers") or ()):
         for name, amount in ((container.get("resources") or {}).get("limits") or {}).items():

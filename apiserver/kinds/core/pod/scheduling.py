@@ -10,19 +10,8 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.patch.gofmt import json_kind
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    each_item,
-    field,
-    one_of,
-    optional,
-    pointer,
-    positive,
-    report,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.selectors import (
     check_node_selector,
@@ -31,15 +20,16 @@ from mockube.apiserver.kinds.common.selectors import (
     check_selector_leniently,
     check_term_leniently,
 )
-from mockube.apiserver.kinds.core.pod.context import PodValidationOptions
 from mockube.apiserver.wire.negotiation import MediaType
 from mockube.apiserver.wire.parse import UnreadableBody, parse
+
+from .context import PodValidationOptions
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
-_WEIGHT: Final = field(
-    "weight", require_that(lambda weight: 1 <= weight <= 100, "must be in the range 1-100"), absent=0
+_WEIGHT: Final = checks.field(
+    "weight", checks.require_that(lambda weight: 1 <= weight <= 100, "must be in the range 1-100"), absent=0
 )
 
 
@@ -48,9 +38,11 @@ _WEIGHT: Final = field(
 
 def _node_affinity(selector: Check) -> Check:
     """Return the check of a node affinity. Label values of preferences are not checked."""
-    return all_of(
-        pointer(REQUIRED, selector),
-        field(PREFERRED, each_item(_WEIGHT, field("preference", check_term_leniently, absent={}))),
+    return checks.all_of(
+        checks.pointer(REQUIRED, selector),
+        checks.field(
+            PREFERRED, checks.each_item(_WEIGHT, checks.field("preference", check_term_leniently, absent={}))
+        ),
     )
 
 
@@ -61,7 +53,7 @@ def check_label_keys(keys: Sequence[str], selector: ReadOnlyTree | None, path: P
     """Check label keys whose values are those of the pod itself; they need a selector."""
     if keys and selector is None:
         return (errors.forbidden(path, "must not be specified when labelSelector is not set"),)
-    return each_item(check_label_name)(keys, path)
+    return checks.each_item(check_label_name)(keys, path)
 
 
 def check_match_label_keys(
@@ -92,7 +84,7 @@ def check_match_label_keys(
 def _check_namespaces(namespaces: Iterable[str] | None, path: Path) -> Iterator[FieldError]:
     """Check the namespaces of a term. As upstream, errors have no index of the namespace."""
     for namespace in namespaces or ():
-        yield from report(names.check_dns1123_label)(namespace, path.child("namespace"))
+        yield from checks.report(names.check_dns1123_label)(namespace, path.child("namespace"))
 
 
 def _check_topology_key(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -103,7 +95,9 @@ def _check_topology_key(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _term(selector: Check) -> Check:
-    selectors = all_of(pointer("labelSelector", selector), pointer("namespaceSelector", selector))
+    selectors = checks.all_of(
+        checks.pointer("labelSelector", selector), checks.pointer("namespaceSelector", selector)
+    )
 
     def check(term: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from selectors(term, path)
@@ -116,9 +110,9 @@ def _term(selector: Check) -> Check:
 
 def _pod_affinity(selector: Check) -> Check:
     term = _term(selector)
-    return all_of(
-        field(REQUIRED, each_item(term)),
-        field(PREFERRED, each_item(_WEIGHT, field("podAffinityTerm", term, absent={}))),
+    return checks.all_of(
+        checks.field(REQUIRED, checks.each_item(term)),
+        checks.field(PREFERRED, checks.each_item(_WEIGHT, checks.field("podAffinityTerm", term, absent={}))),
     )
 
 
@@ -126,10 +120,10 @@ def _pod_affinity(selector: Check) -> Check:
 def _check_affinity(*, any_node_values: bool, any_selector_values: bool) -> Check:
     nodes = check_node_selector_leniently if any_node_values else check_node_selector
     pods = _pod_affinity(check_selector_leniently if any_selector_values else check_selector)
-    return all_of(
-        pointer("nodeAffinity", _node_affinity(nodes)),
-        pointer("podAffinity", pods),
-        pointer("podAntiAffinity", pods),
+    return checks.all_of(
+        checks.pointer("nodeAffinity", _node_affinity(nodes)),
+        checks.pointer("podAffinity", pods),
+        checks.pointer("podAntiAffinity", pods),
     )
 
 
@@ -140,8 +134,8 @@ def check_affinity(affinity: ReadOnlyTree, path: Path, options: PodValidationOpt
     return check(affinity, path)
 
 
-_SELECTORS: Final = all_of(
-    pointer("labelSelector", check_selector), pointer("namespaceSelector", check_selector)
+_SELECTORS: Final = checks.all_of(
+    checks.pointer("labelSelector", check_selector), checks.pointer("namespaceSelector", check_selector)
 )
 
 
@@ -160,14 +154,14 @@ def has_wrong_selectors(affinity: ReadOnlyTree) -> bool:
 
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 
-_SKEW_AND_KEY: Final = all_of(
-    field("maxSkew", positive, absent=0),
-    require("topologyKey", detail="can not be empty"),
-    field("whenUnsatisfiable", one_of(_DO_NOT_SCHEDULE, "ScheduleAnyway"), absent=""),
+_SKEW_AND_KEY: Final = checks.all_of(
+    checks.field("maxSkew", checks.positive, absent=0),
+    checks.require("topologyKey", detail="can not be empty"),
+    checks.field("whenUnsatisfiable", checks.one_of(_DO_NOT_SCHEDULE, "ScheduleAnyway"), absent=""),
 )
-_INCLUSION: Final = one_of("Honor", "Ignore")
-_INCLUSIONS: Final = all_of(
-    pointer("nodeAffinityPolicy", _INCLUSION), pointer("nodeTaintsPolicy", _INCLUSION)
+_INCLUSION: Final = checks.one_of("Honor", "Ignore")
+_INCLUSIONS: Final = checks.all_of(
+    checks.pointer("nodeAffinityPolicy", _INCLUSION), checks.pointer("nodeTaintsPolicy", _INCLUSION)
 )
 
 
@@ -190,7 +184,7 @@ def _check_min_domains(constraint: ReadOnlyTree, path: Path) -> Iterator[FieldEr
     action = constraint.get("whenUnsatisfiable", "")
     if domains is None:
         return
-    yield from positive(domains, path)
+    yield from checks.positive(domains, path)
     if action != _DO_NOT_SCHEDULE:
         problem = f"can only use minDomains if whenUnsatisfiable={_DO_NOT_SCHEDULE}, not {action}"
         yield errors.invalid(path, domains, problem)
@@ -211,7 +205,7 @@ def check_spread_constraints(
         else:
             yield from check_match_label_keys(constraint, constraint_path)
         if not options.spread_selectors:
-            yield from pointer("labelSelector", check_selector)(constraint, constraint_path)
+            yield from checks.pointer("labelSelector", check_selector)(constraint, constraint_path)
 
 
 def _check_keys_as_before(constraint: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -233,7 +227,7 @@ COMPARISONS: Final = ("Lt", "Gt")
 
 _NO_EXECUTE: Final = "NoExecute"
 
-check_effect: Final = one_of("NoSchedule", "PreferNoSchedule", _NO_EXECUTE)
+check_effect: Final = checks.one_of("NoSchedule", "PreferNoSchedule", _NO_EXECUTE)
 
 
 def _check_needs(toleration: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -292,11 +286,11 @@ def _check_operator(toleration: ReadOnlyTree, path: Path, *, compared: bool) -> 
 
 
 _CHECKS: Final = {
-    compared: each_item(
-        optional("key", check_label_name),
+    compared: checks.each_item(
+        checks.optional("key", check_label_name),
         _check_needs,
         partial(_check_operator, compared=compared),
-        optional("effect", check_effect),
+        checks.optional("effect", check_effect),
     )
     for compared in (False, True)
 }

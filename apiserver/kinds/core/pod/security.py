@@ -20,9 +20,10 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation_context import forbids_privileged, is_before
-from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext, containers_of, os_of
-from mockube.apiserver.kinds.core.pod.windows import FORBIDDEN, check_windows_options
 from mockube.apiserver.kinds.core.volumes.projected import check_descending
+
+from .context import WINDOWS, PodContext, containers_of, os_of
+from .windows import FORBIDDEN, check_windows_options
 
 _MAX_NAME_LENGTH: Final = 253
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"

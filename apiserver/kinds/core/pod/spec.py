@@ -32,43 +32,15 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
 from mockube.apiserver.kinds.common.validation_context import forbids_privileged, is_before
-from mockube.apiserver.kinds.core.pod.containers import (
-    check_containers,
-    check_ephemeral_containers,
-    check_host_network_ports,
-    check_init_containers,
-)
-from mockube.apiserver.kinds.core.pod.context import (
-    LINUX,
-    STRICT,
-    WINDOWS,
-    PodContext,
-    PodValidationOptions,
-    containers_of,
-)
-from mockube.apiserver.kinds.core.pod.env import check_file_volumes
-from mockube.apiserver.kinds.core.pod.eviction_responders import check_eviction_responders
-from mockube.apiserver.kinds.core.pod.network import (
-    check_dns_config,
-    check_dns_policy,
-    check_host_aliases,
-    check_host_users,
-    check_hostname_override,
-)
-from mockube.apiserver.kinds.core.pod.resources import (
-    check_pod_resources,
-    check_requirements,
-    check_resource_claims,
-    claim_names,
-)
-from mockube.apiserver.kinds.core.pod.scheduling import (
-    check_affinity,
-    check_spread_constraints,
-    check_tolerations,
-)
-from mockube.apiserver.kinds.core.pod.security import check_pod_security_context
-from mockube.apiserver.kinds.core.pod.volumes import check_volumes
-from mockube.apiserver.kinds.core.pod.windows import check_host_processes, check_linux_pod, check_windows_pod
+
+from . import containers, context, network, resources
+from .context import PodContext, PodValidationOptions
+from .env import check_file_volumes
+from .eviction_responders import check_eviction_responders
+from .scheduling import check_affinity, check_spread_constraints, check_tolerations
+from .security import check_pod_security_context
+from .volumes import check_volumes
+from .windows import check_host_processes, check_linux_pod, check_windows_pod
 
 Part: TypeAlias = Callable[[PodContext, Path], Iterable[FieldError]]
 """Checks a part of a spec, at the spec's path."""
@@ -106,7 +78,11 @@ def _check_tolerations(pod_context: PodContext, path: Path) -> Iterable[FieldErr
 def _check_overhead(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
     """Check the overhead of a pod like limits."""
     overhead = pod_context.spec.get("overhead")
-    return check_requirements({"limits": overhead}, path.child("overhead"), pod_context) if overhead else ()
+    return (
+        resources.check_requirements({"limits": overhead}, path.child("overhead"), pod_context)
+        if overhead
+        else ()
+    )
 
 
 def _check_gates(gates: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
@@ -125,43 +101,43 @@ def _check_os(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
         return ()
     if not os.get("name"):
         return (errors.required(path.child("os", "name")),)
-    check = {LINUX: check_linux_pod, WINDOWS: check_windows_pod}.get(os["name"])
+    check = {context.LINUX: check_linux_pod, context.WINDOWS: check_windows_pod}.get(os["name"])
     if check is None:
-        return (errors.not_supported(path.child("os"), os["name"], (LINUX, WINDOWS)),)
+        return (errors.not_supported(path.child("os"), os["name"], (context.LINUX, context.WINDOWS)),)
     return check(pod_context.spec, path)
 
 
 def _check_file_variables(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
     volumes = {volume.get("name", ""): volume for volume in pod_context.spec.get("volumes", ())}
-    for container, container_path in containers_of(pod_context.spec, path):
+    for container, container_path in context.containers_of(pod_context.spec, path):
         yield from check_file_volumes(volumes, container.get("env", ()), container_path.child("env"))
 
 
 # --- all of it
 
 _PARTS: Final[tuple[Part, ...]] = (
-    check_containers,
-    check_init_containers,
-    check_ephemeral_containers,
-    check_pod_resources,
-    check_host_network_ports,
+    containers.check_containers,
+    containers.check_init_containers,
+    containers.check_ephemeral_containers,
+    resources.check_pod_resources,
+    containers.check_host_network_ports,
     without_context(
         require("restartPolicy", one_of(ALWAYS, ON_FAILURE, NEVER)),
-        check_dns_policy,
+        network.check_dns_policy,
         field("nodeSelector", check_labels),
     ),
     check_pod_security_context,
     _check_affinity,
     without_context(
-        check_dns_config,
+        network.check_dns_config,
         field("readinessGates", each_item(field("conditionType", check_label_name, absent=""))),
         field("schedulingGates", _check_gates),
     ),
     _check_spreading,
     check_host_processes,
-    check_host_users,
+    network.check_host_users,
     without_context(
-        check_hostname_override,
+        network.check_hostname_override,
         optional("serviceAccountName", _SUBDOMAIN),
         optional("nodeName", _SUBDOMAIN),
         pointer("activeDeadlineSeconds", between(1, 2**31 - 1)),
@@ -170,7 +146,7 @@ _PARTS: Final[tuple[Part, ...]] = (
     ),
     _check_tolerations,
     without_context(
-        field("hostAliases", check_host_aliases),
+        field("hostAliases", network.check_host_aliases),
         optional("priorityClassName", _SUBDOMAIN),
         pointer("runtimeClassName", _SUBDOMAIN),
         pointer("preemptionPolicy", required_one_of("PreemptLowerPriority", NEVER)),
@@ -228,7 +204,7 @@ def _is_valid(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
     """Return whether a spec is valid with any metadata of its pod."""
     text = orjson.dumps(spec)
     return not any(part in text for part in _BY_METADATA) and not any(
-        _check_all(spec, metadata, ROOT, STRICT)
+        _check_all(spec, metadata, ROOT, context.STRICT)
     )
 
 
@@ -243,7 +219,7 @@ def check_pod_spec(
     spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path, options: PodValidationOptions
 ) -> Iterable[FieldError]:
     """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
-    if options == STRICT and not is_large(spec):
+    if options == context.STRICT and not is_large(spec):
         is_valid = _CACHES[metadata is not None, is_before("1.37"), forbids_privileged()]
         if is_valid(spec_cache_key(spec)):
             return ()
@@ -257,9 +233,9 @@ def _check_all(
         yield errors.required(path.child("terminationGracePeriodSeconds"))
     volumes, volume_errors = check_volumes(spec, metadata, path, options)
     yield from volume_errors
-    yield from check_resource_claims(spec, metadata, path)
+    yield from resources.check_resource_claims(spec, metadata, path)
     pod_context = PodContext(
-        spec=spec, metadata=metadata, volumes=volumes, claims=claim_names(spec), options=options
+        spec=spec, metadata=metadata, volumes=volumes, claims=resources.claim_names(spec), options=options
     )
     for part in _PARTS:
         yield from part(pod_context, path)

@@ -8,27 +8,15 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, parse_sloppily
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    between,
-    each_item,
-    field,
-    immutable,
-    max_bytes,
-    one_of,
-    optional,
-    pointer,
-    report,
-    require,
-    require_that,
-)
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation_context import is_before
-from mockube.apiserver.kinds.core.pod.context import LINUX, WINDOWS, os_of
-from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_ALL, restarts
-from mockube.apiserver.kinds.core.pod.security import check_id
-from mockube.apiserver.kinds.core.pod.validation import check_changed_annotations, spec_of
+
+from .context import LINUX, WINDOWS, os_of
+from .lifecycle import ALWAYS, RESTART_ALL, restarts
+from .security import check_id
+from .validation import check_changed_annotations, spec_of
 
 Statuses: TypeAlias = Sequence[ReadOnlyTree]
 
@@ -72,7 +60,7 @@ def restarting(spec: ReadOnlyTree, kind: str) -> Callable[[str, int], bool]:
 
 # --- users
 
-_ANY_ID: Final = between(0, 2**32 - 1)
+_ANY_ID: Final = checks.between(0, 2**32 - 1)
 
 
 def _check_uid(uid: int, path: Path) -> Iterable[FieldError]:
@@ -80,10 +68,10 @@ def _check_uid(uid: int, path: Path) -> Iterable[FieldError]:
     return check_id(uid, path) if is_before("1.37") else _ANY_ID(uid, path)
 
 
-_IDS: Final = all_of(
-    field("uid", _check_uid, absent=0),
-    field("gid", check_id, absent=0),
-    field("supplementalGroups", each_item(check_id), absent=()),
+_IDS: Final = checks.all_of(
+    checks.field("uid", _check_uid, absent=0),
+    checks.field("gid", check_id, absent=0),
+    checks.field("supplementalGroups", checks.each_item(check_id), absent=()),
 )
 
 
@@ -123,11 +111,12 @@ def _claim(claim: ReadOnlyTree) -> str:
 def _check_message(message: str, path: Path) -> Iterable[FieldError]:
     if not message:
         return (errors.required(path, "must be non-empty if specified"),)
-    return max_bytes(1024)(message, path)
+    return checks.max_bytes(1024)(message, path)
 
 
-_HEALTH: Final = all_of(
-    field("health", one_of("Healthy", "Unhealthy", "Unknown"), absent=""), pointer("message", _check_message)
+_HEALTH: Final = checks.all_of(
+    checks.field("health", checks.one_of("Healthy", "Unhealthy", "Unknown"), absent=""),
+    checks.pointer("message", _check_message),
 )
 
 
@@ -195,8 +184,8 @@ def check_nothing_allocated(statuses: Statuses, path: Path) -> Iterator[FieldErr
             yield errors.forbidden(field_path, "must not be specified in container status")
 
 
-_CLAIM_NAME: Final = report(names.check_dns1123_subdomain)
-_LABEL: Final = report(names.check_dns1123_label)
+_CLAIM_NAME: Final = checks.report(names.check_dns1123_subdomain)
+_LABEL: Final = checks.report(names.check_dns1123_label)
 
 
 def check_claim_statuses(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -211,7 +200,7 @@ def check_claim_statuses(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -
         if name in seen:
             yield errors.duplicate(claim_path.child("name"), name)
         seen.add(name)
-        yield from pointer("resourceClaimName", _CLAIM_NAME)(of_claim, claim_path)
+        yield from checks.pointer("resourceClaimName", _CLAIM_NAME)(of_claim, claim_path)
 
 
 _NO_SUCH_RESOURCE: Final = (
@@ -240,7 +229,7 @@ def check_extended_claim(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -
             for name in _MAPPED:
                 yield errors.duplicate(field_path.index(index).child(name), mapping.get(name, ""))
         seen.add(key)
-    yield from require("resourceClaimName", _CLAIM_NAME)(claim, path)
+    yield from checks.require("resourceClaimName", _CLAIM_NAME)(claim, path)
 
 
 def _check_mapping(mapping: ReadOnlyTree, path: Path, spec: ReadOnlyTree) -> Iterator[FieldError]:
@@ -262,7 +251,7 @@ _CONTAINER_LISTS: Final = {"containerStatuses": "containers", "initContainerStat
 """The lists of container statuses, with the lists of their containers."""
 _EPHEMERAL: Final = "ephemeralContainerStatuses"
 
-_SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
+_SUBDOMAIN: Final = checks.report(names.check_dns1123_subdomain)
 
 
 def status_of(pod: ReadOnlyTree) -> ReadOnlyTree:
@@ -274,7 +263,7 @@ def check_status_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldE
     yield from _CONDITIONS(status_of(new), _STATUS)
     yield from _check_nomination(new, old)
     yield from _OBSERVED(status_of(new), _STATUS)
-    yield from immutable(
+    yield from checks.immutable(
         status_of(new).get("qosClass"), status_of(old).get("qosClass"), _STATUS.child("qosClass")
     )
     yield from _check_transitions(status_of(new), status_of(old), spec_of(old))
@@ -291,17 +280,18 @@ def check_status_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldE
 
 _OWN_CONDITIONS: Final = frozenset({CONDITION_POD_SCHEDULED, "Ready", "Initialized"})
 
-_OBSERVED: Final = optional(
-    "observedGeneration", require_that(lambda generation: generation >= 0, "must be a non-negative integer")
+_OBSERVED: Final = checks.optional(
+    "observedGeneration",
+    checks.require_that(lambda generation: generation >= 0, "must be a non-negative integer"),
 )
 
 
 def _check_type(condition: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     name = condition.get("type", "")
-    return () if name in _OWN_CONDITIONS else report(names.check_label_key)(name, path.child("Type"))
+    return () if name in _OWN_CONDITIONS else checks.report(names.check_label_key)(name, path.child("Type"))
 
 
-_CONDITIONS: Final = field("conditions", each_item(_OBSERVED, _check_type))
+_CONDITIONS: Final = checks.field("conditions", checks.each_item(_OBSERVED, _check_type))
 
 
 def _check_nomination(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:

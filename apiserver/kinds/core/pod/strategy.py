@@ -12,18 +12,11 @@ from msgspec.structs import replace
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
-from mockube.apiserver.kinds.core.pod.pod_level import fill_pod_level
-from mockube.apiserver.kinds.core.pod.qos import older_qos_class, qos_class
-from mockube.apiserver.kinds.strategy import (
-    EACH_ITEM,
-    MAIN,
-    SPEC,
-    STATUS,
-    DisabledFields,
-    Gate,
-    Strategy,
-    StrategyContext,
-)
+from mockube.apiserver.kinds import strategy
+from mockube.apiserver.kinds.strategy import DisabledFields, Gate, Strategy, StrategyContext
+
+from .pod_level import fill_pod_level
+from .qos import older_qos_class, qos_class
 
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -323,24 +316,24 @@ def apparmor_profile(value: str) -> Tree | None:
 
 STRATEGY = Strategy(
     resets={
-        MAIN: STATUS,
-        "status": (*SPEC, ("metadata", "ownerReferences"), ("metadata", "deletionTimestamp")),
+        strategy.MAIN: strategy.STATUS,
+        "status": (*strategy.SPEC, ("metadata", "ownerReferences"), ("metadata", "deletionTimestamp")),
     },
     only={
         "ephemeralcontainers": (("spec", "ephemeralContainers"),),
         "resize": (
             ("spec", "resources"),
-            ("spec", "containers", EACH_ITEM, "resources"),
-            ("spec", "containers", EACH_ITEM, "resizePolicy"),
-            ("spec", "initContainers", EACH_ITEM, "resources"),
-            ("spec", "initContainers", EACH_ITEM, "resizePolicy"),
+            ("spec", "containers", strategy.EACH_ITEM, "resources"),
+            ("spec", "containers", strategy.EACH_ITEM, "resizePolicy"),
+            ("spec", "initContainers", strategy.EACH_ITEM, "resources"),
+            ("spec", "initContainers", strategy.EACH_ITEM, "resizePolicy"),
         ),
     },
-    generation=SPEC,
+    generation=strategy.SPEC,
     first_generation=1,
     disabled=DISABLED_IN_PODS,
     prepare_create=_prepare_create,
-    prepare_update={MAIN: _prepare_update, "resize": _prepare_resize, "status": _prepare_status},
+    prepare_update={strategy.MAIN: _prepare_update, "resize": _prepare_resize, "status": _prepare_status},
     grace=_grace,
     returns_deleted=True,
 )

@@ -8,40 +8,15 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    between,
-    canonical,
-    each_item,
-    optional,
-    require,
-    with_old_values,
-)
+from mockube.apiserver.kinds.common import checks, objectmeta
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
-from mockube.apiserver.kinds.core.pod.containers import check_trimmed_image
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.options import (
-    DELETION_COST,
-    is_deletion_cost,
-    options_from_old_annotations,
-    options_from_old_pod,
-)
-from mockube.apiserver.kinds.core.pod.scheduling import (
-    REQUIRED,
-    TOLERATIONS_ANNOTATION,
-    check_annotated_tolerations,
-    check_tolerations,
-)
-from mockube.apiserver.kinds.core.pod.security import (
-    APPARMOR_OF_CONTAINER,
-    check_apparmor_agrees,
-    check_apparmor_annotations,
-    check_seccomp_agrees,
-    check_seccomp_annotations,
-)
-from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
+
+from . import scheduling, security
+from .containers import check_trimmed_image
+from .context import STRICT, PodValidationOptions
+from .options import DELETION_COST, is_deletion_cost, options_from_old_annotations, options_from_old_pod
+from .spec import check_pod_spec
 
 SPEC: Final = ROOT.child("spec")
 NOWHERE: Final = ROOT.key("")
@@ -66,8 +41,8 @@ def check_new_pod(pod: ReadOnlyTree) -> Iterator[FieldError]:
         detail = "cannot be set until all schedulingGates have been cleared"
         yield errors.forbidden(SPEC.child("nodeName"), detail)
     if annotations := meta.annotations(pod):
-        yield from check_seccomp_agrees(annotations, spec, SPEC)
-        yield from check_apparmor_agrees(annotations, spec, SPEC)
+        yield from security.check_seccomp_agrees(annotations, spec, SPEC)
+        yield from security.check_apparmor_agrees(annotations, spec, SPEC)
 
 
 def _check_pod(pod: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
@@ -79,9 +54,9 @@ def _check_pod(pod: ReadOnlyTree, options: PodValidationOptions) -> Iterator[Fie
     yield from _check_trimmed_images(spec, SPEC)
 
 
-_check_trimmed_images: Final = all_of(
-    optional("containers", each_item(check_trimmed_image)),
-    optional("initContainers", each_item(check_trimmed_image)),
+_check_trimmed_images: Final = checks.all_of(
+    checks.optional("containers", checks.each_item(check_trimmed_image)),
+    checks.optional("initContainers", checks.each_item(check_trimmed_image)),
 )
 
 
@@ -142,11 +117,11 @@ def _check_changed_spec(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[Fi
 
 def _check_images(containers: Sequence[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
     for index, container in enumerate(containers):
-        yield from require("image")(container, path.index(index))
+        yield from checks.require("image")(container, path.index(index))
         yield from check_trimmed_image(container, path.index(index))
 
 
-_DEADLINE: Final = between(0, 2**31 - 1)
+_DEADLINE: Final = checks.between(0, 2**31 - 1)
 
 
 def _check_deadline(deadline: int | None, before: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -163,7 +138,9 @@ def _check_deadline(deadline: int | None, before: ReadOnlyTree, path: Path) -> I
 
 
 def _without_seconds(toleration: ReadOnlyTree) -> bytes:
-    return canonical({name: value for name, value in toleration.items() if name != "tolerationSeconds"})
+    return checks.canonical(
+        {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+    )
 
 
 def _check_added_tolerations(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterable[FieldError]:
@@ -174,13 +151,18 @@ def _check_added_tolerations(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterab
     ):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         return (errors.forbidden(path, detail),)
-    return check_tolerations(tolerations, path, compared=options_from_old_pod(before, {}).comparisons)
+    return scheduling.check_tolerations(
+        tolerations, path, compared=options_from_old_pod(before, {}).comparisons
+    )
 
 
 def _check_removed_gates(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    path, old_gates = SPEC.child("schedulingGates"), {*map(canonical, before.get("schedulingGates", ()))}
+    path, old_gates = (
+        SPEC.child("schedulingGates"),
+        {*map(checks.canonical, before.get("schedulingGates", ()))},
+    )
     for index, gate in enumerate(spec.get("schedulingGates", ())):
-        if canonical(gate) not in old_gates:
+        if checks.canonical(gate) not in old_gates:
             detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
             yield errors.forbidden(path.index(index).child("name"), detail)
 
@@ -207,13 +189,13 @@ def _as_if_unchanged(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
     """Return the spec with the old values of all mutable fields."""
     images = {
         kind: [
-            with_old_values(container, old_container, "image")
+            checks.with_old_values(container, old_container, "image")
             for container, old_container in zip(spec[kind], before[kind], strict=True)
         ]
         for kind in ("containers", "initContainers")
         if spec.get(kind)
     }
-    return {**with_old_values(spec, before, *_CHECKED_APART), **images}
+    return {**checks.with_old_values(spec, before, *_CHECKED_APART), **images}
 
 
 # --- updates of pods with scheduling gates
@@ -235,13 +217,13 @@ def _node_affinity(spec: ReadOnlyTree) -> Any:
 
 
 def _terms(spec: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
-    required = (_node_affinity(spec) or {}).get(REQUIRED) or {}
+    required = (_node_affinity(spec) or {}).get(scheduling.REQUIRED) or {}
     return required.get("nodeSelectorTerms") or ()
 
 
 def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) -> Iterable[FieldError]:
     """Check that requirements were only added. Terms are alternatives, so none may be added or removed."""
-    path = _AFFINITY.child(REQUIRED, "nodeSelectorTerms")
+    path = _AFFINITY.child(scheduling.REQUIRED, "nodeSelectorTerms")
     if before and len(terms) != len(before):
         value = [internal(_TERM, term) for term in terms] or None
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
@@ -270,12 +252,14 @@ def _only_adds_requirements(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
 
 def _with_old_directives(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
     """Return the spec with the old node selector and node affinity."""
-    spec = with_old_values(spec, before, "nodeSelector")
+    spec = checks.with_old_values(spec, before, "nodeSelector")
     if _node_affinity(spec) == _node_affinity(before):
         return spec
-    affinity = with_old_values(spec.get("affinity") or {}, before.get("affinity") or {}, "nodeAffinity")
+    affinity = checks.with_old_values(
+        spec.get("affinity") or {}, before.get("affinity") or {}, "nodeAffinity"
+    )
     if not affinity and before.get("affinity") is None:
-        return with_old_values(spec, before, "affinity")
+        return checks.with_old_values(spec, before, "affinity")
     return {**spec, "affinity": affinity}
 
 
@@ -317,17 +301,17 @@ def check_pod_annotations(
     if ANNOTATION_MIRROR_POD in annotations and not spec.get("nodeName"):
         problem = "must set spec.nodeName if mirror pod annotation is set"
         yield errors.invalid(path.key(ANNOTATION_MIRROR_POD), annotations[ANNOTATION_MIRROR_POD], problem)
-    if text := annotations.get(TOLERATIONS_ANNOTATION):
-        yield from check_annotated_tolerations(text, path, compared=options.comparisons)
+    if text := annotations.get(scheduling.TOLERATIONS_ANNOTATION):
+        yield from scheduling.check_annotated_tolerations(text, path, compared=options.comparisons)
     cost = annotations.get(DELETION_COST)
     if cost is not None and not (options.deletion_cost or is_deletion_cost(cost)):
         yield errors.invalid(path.key(DELETION_COST), cost, "must be a 32bit integer")
-    yield from check_seccomp_annotations(annotations, path)
-    yield from check_apparmor_annotations(annotations, spec, path)
+    yield from security.check_seccomp_annotations(annotations, path)
+    yield from security.check_apparmor_annotations(annotations, spec, path)
 
 
 _IMMUTABLE_ANNOTATIONS: Final = (
-    (APPARMOR_OF_CONTAINER, "AppArmor annotations"),
+    (security.APPARMOR_OF_CONTAINER, "AppArmor annotations"),
     (ANNOTATION_MIRROR_POD, "mirror pod annotation"),
 )
 """The prefixes of immutable annotations, with their descriptions in messages."""

@@ -8,12 +8,14 @@ from mockube.apimachinery import errors, gotext, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, all_of, one_of, optional, report, require
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.validation_context import is_before
-from mockube.apiserver.kinds.core.pod.context import PodContext, PodValidationOptions
 from mockube.apiserver.kinds.core.volumes.legacy import PORTAL_TOO_LONG, is_portal_too_long
 from mockube.apiserver.kinds.core.volumes.projected import check_descending, check_projected_leniently
 from mockube.apiserver.kinds.core.volumes.sources import SOURCES, check_source
+
+from .context import PodContext, PodValidationOptions
 
 
 @cache
@@ -21,7 +23,7 @@ def _sources(*, any_image: bool, any_token_path: bool) -> Mapping[str, Check]:
     """Return the checks of volume sources: images may lack a reference, and tokens may have `any_token_path`."""
     sources = dict(SOURCES)
     if not any_image:
-        sources["image"] = all_of(require("reference"), SOURCES["image"])
+        sources["image"] = checks.all_of(checks.require("reference"), SOURCES["image"])
     if any_token_path:
         sources["projected"] = check_projected_leniently
     return sources
@@ -50,7 +52,7 @@ def _check_claim_name(
         yield errors.invalid(path.child("name"), name, f"PVC name {gotext.quote(claim)}: {problem}")
 
 
-_NAME: Final = require("name", report(names.check_dns1123_label))
+_NAME: Final = checks.require("name", checks.report(names.check_dns1123_label))
 
 
 def check_volumes(
@@ -90,8 +92,8 @@ def _check_not_ephemeral(
 
 _BIDIRECTIONAL, _NO_PROPAGATION = "Bidirectional", "None"
 
-_PROPAGATIONS: Final = one_of(_BIDIRECTIONAL, "HostToContainer", _NO_PROPAGATION)
-_RECURSIONS: Final = one_of("Disabled", "Enabled", "IfPossible")
+_PROPAGATIONS: Final = checks.one_of(_BIDIRECTIONAL, "HostToContainer", _NO_PROPAGATION)
+_RECURSIONS: Final = checks.one_of("Disabled", "Enabled", "IfPossible")
 
 
 def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -> Iterator[FieldError]:
@@ -117,11 +119,11 @@ def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -
             problem = "must not already exist as a path in volumeDevices"
             yield errors.invalid(item_path.child("mountPath"), mount_path, problem)
         # With one exception, the errors below are reported at the path of all mounts.
-        yield from optional("subPath", check_descending)(mount, path)
+        yield from checks.optional("subPath", check_descending)(mount, path)
         if mount.get("subPathExpr") and mount.get("subPath"):
             problem = "subPathExpr and subPath are mutually exclusive"
             yield errors.invalid(item_path.child("subPathExpr"), mount["subPathExpr"], problem)
-        yield from optional("subPathExpr", check_descending)(mount, path)
+        yield from checks.optional("subPathExpr", check_descending)(mount, path)
         yield from _check_propagation(mount, container, path.child("mountPropagation"))
         yield from _check_recursion(mount, path.child("recursiveReadOnly"))
         yield from _check_options(mount, item_path.child("bindMountOptions"), pod_context)

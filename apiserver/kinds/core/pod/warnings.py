@@ -10,10 +10,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import node_labels as labels
 from mockube.apiserver.kinds.common.address_warnings import ip_warnings, ips_warnings
 from mockube.apiserver.kinds.common.warnings import Warnings, fractional_byte_warnings
-from mockube.apiserver.kinds.core.pod.context import containers_of
-from mockube.apiserver.kinds.core.pod.spec import cached_by_spec, is_large, spec_cache_key
-from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX, apparmor_profile
 from mockube.apiserver.kinds.core.volumes.warnings import volume_warnings
+
+from .context import containers_of
+from .spec import cached_by_spec, is_large, spec_cache_key
+from .strategy import APPARMOR_ANNOTATION_PREFIX, apparmor_profile
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

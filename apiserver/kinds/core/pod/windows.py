@@ -11,7 +11,8 @@ from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import all_of, pointer, report
 from mockube.apiserver.kinds.common.validation_context import forbids_privileged, is_before
-from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
+
+from .context import PodContext, containers_of
 
 FORBIDDEN: Final = "disallowed by cluster policy"
 _MAX_SPEC_KIB: Final = 64

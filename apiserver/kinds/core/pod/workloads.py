@@ -11,16 +11,17 @@ from mockube.apimachinery.labels.selector import Selector, SelectorError, from_l
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks
 from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, names_and_images, number, part
-from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative, report
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import Fill
 from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Update
-from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template
 from mockube.apiserver.kinds.kind import UnconvertibleObject
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .context import STRICT, PodValidationOptions
+from .pod_template import check_pod_template
 
 # --- selector and template
 
@@ -92,7 +93,7 @@ def check_selected_template(
 
 def counts(*names: str) -> Check:
     """Check that none of these fields is negative."""
-    return all_of(*(field(name, non_negative) for name in names))
+    return checks.all_of(*(checks.field(name, checks.non_negative) for name in names))
 
 
 def at_most_field(name: str, *names: str, title: str) -> Check:
@@ -109,7 +110,7 @@ def at_most_field(name: str, *names: str, title: str) -> Check:
     return check
 
 
-AT_MOST_REPLICAS: Final = all_of(
+AT_MOST_REPLICAS: Final = checks.all_of(
     at_most_field(
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
@@ -168,12 +169,12 @@ def ready_replicas(tree: Tree) -> str:
 
 # --- rolling updates
 
-_PERCENT: Final = report(names.check_percent)
+_PERCENT: Final = checks.report(names.check_percent)
 
 
 def check_amount(amount: IntOrString, path: Path) -> Iterable[FieldError]:
     """Check that the amount is a number that is not negative, or a percentage."""
-    return non_negative(amount, path) if isinstance(amount, int) else _PERCENT(amount, path)
+    return checks.non_negative(amount, path) if isinstance(amount, int) else _PERCENT(amount, path)
 
 
 def value_of(amount: IntOrString) -> int:

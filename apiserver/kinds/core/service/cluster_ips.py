@@ -11,8 +11,8 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, is_ipv6
-from mockube.apiserver.kinds.common.checks import all_of, field, one_of, pointer
 
 EXTERNAL_NAME: Final = "ExternalName"
 NO_ADDRESS: Final = "None"
@@ -43,15 +43,15 @@ def is_headless(spec: ReadOnlyTree) -> bool:
 def _check_families(families: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, family in enumerate(families or ()):
-        yield from one_of(_IPV4, _IPV6)(family, path.index(index))
+        yield from checks.one_of(_IPV4, _IPV6)(family, path.index(index))
         if family in seen:
             yield errors.duplicate(path.index(index), family)
         seen.add(family)
 
 
-_CHOICES: Final = all_of(
-    field("ipFamilies", _check_families),
-    pointer("ipFamilyPolicy", one_of("PreferDualStack", "RequireDualStack", _SINGLE_STACK)),
+_CHOICES: Final = checks.all_of(
+    checks.field("ipFamilies", _check_families),
+    checks.pointer("ipFamilyPolicy", checks.one_of("PreferDualStack", "RequireDualStack", _SINGLE_STACK)),
 )
 
 

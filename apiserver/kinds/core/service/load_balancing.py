@@ -7,18 +7,14 @@ from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.addresses import check_cidr, check_endpoint_ip, check_ip, parse_sloppily
-from mockube.apiserver.kinds.common.checks import one_of, pointer, port_number, report
+from mockube.apiserver.kinds.common import addresses, checks
 from mockube.apiserver.kinds.common.objectmeta import METADATA, check_label_name
-from mockube.apiserver.kinds.core.service.strategy import (
-    LOAD_BALANCER,
-    is_externally_accessible,
-    needs_health_check_node_port,
-)
+
+from .strategy import LOAD_BALANCER, is_externally_accessible, needs_health_check_node_port
 
 _SPEC: Final = ROOT.child("spec")
 _ONLY_LOAD_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
-_POLICY: Final = one_of("Cluster", "Local")
+_POLICY: Final = checks.one_of("Cluster", "Local")
 
 
 # --- sources
@@ -28,7 +24,9 @@ def check_external_ips(spec: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator
     valid_old_ips = {*(old or {}).get("externalIPs", ())}
     for index, address in enumerate(spec.get("externalIPs", ())):
         item_path = _SPEC.child("externalIPs").index(index)
-        yield from [*check_ip(address, item_path, valid_old_ips)] or check_endpoint_ip(address, item_path)
+        yield from [*addresses.check_ip(address, item_path, valid_old_ips)] or addresses.check_endpoint_ip(
+            address, item_path
+        )
 
 
 _RANGES_ANNOTATION: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -50,10 +48,10 @@ def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iter
         old_ranges = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges", ())
         valid_old_cidrs = {cidr.strip() for cidr in old_ranges}
         for index, cidr in enumerate(ranges):
-            yield from check_cidr(cidr.strip(), path.index(index), valid_old_cidrs)
+            yield from addresses.check_cidr(cidr.strip(), path.index(index), valid_old_cidrs)
     elif text and (old is None or meta.annotations(old).get(_RANGES_ANNOTATION) != text):
         for cidr in text.split(",") if text.strip() else ():
-            yield from check_cidr(cidr.strip(), path)
+            yield from addresses.check_cidr(cidr.strip(), path)
 
 
 # --- load balancers
@@ -102,7 +100,7 @@ def check_external_policy(spec: ReadOnlyTree) -> Iterator[FieldError]:
 def _check_health_port(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     port = spec.get("healthCheckNodePort", 0)
     if needs_health_check_node_port(spec):
-        return port_number(port, path) if port else (errors.required(path),)
+        return checks.port_number(port, path) if port else (errors.required(path),)
     problem = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
     return (errors.invalid(path, port, problem),) if port else ()
 
@@ -115,15 +113,15 @@ def check_health_port_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[F
 
 
 _WITH_CLUSTER_IP: Final = ("ClusterIP", "NodePort", LOAD_BALANCER)
-_DISTRIBUTION: Final = pointer(
-    "trafficDistribution", one_of("PreferClose", "PreferSameZone", "PreferSameNode")
+_DISTRIBUTION: Final = checks.pointer(
+    "trafficDistribution", checks.one_of("PreferClose", "PreferSameZone", "PreferSameNode")
 )
 
 
 def check_internal_policy(spec: ReadOnlyTree) -> Iterator[FieldError]:
     if spec.get("internalTrafficPolicy") is None and spec.get("type") in _WITH_CLUSTER_IP:
         yield errors.required(_SPEC.child("internalTrafficPolicy"))
-    yield from pointer("internalTrafficPolicy", _POLICY)(spec, _SPEC)
+    yield from checks.pointer("internalTrafficPolicy", _POLICY)(spec, _SPEC)
     yield from _DISTRIBUTION(spec, _SPEC)
 
 
@@ -143,7 +141,7 @@ def check_load_balancer_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
     for index, ingress in enumerate(new_ingress):
         ingress_path = path.index(index)
         if ingress.get("ip"):
-            yield from check_ip(ingress["ip"], ingress_path.child("ip"), valid_old_ips)
+            yield from addresses.check_ip(ingress["ip"], ingress_path.child("ip"), valid_old_ips)
         yield from _check_mode(ingress, ingress_path.child("ipMode"))
         yield from _check_hostname(ingress.get("hostname", ""), ingress_path.child("hostname"))
 
@@ -154,12 +152,12 @@ def _check_mode(ingress: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         return (errors.required(path, "must be specified when `ip` is set"),) if address else ()
     if not address:
         return (errors.forbidden(path, "may not be specified when `ip` is not set"),)
-    return one_of("Proxy", "VIP")(mode, path)
+    return checks.one_of("Proxy", "VIP")(mode, path)
 
 
 def _check_hostname(name: str, path: Path) -> Iterator[FieldError]:
     if not name:
         return
-    yield from report(names.check_dns1123_subdomain)(name, path)
-    if parse_sloppily(name) is not None:
+    yield from checks.report(names.check_dns1123_subdomain)(name, path)
+    if addresses.parse_sloppily(name) is not None:
         yield errors.invalid(path, name, "must be a DNS name, not an IP address")

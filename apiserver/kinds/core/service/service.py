@@ -10,28 +10,14 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
-from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.address_warnings import (
-    cidrs_warnings,
-    ingress_point_warnings,
-    ip_warnings,
-    ips_warnings,
-)
-from mockube.apiserver.kinds.common.cells import (
-    SELECTOR,
-    ingress_addresses,
-    items,
-    labels_text,
-    number,
-    part,
-    text,
-)
+from mockube.apiserver.kinds.common import address_warnings, ages, cells
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.core.service.strategy import STRATEGY
-from mockube.apiserver.kinds.core.service.validation import VALIDATION
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from .strategy import STRATEGY
+from .validation import VALIDATION
 
 # --- defaults: IP families are set when the addresses are allocated
 
@@ -98,15 +84,17 @@ def _warn(service: ReadOnlyTree) -> Iterator[str]:
     if _HINTS in meta.annotations(service):
         yield f"annotation {_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead"
     if spec.get("clusterIP") not in (None, "", "None"):
-        yield from ips_warnings(spec.get("clusterIPs"), _SPEC.child("clusterIPs"))
+        yield from address_warnings.ips_warnings(spec.get("clusterIPs"), _SPEC.child("clusterIPs"))
     if headless:
         yield from _warn_headless(spec)
-    yield from ips_warnings(external, _SPEC.child("externalIPs"))
+    yield from address_warnings.ips_warnings(external, _SPEC.child("externalIPs"))
     if external and not headless and type_ != _EXTERNAL_NAME:
         yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
     if balancer := spec.get("loadBalancerIP"):
-        yield from ip_warnings(balancer, _SPEC.child("loadBalancerIP"))
-    yield from cidrs_warnings(spec.get("loadBalancerSourceRanges"), _SPEC.child("loadBalancerSourceRanges"))
+        yield from address_warnings.ip_warnings(balancer, _SPEC.child("loadBalancerIP"))
+    yield from address_warnings.cidrs_warnings(
+        spec.get("loadBalancerSourceRanges"), _SPEC.child("loadBalancerSourceRanges")
+    )
     yield from _warn_external(spec, type_)
     if spec.get("trafficDistribution") == "PreferClose":
         yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
@@ -136,36 +124,36 @@ def _warn_update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
 
 
 def _cells(service: Tree, now: datetime) -> list[Any]:
-    service_type = text(service, "spec", "type")
-    ips = items(service, "spec", "clusterIPs")
+    service_type = cells.text(service, "spec", "type")
+    ips = cells.items(service, "spec", "clusterIPs")
     return [
         meta.name(service),
         service_type,
         ips[0] if ips else "<none>",
         _EXTERNAL_IPS.get(service_type, _unknown_cell)(service),
-        ",".join(map(_port, items(service, "spec", "ports"))) or "<none>",
+        ",".join(map(_port, cells.items(service, "spec", "ports"))) or "<none>",
         ages.age(service, now),
-        labels_text(part(service, "spec", "selector")),
+        cells.labels_text(cells.part(service, "spec", "selector")),
     ]
 
 
 def _port(port: Any) -> str:
-    node_port = number(port, "nodePort")
-    ports = f"{number(port, 'port')}:{node_port}" if node_port else f"{number(port, 'port')}"
-    return f"{ports}/{text(port, 'protocol')}"
+    node_port = cells.number(port, "nodePort")
+    ports = f"{cells.number(port, 'port')}:{node_port}" if node_port else f"{cells.number(port, 'port')}"
+    return f"{ports}/{cells.text(port, 'protocol')}"
 
 
 def _external_ips(service: Tree) -> str:
-    return ",".join(items(service, "spec", "externalIPs")) or "<none>"
+    return ",".join(cells.items(service, "spec", "externalIPs")) or "<none>"
 
 
 def _load_balancer_ips(service: Tree) -> str:
-    addresses = ingress_addresses(service)
-    return ",".join((*addresses, *items(service, "spec", "externalIPs"))) or "<pending>"
+    addresses = cells.ingress_addresses(service)
+    return ",".join((*addresses, *cells.items(service, "spec", "externalIPs"))) or "<pending>"
 
 
 def _external_name(service: Tree) -> str:
-    return text(service, "spec", "externalName")
+    return cells.text(service, "spec", "externalName")
 
 
 def _unknown_cell(_: Tree) -> str:
@@ -201,7 +189,9 @@ KIND: Final = Kind(
     ),
     strategy=STRATEGY,
     validation=VALIDATION,
-    warnings=Warnings(create=_warn, update=_warn_update, subresources={"status": ingress_point_warnings}),
+    warnings=Warnings(
+        create=_warn, update=_warn_update, subresources={"status": address_warnings.ingress_point_warnings}
+    ),
     printer=Printer(
         columns=(
             NAME,
@@ -210,7 +200,7 @@ KIND: Final = Kind(
             Column(name="External-IP"),
             Column(name="Port(s)"),
             AGE_COLUMN,
-            SELECTOR,
+            cells.SELECTOR,
         ),
         cells=_cells,
     ),

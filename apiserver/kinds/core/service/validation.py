@@ -7,30 +7,13 @@ from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.kinds.common import checks, objectmeta
 from mockube.apiserver.kinds.common.addresses import check_port, check_protocol
-from mockube.apiserver.kinds.common.checks import (
-    all_of,
-    field,
-    one_of,
-    pointer,
-    port_number,
-    refuse_any,
-    report,
-    require,
-)
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objectmeta import LABEL, METADATA, check_label_name, check_labels
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.core.service import load_balancing
-from mockube.apiserver.kinds.core.service.cluster_ips import (
-    EXTERNAL_NAME,
-    NO_ADDRESS,
-    check_address_changes,
-    check_cluster_ips,
-    check_family_changes,
-    is_headless,
-)
-from mockube.apiserver.kinds.core.service.strategy import LOAD_BALANCER, NODE_PORT
+
+from . import cluster_ips, load_balancing
+from .strategy import LOAD_BALANCER, NODE_PORT
 
 _SPEC: Final = ROOT.child("spec")
 _PORTS: Final = _SPEC.child("ports")
@@ -47,45 +30,53 @@ def _check_topology(annotations: Mapping[str, str]) -> Iterator[FieldError]:
     mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
     if mode is not None and hints is not None and mode != hints:
         problem = f"must match annotations[{_HINTS}] when both are specified"
-        yield errors.invalid(METADATA.child("annotations").key(_MODE), mode, problem)
+        yield errors.invalid(objectmeta.METADATA.child("annotations").key(_MODE), mode, problem)
 
 
 # --- types
 
-_NOT_EXTERNAL: Final = refuse_any("may not be set for ExternalName services")
+_NOT_EXTERNAL: Final = checks.refuse_any("may not be set for ExternalName services")
 
 
 def _check_external_name(spec: ReadOnlyTree) -> Iterator[FieldError]:
     for name in ("clusterIPs", "ipFamilies"):
         if spec.get(name):
             yield from _NOT_EXTERNAL(spec[name], _SPEC.child(name))
-    yield from pointer("ipFamilyPolicy", _NOT_EXTERNAL)(spec, _SPEC)
+    yield from checks.pointer("ipFamilyPolicy", _NOT_EXTERNAL)(spec, _SPEC)
     target = spec.get("externalName", "").removesuffix(".")
     path = _SPEC.child("externalName")
-    yield from report(names.check_dns1123_subdomain)(target, path) if target else (errors.required(path),)
+    yield from (
+        checks.report(names.check_dns1123_subdomain)(target, path) if target else (errors.required(path),)
+    )
 
 
 def _check_type_fields(spec: ReadOnlyTree) -> Iterator[FieldError]:
     service_type = spec.get("type")
-    if not spec.get("ports") and not is_headless(spec) and service_type != EXTERNAL_NAME:
+    if (
+        not spec.get("ports")
+        and not cluster_ips.is_headless(spec)
+        and service_type != cluster_ips.EXTERNAL_NAME
+    ):
         yield errors.required(_PORTS)
-    if service_type in (LOAD_BALANCER, NODE_PORT) and is_headless(spec):
+    if service_type in (LOAD_BALANCER, NODE_PORT) and cluster_ips.is_headless(spec):
         problem = f"may not be set to 'None' for {service_type} services"
-        yield errors.invalid(_SPEC.child("clusterIPs").index(0), NO_ADDRESS, problem)
-    if service_type == EXTERNAL_NAME:
+        yield errors.invalid(_SPEC.child("clusterIPs").index(0), cluster_ips.NO_ADDRESS, problem)
+    if service_type == cluster_ips.EXTERNAL_NAME:
         yield from _check_external_name(spec)
 
 
-_TYPE: Final = require("type", one_of(_CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT))
+_TYPE: Final = checks.require(
+    "type", checks.one_of(_CLUSTER_IP, cluster_ips.EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT)
+)
 
 
 # --- ports
 
-_CHECK_PORT: Final = all_of(
-    field("port", port_number, absent=0),
-    require("protocol", check_protocol),
-    field("targetPort", check_port, absent=0),
-    pointer("appProtocol", check_label_name),
+_CHECK_PORT: Final = checks.all_of(
+    checks.field("port", checks.port_number, absent=0),
+    checks.require("protocol", check_protocol),
+    checks.field("targetPort", check_port, absent=0),
+    checks.pointer("appProtocol", objectmeta.check_label_name),
 )
 
 
@@ -94,7 +85,7 @@ def _check_ports(ports: Sequence[ReadOnlyTree]) -> Iterator[FieldError]:
     for index, port in enumerate(ports):
         name, port_path = port.get("name", ""), _PORTS.index(index)
         if name:
-            yield from report(names.check_dns1123_label)(name, port_path.child("name"))
+            yield from checks.report(names.check_dns1123_label)(name, port_path.child("name"))
             if name in seen:
                 yield errors.duplicate(port_path.child("name"), name)
             seen.add(name)
@@ -134,7 +125,7 @@ _MAX_AFFINITY_SECONDS: Final = 86400
 
 def _check_affinity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     affinity, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
-    yield from require("sessionAffinity", one_of(_CLIENT_IP, _NO_AFFINITY))(spec, path)
+    yield from checks.require("sessionAffinity", checks.one_of(_CLIENT_IP, _NO_AFFINITY))(spec, path)
     path = path.child("sessionAffinityConfig")
     if affinity == _CLIENT_IP:
         yield from _check_client_ip(config, path)
@@ -166,9 +157,9 @@ def _check_service(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[
     yield from _check_topology(meta.annotations(service))
     yield from _check_type_fields(spec)
     yield from _check_ports(spec.get("ports") or ())
-    yield from field("selector", check_labels)(spec, _SPEC)
+    yield from checks.field("selector", objectmeta.check_labels)(spec, _SPEC)
     yield from _check_affinity(spec, _SPEC)
-    yield from check_cluster_ips(spec, old_spec)
+    yield from cluster_ips.check_cluster_ips(spec, old_spec)
     yield from load_balancing.check_external_ips(spec, old_spec)
     yield from _TYPE(spec, _SPEC)
     yield from _check_ports_differ(spec)
@@ -185,15 +176,15 @@ def _create(service: ReadOnlyTree) -> Iterator[FieldError]:
 
 def _update(new_service: ReadOnlyTree, old_service: ReadOnlyTree) -> Iterator[FieldError]:
     new, old = new_service.get("spec") or {}, old_service.get("spec") or {}
-    yield from check_address_changes(new, old)
-    yield from check_family_changes(new, old)
+    yield from cluster_ips.check_address_changes(new, old)
+    yield from cluster_ips.check_family_changes(new, old)
     yield from load_balancing.check_class_change(new, old)
     yield from load_balancing.check_health_port_change(new, old)
     yield from _check_service(new_service, old_service)
 
 
 VALIDATION: Final = Validation(
-    name=LABEL,
+    name=objectmeta.LABEL,
     create=_create,
     update=_update,
     subresources={"status": load_balancing.check_load_balancer_status},

@@ -8,18 +8,9 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
+from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.cells import text
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    field,
-    one_of,
-    optional,
-    pointer,
-    refuse_any,
-    report,
-    require,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_amount, check_positive
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
@@ -28,13 +19,13 @@ READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", READ_WRITE_ONCE_POD)
 VOLUME_MODES: Final = ("Block", "Filesystem")
 
-_check_class_name: Final = report(names.check_dns1123_subdomain)
+_check_class_name: Final = checks.report(names.check_dns1123_subdomain)
 
 
 def check_access_modes(modes: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
     """Check access modes. ReadWriteOncePod excludes the others."""
     for mode in modes or ():
-        yield from one_of(*ACCESS_MODES)(mode, path)
+        yield from checks.one_of(*ACCESS_MODES)(mode, path)
     known_modes = {*(modes or ())} & {*ACCESS_MODES}
     if READ_WRITE_ONCE_POD in known_modes and len(known_modes) > 1:
         yield errors.forbidden(path, f"may not use {READ_WRITE_ONCE_POD} with other access modes")
@@ -59,9 +50,9 @@ def _check_group(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.invalid(path, kind, f"must be '{_CLAIM}' when referencing the default apiGroup"),)
 
 
-_DATA_SOURCE: Final = all_of(require("name"), require("kind"), _check_group)
-_GROUP: Final = optional("apiGroup", report(names.check_dns1123_subdomain))
-_NAMESPACE: Final = optional("namespace", report(names.check_dns1123_label))
+_DATA_SOURCE: Final = checks.all_of(checks.require("name"), checks.require("kind"), _check_group)
+_GROUP: Final = checks.optional("apiGroup", checks.report(names.check_dns1123_subdomain))
+_NAMESPACE: Final = checks.optional("namespace", checks.report(names.check_dns1123_label))
 
 
 def _check_same_source(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -81,17 +72,17 @@ def _check_same_source(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _spec(selector: Check, group: Check) -> Check:
-    return all_of(
-        require("accessModes", detail="at least 1 access mode is required"),
-        pointer("selector", selector),
-        field("accessModes", check_access_modes),
-        field("resources", _check_storage, absent={}),
-        optional("storageClassName", _check_class_name),
-        pointer("volumeMode", one_of(*VOLUME_MODES)),
-        pointer("dataSource", _DATA_SOURCE, group),
-        pointer("dataSourceRef", _DATA_SOURCE, group, _NAMESPACE),
+    return checks.all_of(
+        checks.require("accessModes", detail="at least 1 access mode is required"),
+        checks.pointer("selector", selector),
+        checks.field("accessModes", check_access_modes),
+        checks.field("resources", _check_storage, absent={}),
+        checks.optional("storageClassName", _check_class_name),
+        checks.pointer("volumeMode", checks.one_of(*VOLUME_MODES)),
+        checks.pointer("dataSource", _DATA_SOURCE, group),
+        checks.pointer("dataSourceRef", _DATA_SOURCE, group, _NAMESPACE),
         _check_same_source,
-        optional("volumeAttributesClassName", _check_class_name),
+        checks.optional("volumeAttributesClassName", _check_class_name),
     )
 
 
@@ -105,7 +96,8 @@ def check_changed_claim_spec(spec: ReadOnlyTree, old: ReadOnlyTree, path: Path) 
     )
     old_is_invalid = any(check_selector(old.get("selector") or {}, path))
     return _spec(
-        check_selector_leniently if old_is_invalid else check_selector, all_of() if had_group else _GROUP
+        check_selector_leniently if old_is_invalid else check_selector,
+        checks.all_of() if had_group else _GROUP,
     )(spec, path)
 
 
@@ -127,11 +119,12 @@ def check_template_metadata(metadata: ReadOnlyTree, path: Path) -> Iterator[Fiel
     for name, path_name in _REFUSED_IN_TEMPLATES.items():
         value = metadata.get(name)
         if value or value == [] or (name == "deletionGracePeriodSeconds" and value is not None):
-            yield from refuse_any("cannot be set")(None, path.child(path_name))
+            yield from checks.refuse_any("cannot be set")(None, path.child(path_name))
 
 
-check_claim_template: Final = all_of(
-    field("metadata", check_template_metadata, absent={}), field("spec", check_claim_spec, absent={})
+check_claim_template: Final = checks.all_of(
+    checks.field("metadata", check_template_metadata, absent={}),
+    checks.field("spec", check_claim_spec, absent={}),
 )
 
 

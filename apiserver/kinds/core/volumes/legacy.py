@@ -8,9 +8,10 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import Check, all_of, between, field, one_of, pointer, require
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 
-_LUN: Final = between(0, 255)
+_LUN: Final = checks.between(0, 255)
 
 _HOST_AND_PORT: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
 
@@ -70,10 +71,10 @@ def _check_initiator_name(unknown_format: str) -> Callable[[ReadOnlyTree, Path],
 
 _UNKNOWN_FORMAT: Final = f"{_WRONG_FORMAT} starting with iqn, eui, or naa"
 
-check_iscsi: Final = all_of(
-    require("targetPortal"),
-    require("iqn", _initiator(_UNKNOWN_FORMAT)),
-    field("lun", _LUN, absent=0),
+check_iscsi: Final = checks.all_of(
+    checks.require("targetPortal"),
+    checks.require("iqn", _initiator(_UNKNOWN_FORMAT)),
+    checks.field("lun", _LUN, absent=0),
     _check_chap,
     _check_initiator_name(_UNKNOWN_FORMAT),
 )
@@ -99,13 +100,13 @@ def persistent_iscsi(volume: str) -> Check:
             return ()
         return (errors.invalid(path.child("targetportal"), source.get("targetPortal", ""), PORTAL_TOO_LONG),)
 
-    return all_of(
-        require("targetPortal"),
+    return checks.all_of(
+        checks.require("targetPortal"),
         check_portal_length,
-        require("iqn", _initiator(_WRONG_FORMAT)),
-        field("lun", _LUN, absent=0),
+        checks.require("iqn", _initiator(_WRONG_FORMAT)),
+        checks.field("lun", _LUN, absent=0),
         _check_chap,
-        pointer("secretRef", require("name")),
+        checks.pointer("secretRef", checks.require("name")),
         _check_initiator_name(_WRONG_FORMAT),
     )
 
@@ -124,7 +125,7 @@ def check_fc(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if targets and source.get("lun") is None:
         yield errors.required(path.child("lun"), "lun is required if targetWWNs is specified")
     elif targets:
-        yield from pointer("lun", _LUN)(source, path)
+        yield from checks.pointer("lun", _LUN)(source, path)
 
 
 # --- Quobyte, Flocker, Flex
@@ -142,7 +143,7 @@ def check_quobyte(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         for pair in registry.split(","):
             if not _HOST_AND_PORT.fullmatch(pair):
                 yield errors.invalid(path.child("registry"), registry, problem)
-    yield from require("volume")(source, path)
+    yield from checks.require("volume")(source, path)
 
 
 def check_flocker(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -163,7 +164,7 @@ def _check_options(options: ReadOnlyTree | None, path: Path) -> Iterator[FieldEr
             yield errors.invalid(path.key(key), key, "kubernetes.io and k8s.io namespaces are reserved")
 
 
-check_flex: Final = all_of(require("driver"), field("options", _check_options))
+check_flex: Final = checks.all_of(checks.require("driver"), checks.field("options", _check_options))
 
 
 # --- Azure
@@ -187,10 +188,10 @@ def _check_disk_uri(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return (errors.not_supported(path.child("diskURI"), uri, (example,)),)
 
 
-check_azure_disk: Final = all_of(
-    require("diskName"),
-    require("diskURI"),
-    pointer("cachingMode", one_of("None", "ReadOnly", "ReadWrite")),
-    pointer("kind", one_of("Dedicated", _MANAGED, "Shared")),
+check_azure_disk: Final = checks.all_of(
+    checks.require("diskName"),
+    checks.require("diskURI"),
+    checks.pointer("cachingMode", checks.one_of("None", "ReadOnly", "ReadWrite")),
+    checks.pointer("kind", checks.one_of("Dedicated", _MANAGED, "Shared")),
     _check_disk_uri,
 )

@@ -12,22 +12,10 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_BETA_STORAGE_CLASS
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common import ages
+from mockube.apiserver.kinds.common import ages, checks, validation
 from mockube.apiserver.kinds.common import node_labels as labels
 from mockube.apiserver.kinds.common.cells import amount, items, part, text
-from mockube.apiserver.kinds.common.checks import (
-    IMMUTABLE,
-    Check,
-    all_of,
-    field,
-    immutable,
-    one_of,
-    optional,
-    pointer,
-    refuse_any,
-    report,
-    require,
-)
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, defaults_table
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
@@ -37,31 +25,18 @@ from mockube.apiserver.kinds.common.selectors import (
     check_node_selector_leniently,
     has_wrong_node_values,
 )
-from mockube.apiserver.kinds.common.validation import (
-    NO_CHECKS,
-    Create,
-    Validation,
-    accept_update,
-    as_created,
-    get_struct,
-    in_order,
-)
+from mockube.apiserver.kinds.common.validation import Create, Validation
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
-from mockube.apiserver.kinds.core.volumes.claim_spec import (
-    VOLUME_MODES,
-    access_modes_text,
-    check_access_modes,
-    phase_text,
-    storage_class_text,
-)
-from mockube.apiserver.kinds.core.volumes.legacy import persistent_iscsi
-from mockube.apiserver.kinds.core.volumes.sources import PERSISTENT_SOURCES, check_source
-from mockube.apiserver.kinds.core.volumes.warnings import volume_source_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
-_CLASS_NAME: Final = report(names.check_dns1123_subdomain)
+from . import claim_spec
+from .legacy import persistent_iscsi
+from .sources import PERSISTENT_SOURCES, check_source
+from .warnings import volume_source_warnings
+
+_CLASS_NAME: Final = checks.report(names.check_dns1123_subdomain)
 _RECYCLE: Final = "Recycle"
 
 
@@ -69,7 +44,9 @@ def _check_sources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return check_source(spec, path, PERSISTENT_SOURCES, unlimited="flexVolume")
 
 
-_MODES: Final = all_of(require("accessModes"), field("accessModes", check_access_modes))
+_MODES: Final = checks.all_of(
+    checks.require("accessModes"), checks.field("accessModes", claim_spec.check_access_modes)
+)
 
 
 # --- specs
@@ -98,7 +75,7 @@ def _check_capacity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 def _check_local(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     first = next((name for name in PERSISTENT_SOURCES if spec.get(name) is not None), "")
-    if first != "local" or get_struct(spec, "nodeAffinity").get("required") is not None:
+    if first != "local" or validation.get_struct(spec, "nodeAffinity").get("required") is not None:
         return ()
     return (errors.required(path.child("nodeAffinity"), "Local volume requires node affinity"),)
 
@@ -118,16 +95,16 @@ def _check_attributes_class(spec: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     if name is None:
         return
     detail = "an empty string is disallowed"
-    yield from require("volumeAttributesClassName", _CLASS_NAME, detail=detail)(spec, path)
+    yield from checks.require("volumeAttributesClassName", _CLASS_NAME, detail=detail)(spec, path)
     if spec.get("csi") is None:
         yield errors.required(path.child("csi"), "has to be specified when using volumeAttributesClassName")
 
 
-_AFTER_SOURCES: Final = all_of(
+_AFTER_SOURCES: Final = checks.all_of(
     _check_local,
     _check_recycling,
-    optional("storageClassName", _CLASS_NAME),
-    pointer("volumeMode", one_of(*VOLUME_MODES)),
+    checks.optional("storageClassName", _CLASS_NAME),
+    checks.pointer("volumeMode", checks.one_of(*claim_spec.VOLUME_MODES)),
     _check_attributes_class,
 )
 
@@ -141,16 +118,16 @@ def _sources_of(volume: ReadOnlyTree, spec: ReadOnlyTree) -> Mapping[str, Check]
 
 def _create_with(selector: Check) -> Create:
     """Return the check of a volume, in which `selector` checks the nodes."""
-    affinity = require("required", selector, detail="must specify required node constraints")
-    before_sources = all_of(
+    affinity = checks.require("required", selector, detail="must specify required node constraints")
+    before_sources = checks.all_of(
         _MODES,
         _check_capacity,
-        optional("persistentVolumeReclaimPolicy", one_of("Delete", _RECYCLE, "Retain")),
-        pointer("nodeAffinity", affinity),
+        checks.optional("persistentVolumeReclaimPolicy", checks.one_of("Delete", _RECYCLE, "Retain")),
+        checks.pointer("nodeAffinity", affinity),
     )
 
     def create(volume: ReadOnlyTree) -> Iterator[FieldError]:
-        spec, path = get_struct(volume, "spec"), ROOT.child("spec")
+        spec, path = validation.get_struct(volume, "spec"), ROOT.child("spec")
         yield from before_sources(spec, path)
         yield from check_source(spec, path, _sources_of(volume, spec), unlimited="flexVolume")
         yield from _AFTER_SOURCES(spec, path)
@@ -160,27 +137,27 @@ def _create_with(selector: Check) -> Create:
 
 # --- specs in a VolumeAttachment
 
-_NOT_INLINE: Final = refuse_any("may not be specified in the context of inline volumes")
+_NOT_INLINE: Final = checks.refuse_any("may not be specified in the context of inline volumes")
 
 
 def _require_value(value: str, detail: str) -> Check:
     return lambda actual_value, path: () if actual_value == value else (errors.forbidden(path, detail),)
 
 
-check_inline_spec: Final = all_of(
-    pointer("claimRef", _NOT_INLINE),
-    optional("capacity", _NOT_INLINE),
-    require("csi", detail="has to be specified in the context of inline volumes"),
+check_inline_spec: Final = checks.all_of(
+    checks.pointer("claimRef", _NOT_INLINE),
+    checks.optional("capacity", _NOT_INLINE),
+    checks.require("csi", detail="has to be specified in the context of inline volumes"),
     _MODES,
-    optional(
+    checks.optional(
         "persistentVolumeReclaimPolicy",
         _require_value("Retain", "may only be Retain in the context of inline volumes"),
     ),
-    pointer("nodeAffinity", _NOT_INLINE),
+    checks.pointer("nodeAffinity", _NOT_INLINE),
     _check_sources,
     _check_local,
-    optional("storageClassName", _NOT_INLINE),
-    pointer(
+    checks.optional("storageClassName", _NOT_INLINE),
+    checks.pointer(
         "volumeMode",
         _require_value(
             "Filesystem", "may not specify volumeMode other than Filesystem in the context of inline volumes"
@@ -202,7 +179,7 @@ _OTHER_FIELDS: Final = frozenset(
 
 
 def _source(volume: ReadOnlyTree) -> dict[str, Any]:
-    spec = get_struct(volume, "spec")
+    spec = validation.get_struct(volume, "spec")
     return {name: spec[name] for name in PERSISTENT_SOURCES if spec.get(name) is not None}
 
 
@@ -220,12 +197,12 @@ def _check_same_source(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldEr
 
 
 def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    spec, old_spec = get_struct(new, "spec"), get_struct(old, "spec")
-    yield from immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), ROOT.child("volumeMode"))
+    spec, old_spec = validation.get_struct(new, "spec"), validation.get_struct(old, "spec")
+    yield from checks.immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), ROOT.child("volumeMode"))
     affinity, path = spec.get("nodeAffinity"), ROOT.child("nodeAffinity")
     if old_spec.get("nodeAffinity") is not None and affinity != old_spec["nodeAffinity"]:
         value = None if affinity is None else internal("core.VolumeNodeAffinity", affinity)
-        yield errors.invalid(path, value, IMMUTABLE)
+        yield errors.invalid(path, value, checks.IMMUTABLE)
     attributes_class = "volumeAttributesClassName"
     if old_spec.get(attributes_class) is not None and spec.get(attributes_class) is None:
         detail = "update from non-nil value to nil is forbidden"
@@ -234,13 +211,13 @@ def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
 
 _CREATE: Final = _create_with(check_node_selector)
 _RECREATE: Final = _create_with(check_node_selector_leniently)
-_STRICTLY: Final = as_created(_CREATE, SUBDOMAIN, namespaced=False)
-_LENIENTLY: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
+_STRICTLY: Final = validation.as_created(_CREATE, SUBDOMAIN, namespaced=False)
+_LENIENTLY: Final = validation.as_created(_RECREATE, SUBDOMAIN, namespaced=False)
 
 
 def _as_created(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Repeat the checks of a new volume. As upstream, an update reports their errors twice."""
-    required = (get_struct(old, "spec").get("nodeAffinity") or {}).get("required")
+    required = (validation.get_struct(old, "spec").get("nodeAffinity") or {}).get("required")
     check = _LENIENTLY if required and has_wrong_node_values(required) else _STRICTLY
     return check(new, old)
 
@@ -313,11 +290,11 @@ def _cells(volume: Tree, now: datetime) -> list[Any]:
     return [
         meta.name(volume),
         amount(volume, "spec", "capacity", "storage"),
-        access_modes_text(items(volume, "spec", "accessModes")),
+        claim_spec.access_modes_text(items(volume, "spec", "accessModes")),
         text(volume, "spec", "persistentVolumeReclaimPolicy"),
-        phase_text(volume),
+        claim_spec.phase_text(volume),
         "" if claim is None else f"{text(claim, 'namespace')}/{text(claim, 'name')}",
-        storage_class_text(volume),
+        claim_spec.storage_class_text(volume),
         text(volume, "spec", "volumeAttributesClassName", default="<unset>"),
         text(volume, "status", "reason"),
         ages.age(volume, now),
@@ -339,10 +316,10 @@ KIND: Final = Kind(
         prepare_create=_prepare_create, prepare_update={"status": _prepare_status}, returns_deleted=True
     ),
     validation=Validation(
-        repeated_checks=NO_CHECKS,
+        repeated_checks=validation.NO_CHECKS,
         create=_CREATE,
-        update=in_order(_as_created, _as_created, _check_same_source, _check_same_mode_and_nodes),
-        subresources={"status": accept_update},
+        update=validation.in_order(_as_created, _as_created, _check_same_source, _check_same_mode_and_nodes),
+        subresources={"status": validation.accept_update},
     ),
     warnings=on_create_and_update(_warn),
     printer=Printer(

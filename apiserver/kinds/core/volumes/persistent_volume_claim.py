@@ -29,18 +29,13 @@ from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.resource_names import STORAGE
 from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, part
 from mockube.apiserver.kinds.common.warnings import on_create_and_update
-from mockube.apiserver.kinds.core.volumes.claim_spec import (
-    access_modes_text,
-    check_changed_claim_spec,
-    check_claim_spec,
-    phase_text,
-    storage_class_text,
-)
-from mockube.apiserver.kinds.core.volumes.persistent_volume import check_basic_amount
-from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, DisabledFields, Gate, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
+
+from . import claim_spec
+from .persistent_volume import check_basic_amount
+from .warnings import claim_warnings
 
 _SPEC: Final = ROOT.child("spec")
 _ATTRIBUTES_CLASS: Final = "volumeAttributesClassName"
@@ -154,7 +149,7 @@ def _check_attributes_class(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[Fi
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     spec, old_spec = get_struct(new, "spec"), get_struct(old, "spec")
     yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
-    yield from check_changed_claim_spec(spec, old_spec, _SPEC)
+    yield from claim_spec.check_changed_claim_spec(spec, old_spec, _SPEC)
     yield from _check_same_class_annotation(new, old)
     yield from _check_same_spec(new, old)
     yield from _check_not_smaller(new, old)
@@ -261,11 +256,11 @@ def _cells(claim: Tree, now: datetime) -> list[Any]:
     volume = text(claim, "spec", "volumeName")
     return [
         meta.name(claim),
-        phase_text(claim),
+        claim_spec.phase_text(claim),
         volume,
         amount(claim, "status", "capacity", "storage") if volume else "",
-        access_modes_text(items(claim, "status", "accessModes")) if volume else "",
-        storage_class_text(claim),
+        claim_spec.access_modes_text(items(claim, "status", "accessModes")) if volume else "",
+        claim_spec.storage_class_text(claim),
         text(claim, "spec", "volumeAttributesClassName", default="<unset>"),
         ages.age(claim, now),
         text(claim, "spec", "volumeMode", default="<unset>"),
@@ -288,7 +283,7 @@ KIND: Final = Kind(
         returns_deleted=True,
     ),
     validation=Validation(
-        create=from_root(field("spec", check_claim_spec, absent={})),
+        create=from_root(field("spec", claim_spec.check_claim_spec, absent={})),
         update=_update,
         subresources={"status": _STATUS},
     ),

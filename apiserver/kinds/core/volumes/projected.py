@@ -7,26 +7,11 @@ from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    between,
-    each_item,
-    field,
-    pointer,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common import checks, signer_names
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.field_references import check_field_of_volume, check_resource_of_volume
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.signer_names import (
-    MIN_EXPIRATION_SECONDS,
-    check_bundle_name,
-    check_signer_name,
-    max_expiration_seconds,
-    signer_of_bundle,
-)
 from mockube.apiserver.kinds.common.user_annotations import check_user_annotations
 
 
@@ -35,8 +20,9 @@ def check_no_backsteps(target: str, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, target, "must not contain '..'")
 
 
-check_descending: Final = all_of(
-    require_that(lambda target: not target.startswith("/"), "must be a relative path"), check_no_backsteps
+check_descending: Final = checks.all_of(
+    checks.require_that(lambda target: not target.startswith("/"), "must be a relative path"),
+    check_no_backsteps,
 )
 """Check a relative path that does not leave its folder."""
 
@@ -46,23 +32,30 @@ def _check_not_reserved(target: str, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, target, "must not start with '..'")
 
 
-check_not_reserved: Final = all_of(check_descending, _check_not_reserved)
+check_not_reserved: Final = checks.all_of(check_descending, _check_not_reserved)
 """Check a descending path that does not start with two dots, as the kubelet's own files do."""
 
 
-check_mode: Final = require_that(
+check_mode: Final = checks.require_that(
     lambda mode: 0 <= mode <= 0o777, "must be a number between 0 and 0777 (octal), both inclusive"
 )
 
-_OWNER: Final = between(0, 2**31 - 1)
-_USER: Final = pointer("user", _OWNER)
-_MODE_AND_USER: Final = all_of(pointer("defaultMode", check_mode), pointer("defaultUser", _OWNER))
-
-check_key_to_path: Final = all_of(
-    require("key"), require("path", check_not_reserved), pointer("mode", check_mode), _USER
+_OWNER: Final = checks.between(0, 2**31 - 1)
+_USER: Final = checks.pointer("user", _OWNER)
+_MODE_AND_USER: Final = checks.all_of(
+    checks.pointer("defaultMode", check_mode), checks.pointer("defaultUser", _OWNER)
 )
 
-keys_and_mode: Final = all_of(_MODE_AND_USER, field("items", each_item(check_key_to_path)))
+check_key_to_path: Final = checks.all_of(
+    checks.require("key"),
+    checks.require("path", check_not_reserved),
+    checks.pointer("mode", check_mode),
+    _USER,
+)
+
+keys_and_mode: Final = checks.all_of(
+    _MODE_AND_USER, checks.field("items", checks.each_item(check_key_to_path))
+)
 """The common check of ConfigMap and Secret volumes."""
 
 
@@ -79,8 +72,8 @@ def _check_reference(file: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.required(path, "one of fieldRef and resourceFieldRef is required")
 
 
-check_downward_file: Final = all_of(
-    require("path", check_not_reserved), _check_reference, pointer("mode", check_mode), _USER
+check_downward_file: Final = checks.all_of(
+    checks.require("path", check_not_reserved), _check_reference, checks.pointer("mode", check_mode), _USER
 )
 
 
@@ -104,8 +97,8 @@ def _check_expiration(token: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
-_TOKEN_PATH: Final = require("path", check_not_reserved)
-_ANY_TOKEN_PATH: Final = require("path")
+_TOKEN_PATH: Final = checks.require("path", check_not_reserved)
+_ANY_TOKEN_PATH: Final = checks.require("path")
 
 
 def _check_bundle(bundle: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -121,20 +114,22 @@ def _check_bundle(bundle: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     elif signer is not None:
         if not signer:
             yield errors.required(path.child("signerName"), "must be a valid signer name")
-        yield from check_signer_name(signer, path.child("signerName"))
-        yield from pointer("labelSelector", check_selector)(bundle, path)
+        yield from signer_names.check_signer_name(signer, path.child("signerName"))
+        yield from checks.pointer("labelSelector", check_selector)(bundle, path)
     else:
         yield errors.required(path, "either name or signerName must be specified")
     yield from _BUNDLE_FILE(bundle, path)
 
 
-_BUNDLE_FILE: Final = all_of(require("path"), _USER, field("path", check_not_reserved, absent=""))
+_BUNDLE_FILE: Final = checks.all_of(
+    checks.require("path"), _USER, checks.field("path", check_not_reserved, absent="")
+)
 
 
 def _check_bundle_name(name: str, path: Path) -> Iterator[FieldError]:
     if not name:
         yield errors.required(path, "must be a valid object name")
-    for problem in check_bundle_name(name, signer_of_bundle(name)):
+    for problem in signer_names.check_bundle_name(name, signer_names.signer_of_bundle(name)):
         yield errors.invalid(path, name, f"not a valid clustertrustbundlename: {problem}")
 
 
@@ -143,7 +138,7 @@ _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521"
 
 def _check_certificate(certificate: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     signer, key_type = certificate.get("signerName") or "", certificate.get("keyType") or ""
-    yield from check_signer_name(signer, path.child("signerName"))
+    yield from signer_names.check_signer_name(signer, path.child("signerName"))
     yield from check_user_annotations(certificate.get("userAnnotations"), path.child("userAnnotations"))
     yield from _USER(certificate, path)
     if key_type not in _KEY_TYPES:
@@ -151,7 +146,7 @@ def _check_certificate(certificate: ReadOnlyTree, path: Path) -> Iterator[FieldE
     seconds, seconds_path = certificate.get("maxExpirationSeconds"), path.child("maxExpirationSeconds")
     if seconds is None:
         return
-    minimum, maximum = MIN_EXPIRATION_SECONDS, max_expiration_seconds(signer)
+    minimum, maximum = signer_names.MIN_EXPIRATION_SECONDS, signer_names.max_expiration_seconds(signer)
     if seconds < minimum:
         problem = f"if provided, maxExpirationSeconds must be >= {minimum}"
         yield errors.invalid(seconds_path, seconds, problem)
@@ -161,9 +156,9 @@ def _check_certificate(certificate: ReadOnlyTree, path: Path) -> Iterator[FieldE
 
 
 _SOURCE_CHECKS: Final[Mapping[str, Check]] = {
-    "secret": require("name"),
-    "configMap": require("name"),
-    "downwardAPI": all_of(),
+    "secret": checks.require("name"),
+    "configMap": checks.require("name"),
+    "downwardAPI": checks.all_of(),
     "serviceAccountToken": _check_expiration,
     "clusterTrustBundle": _check_bundle,
     "podCertificate": _check_certificate,

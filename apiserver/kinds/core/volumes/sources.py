@@ -10,38 +10,22 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.common.checks import (
-    Check,
-    all_of,
-    field,
-    max_bytes,
-    one_of,
-    optional,
-    pointer,
-    report,
-    require,
-    require_that,
-)
+from mockube.apiserver.kinds.common import checks
+from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.common.defaults import defaults_table
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
-from mockube.apiserver.kinds.core.volumes import legacy
-from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_template
-from mockube.apiserver.kinds.core.volumes.projected import (
-    check_descending,
-    check_downward,
-    check_no_backsteps,
-    check_projected,
-    keys_and_mode,
-)
 
-_LABEL: Final = report(names.check_dns1123_label)
-_PARTITION: Final = field(
+from . import legacy, projected
+from .claim_spec import check_claim_template
+
+_LABEL: Final = checks.report(names.check_dns1123_label)
+_PARTITION: Final = checks.field(
     "partition",
-    require_that(lambda number: 0 <= number <= 255, "must be between 1 and 255, inclusive"),
+    checks.require_that(lambda number: 0 <= number <= 255, "must be between 1 and 255, inclusive"),
     absent=0,
 )
 """0 is the whole disk. Upstream's message does not mention it."""
-_NAMED_SECRET: Final = pointer("secretRef", require("name"))
+_NAMED_SECRET: Final = checks.pointer("secretRef", checks.require("name"))
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 
@@ -56,9 +40,9 @@ def _check_empty_dir(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from _EMPTY_DIR_MODE(source, path)
 
 
-_EMPTY_DIR_MODE: Final = pointer(
+_EMPTY_DIR_MODE: Final = checks.pointer(
     "mode",
-    require_that(
+    checks.require_that(
         lambda mode: 0 <= mode <= 0o1777, "must be a number between 0 and 01777 (octal), both inclusive"
     ),
 )
@@ -70,22 +54,26 @@ _HOST_PATH_TYPES: Final = (
 
 def _check_host_path(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check the path, and the type if there is a path."""
-    yield from require("path", check_no_backsteps)(source, path)
+    yield from checks.require("path", projected.check_no_backsteps)(source, path)
     if source.get("path"):
-        yield from pointer("type", one_of(*_HOST_PATH_TYPES))(source, path)
+        yield from checks.pointer("type", checks.one_of(*_HOST_PATH_TYPES))(source, path)
 
 
-_NFS: Final = all_of(
-    require("server"),
-    require("path"),
-    field("path", require_that(lambda path: path.startswith("/"), "must be an absolute path"), absent=""),
+_NFS: Final = checks.all_of(
+    checks.require("server"),
+    checks.require("path"),
+    checks.field(
+        "path", checks.require_that(lambda path: path.startswith("/"), "must be an absolute path"), absent=""
+    ),
 )
-_STORAGE_OS: Final = all_of(require("volumeName", _LABEL), optional("volumeNamespace", _LABEL), _NAMED_SECRET)
+_STORAGE_OS: Final = checks.all_of(
+    checks.require("volumeName", _LABEL), checks.optional("volumeNamespace", _LABEL), _NAMED_SECRET
+)
 
 
 def check_driver_name(name: str, path: Path) -> Iterator[FieldError]:
     """Check the name of a CSI driver. Its case is ignored."""
-    yield from max_bytes(63)(name, path)
+    yield from checks.max_bytes(63)(name, path)
     for problem in names.check_dns1123_subdomain(name.lower()):
         yield errors.invalid(path, name, problem)
 
@@ -96,43 +84,47 @@ def _check_publish_secret(source: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     if secret is not None and not secret.get("name"):
         yield errors.required(path.child("nodePublishSecretRef", "name"))
     elif secret is not None:
-        yield from report(names.check_dns1123_subdomain)(secret["name"], path.child("name"))
+        yield from checks.report(names.check_dns1123_subdomain)(secret["name"], path.child("name"))
 
 
 def _check_image(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    yield from require("pullPolicy", one_of(*PULL_POLICIES))(source, path)
+    yield from checks.require("pullPolicy", checks.one_of(*PULL_POLICIES))(source, path)
 
 
 SOURCES: Final[Mapping[str, Check]] = {
     "emptyDir": _check_empty_dir,
     "hostPath": _check_host_path,
-    "gitRepo": all_of(require("repository"), field("directory", check_descending, absent="")),
-    "gcePersistentDisk": all_of(require("pdName"), _PARTITION),
-    "awsElasticBlockStore": all_of(require("volumeID"), _PARTITION),
-    "secret": all_of(require("secretName"), keys_and_mode),
+    "gitRepo": checks.all_of(
+        checks.require("repository"), checks.field("directory", projected.check_descending, absent="")
+    ),
+    "gcePersistentDisk": checks.all_of(checks.require("pdName"), _PARTITION),
+    "awsElasticBlockStore": checks.all_of(checks.require("volumeID"), _PARTITION),
+    "secret": checks.all_of(checks.require("secretName"), projected.keys_and_mode),
     "nfs": _NFS,
     "iscsi": legacy.check_iscsi,
-    "glusterfs": all_of(require("endpoints"), require("path")),
+    "glusterfs": checks.all_of(checks.require("endpoints"), checks.require("path")),
     "flocker": legacy.check_flocker,
-    "persistentVolumeClaim": require("claimName"),
-    "rbd": all_of(require("monitors"), require("image")),
-    "cinder": all_of(require("volumeID"), _NAMED_SECRET),
-    "cephfs": require("monitors"),
+    "persistentVolumeClaim": checks.require("claimName"),
+    "rbd": checks.all_of(checks.require("monitors"), checks.require("image")),
+    "cinder": checks.all_of(checks.require("volumeID"), _NAMED_SECRET),
+    "cephfs": checks.require("monitors"),
     "quobyte": legacy.check_quobyte,
-    "downwardAPI": check_downward,
+    "downwardAPI": projected.check_downward,
     "fc": legacy.check_fc,
     "flexVolume": legacy.check_flex,
-    "configMap": all_of(require("name"), keys_and_mode),
-    "azureFile": all_of(require("secretName"), require("shareName")),
-    "vsphereVolume": require("volumePath"),
-    "photonPersistentDisk": require("pdID"),
-    "portworxVolume": require("volumeID"),
+    "configMap": checks.all_of(checks.require("name"), projected.keys_and_mode),
+    "azureFile": checks.all_of(checks.require("secretName"), checks.require("shareName")),
+    "vsphereVolume": checks.require("volumePath"),
+    "photonPersistentDisk": checks.require("pdID"),
+    "portworxVolume": checks.require("volumeID"),
     "azureDisk": legacy.check_azure_disk,
     "storageos": _STORAGE_OS,
-    "projected": check_projected,
-    "scaleIO": all_of(require("gateway"), require("system"), require("volumeName")),
-    "csi": all_of(require("driver", check_driver_name), _check_publish_secret),
-    "ephemeral": require("volumeClaimTemplate", check_claim_template),
+    "projected": projected.check_projected,
+    "scaleIO": checks.all_of(
+        checks.require("gateway"), checks.require("system"), checks.require("volumeName")
+    ),
+    "csi": checks.all_of(checks.require("driver", check_driver_name), _check_publish_secret),
+    "ephemeral": checks.require("volumeClaimTemplate", check_claim_template),
     "image": _check_image,
 }
 
@@ -158,9 +150,9 @@ def check_source(
 
 # --- sources of PersistentVolumes
 
-_SECRET: Final = all_of(require("name"), require("namespace"))
-_CHECKED_SECRET: Final = all_of(
-    require("name", report(names.check_dns1123_subdomain)), require("namespace", _LABEL)
+_SECRET: Final = checks.all_of(checks.require("name"), checks.require("namespace"))
+_CHECKED_SECRET: Final = checks.all_of(
+    checks.require("name", checks.report(names.check_dns1123_subdomain)), checks.require("namespace", _LABEL)
 )
 
 
@@ -180,18 +172,20 @@ _CSI_SECRETS: Final = (
     "controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef",
 )  # fmt: skip
 
-_CSI: Final = all_of(
-    require("driver", check_driver_name),
-    require("volumeHandle"),
-    *(pointer(name, _CHECKED_SECRET) for name in _CSI_SECRETS),
+_CSI: Final = checks.all_of(
+    checks.require("driver", check_driver_name),
+    checks.require("volumeHandle"),
+    *(checks.pointer(name, _CHECKED_SECRET) for name in _CSI_SECRETS),
 )
 
 PERSISTENT_SOURCES: Final[Mapping[str, Check]] = {
     "hostPath": SOURCES["hostPath"],
     "gcePersistentDisk": SOURCES["gcePersistentDisk"],
     "awsElasticBlockStore": SOURCES["awsElasticBlockStore"],
-    "glusterfs": all_of(
-        require("endpoints"), require("path"), pointer("endpointsNamespace", _check_namespace)
+    "glusterfs": checks.all_of(
+        checks.require("endpoints"),
+        checks.require("path"),
+        checks.pointer("endpointsNamespace", _check_namespace),
     ),
     "flocker": SOURCES["flocker"],
     "nfs": SOURCES["nfs"],
@@ -199,20 +193,24 @@ PERSISTENT_SOURCES: Final[Mapping[str, Check]] = {
     "quobyte": SOURCES["quobyte"],
     "cephfs": SOURCES["cephfs"],
     "iscsi": legacy.persistent_iscsi(""),
-    "cinder": all_of(require("volumeID"), pointer("secretRef", _SECRET)),
+    "cinder": checks.all_of(checks.require("volumeID"), checks.pointer("secretRef", _SECRET)),
     "fc": SOURCES["fc"],
     "flexVolume": SOURCES["flexVolume"],
-    "azureFile": all_of(
-        require("secretName"), require("shareName"), pointer("secretNamespace", _check_not_empty)
+    "azureFile": checks.all_of(
+        checks.require("secretName"),
+        checks.require("shareName"),
+        checks.pointer("secretNamespace", _check_not_empty),
     ),
     "vsphereVolume": SOURCES["vsphereVolume"],
     "photonPersistentDisk": SOURCES["photonPersistentDisk"],
     "portworxVolume": SOURCES["portworxVolume"],
     "azureDisk": SOURCES["azureDisk"],
     "scaleIO": SOURCES["scaleIO"],
-    "local": require("path", check_no_backsteps),
-    "storageos": all_of(
-        require("volumeName", _LABEL), optional("volumeNamespace", _LABEL), pointer("secretRef", _SECRET)
+    "local": checks.require("path", projected.check_no_backsteps),
+    "storageos": checks.all_of(
+        checks.require("volumeName", _LABEL),
+        checks.optional("volumeNamespace", _LABEL),
+        checks.pointer("secretRef", _SECRET),
     ),
     "csi": _CSI,
 }

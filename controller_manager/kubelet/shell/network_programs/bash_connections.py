@@ -9,14 +9,10 @@ from msgspec.structs import replace
 
 from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.network_programs.network import (
-    REASONS,
-    call,
-    resolve,
-    wait_for_failure,
-)
 from mockube.controller_manager.kubelet.shell.process import Effect, Process, Steps, UnknownProgram
 from mockube.controller_manager.network.calls import Connect
+
+from . import network
 
 _PATH: Final = re.compile(r"/dev/(tcp|udp)/([^/]+)/([0-9]{1,5})")
 _HTTP: Final = re.compile(rb"[A-Z]{3,7} \S+ HTTP/1")
@@ -37,7 +33,7 @@ class ConnectionStream:
                 raise UnknownProgram("an HTTP request to /dev/tcp")
             request = replace(self._request, data=self._sent)
             self._sent = b""
-            self._received = (yield from call(self._process, request)).body
+            self._received = (yield from network.call(self._process, request)).body
         data, self._received = self._received[:limit], self._received[limit:]
         return data
 
@@ -59,13 +55,13 @@ def open_connection(process: Process, target: str) -> Generator[Effect, bytes | 
     match = _PATH.fullmatch(target)
     assert match is not None
     protocol, name, port = match[1].upper(), match[2], int(match[3])
-    resolution = yield from resolve(process, name)
+    resolution = yield from network.resolve(process, name)
     if not resolution.addresses:
         raise FileError(f"{name}: Name or service not known")
     request = Connect(address=resolution.addresses[0], port=port, protocol=protocol)
     if protocol == "TCP":
-        reply = yield from call(process, request)
+        reply = yield from network.call(process, request)
         if not reply.is_open:
-            yield from wait_for_failure(reply, inf)
-            raise FileError(f"connect: {REASONS[reply.outcome]}")
+            yield from network.wait_for_failure(reply, inf)
+            raise FileError(f"connect: {network.REASONS[reply.outcome]}")
     return ConnectionStream(process, request)

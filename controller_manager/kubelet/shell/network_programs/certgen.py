@@ -5,24 +5,10 @@ from collections.abc import Generator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import (
-    ApiClient,
-    KubectlError,
-    ServerError,
-    Work,
-)
-from mockube.controller_manager.kubelet.shell.options import (
-    ProgramOptions,
-    UnknownOption,
-    parse_command_line,
-)
-from mockube.controller_manager.kubelet.shell.process import (
-    Effect,
-    Output,
-    Process,
-    Run,
-    UnknownProgram,
-)
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, UnknownOption, parse_command_line
+from mockube.controller_manager.kubelet.shell.process import Effect, Output, Process, Run, UnknownProgram
+
+from .kubectl.client import ApiClient, KubectlError, ServerError, Work
 
 _OPTIONS: Final = {
     "--host": "host=",

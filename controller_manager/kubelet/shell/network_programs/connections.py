@@ -5,12 +5,6 @@ from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.network_programs.network import (
-    REASONS,
-    call,
-    resolve,
-    wait_for_failure,
-)
 from mockube.controller_manager.kubelet.shell.options import UnknownOption, parse_command_line
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
@@ -23,6 +17,8 @@ from mockube.controller_manager.kubelet.shell.process import (
     write_text,
 )
 from mockube.controller_manager.network.calls import Connect
+
+from . import network
 
 _NC: Final = {
     "-z": "scan",
@@ -66,7 +62,7 @@ def nc(process: Process) -> Run:
         yield process.error(f"bad port '{port_text}'")
         return 1
     limit = float(int_or_none(options.get("timeout", "")) or 0) or _NO_LIMIT
-    resolution = yield from resolve(process, name, limit=limit)
+    resolution = yield from network.resolve(process, name, limit=limit)
     if not resolution.addresses:
         yield process.error(f"bad address '{name}'")
         return 1
@@ -90,13 +86,15 @@ def _connect(
 ) -> Run:
     name, address, port = target
     data = b"" if scans else (yield from _input())
-    reply = yield from call(process, Connect(address=address, port=port, protocol=protocol, data=data))
+    reply = yield from network.call(
+        process, Connect(address=address, port=port, protocol=protocol, data=data)
+    )
     if not reply.is_open and not (protocol == "UDP" and reply.outcome != "refused"):
-        if (yield from wait_for_failure(reply, limit)):
+        if (yield from network.wait_for_failure(reply, limit)):
             yield process.error("timed out")
             return 1
         if is_verbose or not scans:
-            yield process.error(f"can't connect to remote host ({address}): {REASONS[reply.outcome]}")
+            yield process.error(f"can't connect to remote host ({address}): {network.REASONS[reply.outcome]}")
         return 1
     if is_verbose:
         yield Output(2, f"{name} ({address}:{port}) open\n".encode())
@@ -120,7 +118,7 @@ def ping(process: Process) -> Run:
     if len(options.arguments) != 1:
         raise UnknownProgram(" ".join(process.argv))
     name = options.arguments[0]
-    resolution = yield from resolve(process, name)
+    resolution = yield from network.resolve(process, name)
     if not resolution.addresses:
         yield process.error(f"bad address '{name}'")
         return 1
@@ -132,7 +130,7 @@ def ping(process: Process) -> Run:
     sent = received = 0
     elapsed = 0.0
     while (not count or sent < count) and elapsed < deadline:
-        reply = yield from call(process, Connect(address=address, protocol="ICMP"))
+        reply = yield from network.call(process, Connect(address=address, protocol="ICMP"))
         if reply.is_open:
             received += 1
             if "quiet" not in options:

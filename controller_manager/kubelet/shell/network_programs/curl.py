@@ -8,23 +8,7 @@ from urllib.parse import urlencode
 from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.network_programs.curl_reports import (
-    OPTIONS,
-    Transfer,
-    conversation,
-    write_out,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.network import (
-    call,
-    resolve,
-    wait_for_failure,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.urls import Url, parse_url
-from mockube.controller_manager.kubelet.shell.options import (
-    ProgramOptions,
-    UnknownOption,
-    parse_command_line,
-)
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, UnknownOption, parse_command_line
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Output,
@@ -36,6 +20,10 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.redirection import open_output
 from mockube.controller_manager.network.calls import HttpRequest, Reply
+
+from .curl_reports import OPTIONS, Transfer, conversation, write_out
+from .network import call, resolve, wait_for_failure
+from .urls import Url, parse_url
 
 _AGENT: Final = "curl/8.5.0"
 _CONNECT_LIMIT: Final = 300.0

@@ -4,9 +4,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.controller_manager.kubelet.shell.network_programs.urls import Url
 from mockube.controller_manager.kubelet.shell.process import Process, UnknownProgram
 from mockube.controller_manager.network.calls import HttpRequest, Reply
+
+from .urls import Url
 
 OPTIONS: Final = {
     "-s": "silent",

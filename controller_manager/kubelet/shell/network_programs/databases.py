@@ -10,17 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.gotext import int_or_none
-from mockube.controller_manager.kubelet.shell.network_programs.network import (
-    REASONS,
-    call,
-    resolve,
-    wait_for_failure,
-)
-from mockube.controller_manager.kubelet.shell.options import (
-    ProgramOptions,
-    UnknownOption,
-    parse_command_line,
-)
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, UnknownOption, parse_command_line
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Output,
@@ -30,6 +20,8 @@ from mockube.controller_manager.kubelet.shell.process import (
     write_text,
 )
 from mockube.controller_manager.network.calls import Connect
+
+from . import network
 
 _LOCAL: Final = "127.0.0.1"
 _MONGO_URL: Final = re.compile(r"(?:mongodb://)?(?:[^@/]*@)?([^:/?,]+)(?::([0-9]+))?(?:[/?,].*)?")
@@ -101,13 +93,13 @@ class _Contact(Struct, frozen=True, kw_only=True):
 def _contact(
     process: Process, host: str, port: int, limit: float = 1e9
 ) -> Generator[Effect, bytes | None, _Contact]:
-    resolution = yield from resolve(process, host, limit=limit)
+    resolution = yield from network.resolve(process, host, limit=limit)
     if not resolution.addresses:
         return _Contact()
     address = resolution.addresses[0]
-    reply = yield from call(process, Connect(address=address, port=port))
+    reply = yield from network.call(process, Connect(address=address, port=port))
     if not reply.is_open:
-        yield from wait_for_failure(reply, limit)
+        yield from network.wait_for_failure(reply, limit)
     return _Contact(address=address, outcome=reply.outcome, speaks=reply.speaks)
 
 
@@ -134,7 +126,7 @@ def redis_cli(process: Process) -> Run:
     host, port = options.get("host", _LOCAL), _port(options, 6379)
     contact = yield from _contact(process, host, port)
     if not _is_served(contact, "redis"):
-        reason = REASONS.get(contact.outcome, "Server closed the connection")
+        reason = network.REASONS.get(contact.outcome, "Server closed the connection")
         problem = reason if contact.is_known else "Name or service not known"
         yield Output(2, f"Could not connect to Redis at {host}:{port}: {problem}\n".encode())
         return 1

@@ -4,14 +4,6 @@ from collections.abc import Generator, Sequence
 from typing import Final
 
 from mockube.apimachinery.hosts import is_address
-from mockube.controller_manager.kubelet.shell.network_programs.network import (
-    ATTEMPTS,
-    QUERY_SECONDS,
-    call,
-    hosts,
-    resolve,
-    resolver_settings,
-)
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Output,
@@ -24,6 +16,8 @@ from mockube.controller_manager.kubelet.shell.process import (
 from mockube.controller_manager.network.calls import Lookup, Reply
 from mockube.controller_manager.network.dns import reverse_name
 
+from . import network
+
 _RECORD_TYPES: Final = frozenset({"A", "AAAA", "CNAME", "PTR", "SRV", "TXT"})
 _NO_SERVER: Final = ";; connection timed out; no servers could be reached\n"
 _NOT_FOUND: Final = 2
@@ -33,11 +27,11 @@ def _query(
     process: Process, server: str, name: str, record_type: str
 ) -> Generator[Effect, bytes | None, Reply | None]:
     """Query a server; return None after the time of a query that nobody answers."""
-    reply = yield from call(process, Lookup(server=server, name=name, record_type=record_type))
+    reply = yield from network.call(process, Lookup(server=server, name=name, record_type=record_type))
     if reply.outcome == "outside":
         raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")
     if not reply.is_open:
-        yield Sleep(QUERY_SECONDS * ATTEMPTS)
+        yield Sleep(network.QUERY_SECONDS * network.ATTEMPTS)
         return None
     return reply
 
@@ -48,10 +42,10 @@ def nslookup(process: Process) -> Run:
     if not 1 <= len(arguments) <= 2:
         raise UnknownProgram(" ".join(process.argv))
     name = arguments[0]
-    settings = resolver_settings(process)
+    settings = network.resolver_settings(process)
     server = settings.server
     if len(arguments) == 2:
-        server = next(iter((yield from resolve(process, arguments[1])).addresses), "")
+        server = next(iter((yield from network.resolve(process, arguments[1])).addresses), "")
     queries = [reverse_name(name)] if is_address(name) else settings.queries(name)
     record_types = [record_type] if record_type else ["PTR"] if is_address(name) else ["A", "AAAA"]
     failed = list[str]()
@@ -113,10 +107,10 @@ def getent(process: Process) -> Run:
     code = 0
     for name in names:
         if is_address(name):
-            local = next((aliases for address, aliases in hosts(process) if address == name), None)
+            local = next((aliases for address, aliases in network.hosts(process) if address == name), None)
             if local is None:
                 reply = yield from _query(
-                    process, resolver_settings(process).server, reverse_name(name), "PTR"
+                    process, network.resolver_settings(process).server, reverse_name(name), "PTR"
                 )
                 local = [
                     value.rstrip(".")
@@ -126,7 +120,7 @@ def getent(process: Process) -> Run:
             addresses: Sequence[str] = (name,) if local else ()
             owner = " ".join(local)
         else:
-            resolution = yield from resolve(process, name)
+            resolution = yield from network.resolve(process, name)
             addresses, owner = resolution.addresses, resolution.name
         if not addresses:
             code = _NOT_FOUND
@@ -157,7 +151,7 @@ def host(process: Process) -> Run:
     ):
         raise UnknownProgram(" ".join(process.argv))
     name = arguments[0]
-    settings = resolver_settings(process)
+    settings = network.resolver_settings(process)
     queries = [reverse_name(name)] if is_address(name) else settings.queries(name)
     for query in queries:
         reply = yield from _query(
@@ -208,7 +202,7 @@ def _dig_arguments(process: Process) -> tuple[str, str, str, set[str]]:
 def dig(process: Process) -> Run:
     """Query a name without a search list, unless +search is set. The report has the answers only, or all of `+short`."""
     name, record_type, server, flags = _dig_arguments(process)
-    settings = resolver_settings(process)
+    settings = network.resolver_settings(process)
     server = server or settings.server
     reply: Reply | None = None
     for query in settings.queries(name) if "+search" in flags else [name.rstrip(".")]:

@@ -3,27 +3,16 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.network_programs.connections import nc, ping
-from mockube.controller_manager.kubelet.shell.network_programs.curl import curl
-from mockube.controller_manager.kubelet.shell.network_programs.databases import (
-    mongosh,
-    mysqladmin,
-    pg_isready,
-    redis_cli,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.names import dig, getent, host, nslookup
-from mockube.controller_manager.kubelet.shell.network_programs.wget import wget
-from mockube.controller_manager.kubelet.shell.process import (
-    Output,
-    Process,
-    Program,
-    Run,
-    UnknownProgram,
-)
+from mockube.controller_manager.kubelet.shell.process import Output, Process, Program, Run, UnknownProgram
+
+from . import databases, names
+from .connections import nc, ping
+from .curl import curl
+from .wget import wget
 
 
 def _kubectl(process: Process) -> Run:
-    from mockube.controller_manager.kubelet.shell.network_programs.kubectl.program import (  # noqa: PLC0415 - for few
+    from .kubectl.program import (  # noqa: PLC0415 - for few
         kubectl,
     )
 
@@ -31,7 +20,7 @@ def _kubectl(process: Process) -> Run:
 
 
 def _certgen(process: Process) -> Run:
-    from mockube.controller_manager.kubelet.shell.network_programs.certgen import certgen  # noqa: PLC0415 - for few
+    from .certgen import certgen  # noqa: PLC0415 - for few
 
     return (yield from certgen(process))
 
@@ -43,17 +32,17 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "ncat": nc,
     "netcat": nc,
     "ping": ping,
-    "nslookup": nslookup,
-    "getent": getent,
-    "host": host,
-    "dig": dig,
-    "redis-cli": redis_cli,
-    "valkey-cli": redis_cli,
-    "pg_isready": pg_isready,
-    "mysqladmin": mysqladmin,
-    "mariadb-admin": mysqladmin,
-    "mongosh": mongosh,
-    "mongo": mongosh,
+    "nslookup": names.nslookup,
+    "getent": names.getent,
+    "host": names.host,
+    "dig": names.dig,
+    "redis-cli": databases.redis_cli,
+    "valkey-cli": databases.redis_cli,
+    "pg_isready": databases.pg_isready,
+    "mysqladmin": databases.mysqladmin,
+    "mariadb-admin": databases.mysqladmin,
+    "mongosh": databases.mongosh,
+    "mongo": databases.mongosh,
     "kubectl": _kubectl,
     "kube-webhook-certgen": _certgen,
 }

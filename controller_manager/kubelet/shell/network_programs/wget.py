@@ -6,18 +6,7 @@ from typing import Final
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.network_programs.network import (
-    REASONS,
-    call,
-    resolve,
-    wait_for_failure,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.urls import Url, parse_url
-from mockube.controller_manager.kubelet.shell.options import (
-    ProgramOptions,
-    UnknownOption,
-    parse_command_line,
-)
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, UnknownOption, parse_command_line
 from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Output,
@@ -28,6 +17,9 @@ from mockube.controller_manager.kubelet.shell.process import (
 )
 from mockube.controller_manager.kubelet.shell.redirection import open_output
 from mockube.controller_manager.network.calls import HttpRequest, Reply
+
+from . import network
+from .urls import Url, parse_url
 
 _OPTIONS: Final = {
     "-q": "quiet",
@@ -127,7 +119,7 @@ def _download(process: Process, options: ProgramOptions, text: str) -> Generator
 
 def _request(process: Process, options: ProgramOptions, url: Url) -> Generator[Effect, bytes | None, Reply]:
     limit = _seconds(options)
-    resolution = yield from resolve(process, url.host, limit=limit)
+    resolution = yield from network.resolve(process, url.host, limit=limit)
     if not resolution.addresses:
         raise _Failed(f"bad address '{url.authority}'")
     address = resolution.addresses[0]
@@ -142,11 +134,11 @@ def _request(process: Process, options: ProgramOptions, url: Url) -> Generator[E
         body=_body(process, options),
         uses_tls=url.scheme == "https",
     )
-    reply = yield from call(process, request)
+    reply = yield from network.call(process, request)
     if not reply.is_open:
-        if (yield from wait_for_failure(reply, limit)):
+        if (yield from network.wait_for_failure(reply, limit)):
             raise _Failed("download timed out")
-        reason = REASONS[reply.outcome]
+        reason = network.REASONS[reply.outcome]
         raise _Failed(f"can't connect to remote host ({address}): {reason}", is_refused=True)
     if reply.status == 0:
         raise _Failed("error getting response" if not request.uses_tls else "TLS error from peer")

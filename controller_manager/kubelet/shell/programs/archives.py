@@ -24,8 +24,9 @@ from mockube.controller_manager.kubelet.shell.process import (
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.files import modification_time
-from mockube.controller_manager.kubelet.shell.programs.inputs import BLOCK, Data, read_files
+
+from .files import modification_time
+from .inputs import BLOCK, Data, read_files
 
 
 class _TarOptions(Struct, kw_only=True):

@@ -19,18 +19,14 @@ from mockube.controller_manager.kubelet.shell.process import (
     count_work,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, unescape
-from mockube.controller_manager.kubelet.shell.programs.awk_machine import (
-    AwkExit,
-    AwkMachine,
-    NextFile,
-    NextRecord,
-)
-from mockube.controller_manager.kubelet.shell.programs.awk_parser import Rule, parse_program
-from mockube.controller_manager.kubelet.shell.programs.awk_values import InputText, is_true
-from mockube.controller_manager.kubelet.shell.programs.inputs import read_files
 from mockube.controller_manager.kubelet.shell.regular_expressions import BadRegularExpression
 from mockube.controller_manager.kubelet.shell.streams import TextStream
+
+from .awk_lexer import AwkError, AwkNode, unescape
+from .awk_machine import AwkExit, AwkMachine, NextFile, NextRecord
+from .awk_parser import Rule, parse_program
+from .awk_values import InputText, is_true
+from .inputs import read_files
 
 _RECORDS_PER_COMMAND: Final = 20
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, AwkToken
+
+from .awk_lexer import AwkError, AwkNode, AwkToken
 
 _ASSIGNMENTS: Final = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "^="])
 _COMPARISONS: Final = frozenset(["<", "<=", "==", "!=", ">", ">="])

@@ -7,16 +7,11 @@ from typing import Final
 
 from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
-from mockube.controller_manager.kubelet.shell.programs.awk_state import AwkState
-from mockube.controller_manager.kubelet.shell.programs.awk_values import (
-    AwkValue,
-    InputText,
-    format_values,
-    to_number,
-    to_text,
-)
-from mockube.controller_manager.kubelet.shell.programs.dates import format_time
+
+from .awk_lexer import AwkError, AwkNode
+from .awk_state import AwkState
+from .awk_values import AwkValue, InputText, format_values, to_number, to_text
+from .dates import format_time
 
 _MASK: Final = (1 << 53) - 1
 

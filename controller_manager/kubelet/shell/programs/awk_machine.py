@@ -6,18 +6,12 @@ from typing import ClassVar, Final
 
 from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.programs.awk_functions import call_function
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
-from mockube.controller_manager.kubelet.shell.programs.awk_state import AwkState, Local
-from mockube.controller_manager.kubelet.shell.programs.awk_values import (
-    AwkValue,
-    InputText,
-    compare,
-    format_values,
-    is_true,
-    to_number,
-    to_text,
-)
+
+from . import awk_values
+from .awk_functions import call_function
+from .awk_lexer import AwkError, AwkNode
+from .awk_state import AwkState, Local
+from .awk_values import AwkValue, InputText
 
 _COMPARISONS: Final[Mapping[str, Callable[[int], bool]]] = {
     "<": lambda order: order < 0,
@@ -77,7 +71,7 @@ class AwkMachine(AwkState):
             self._execute(statement)
 
     def _if(self, node: AwkNode) -> None:
-        if is_true(self.evaluate(node.nodes[0])):
+        if awk_values.is_true(self.evaluate(node.nodes[0])):
             self._execute(node.nodes[1])
         elif len(node.nodes) > 2:
             self._execute(node.nodes[2])
@@ -93,18 +87,18 @@ class AwkMachine(AwkState):
         return True
 
     def _while(self, node: AwkNode) -> None:
-        while is_true(self.evaluate(node.nodes[0])):
+        while awk_values.is_true(self.evaluate(node.nodes[0])):
             if not self._iterate(node.nodes[1]):
                 break
 
     def _do(self, node: AwkNode) -> None:
-        while self._iterate(node.nodes[0]) and is_true(self.evaluate(node.nodes[1])):
+        while self._iterate(node.nodes[0]) and awk_values.is_true(self.evaluate(node.nodes[1])):
             self.count_step()
 
     def _for(self, node: AwkNode) -> None:
         start, condition, step, body = node.nodes
         self._execute(start)
-        while is_true(self.evaluate(condition)):
+        while awk_values.is_true(self.evaluate(condition)):
             if not self._iterate(body):
                 break
             self._execute(step)
@@ -118,16 +112,20 @@ class AwkMachine(AwkState):
 
     def _print(self, node: AwkNode) -> None:
         target, *arguments = node.nodes
-        conversion = to_text(self.get("OFMT"))
-        texts = [to_text(self.evaluate(argument), conversion) for argument in arguments] or [self.field(0)]
-        self.write(target, to_text(self.get("OFS")).join(texts) + to_text(self.get("ORS")))
+        conversion = awk_values.to_text(self.get("OFMT"))
+        texts = [awk_values.to_text(self.evaluate(argument), conversion) for argument in arguments] or [
+            self.field(0)
+        ]
+        self.write(
+            target, awk_values.to_text(self.get("OFS")).join(texts) + awk_values.to_text(self.get("ORS"))
+        )
 
     def _printf(self, node: AwkNode) -> None:
         target, *arguments = node.nodes
         if not arguments:
             raise AwkError("printf without a format")
         values = [self.evaluate(argument) for argument in arguments]
-        self.write(target, format_values(to_text(values[0]), values[1:]))
+        self.write(target, awk_values.format_values(awk_values.to_text(values[0]), values[1:]))
 
     def _delete(self, node: AwkNode) -> None:
         array = self.array(node.text)
@@ -168,7 +166,7 @@ class AwkMachine(AwkState):
         target, source = node.nodes
         value = self.evaluate(source)
         if node.text:
-            value = self.calculate(node.text, self.number(target), to_number(value))
+            value = self.calculate(node.text, self.number(target), awk_values.to_number(value))
         self.assign(target, value)
         return value
 
@@ -205,11 +203,11 @@ class AwkMachine(AwkState):
     def _unary(self, node: AwkNode) -> AwkValue:
         value = self.evaluate(node.nodes[0])
         if node.text == "!":
-            return float(not is_true(value))
-        return -to_number(value) if node.text == "-" else to_number(value)
+            return float(not awk_values.is_true(value))
+        return -awk_values.to_number(value) if node.text == "-" else awk_values.to_number(value)
 
     def _compare(self, node: AwkNode) -> AwkValue:
-        order = compare(self.evaluate(node.nodes[0]), self.evaluate(node.nodes[1]))
+        order = awk_values.compare(self.evaluate(node.nodes[0]), self.evaluate(node.nodes[1]))
         return float(_COMPARISONS[node.text](order))
 
     def _match(self, node: AwkNode) -> AwkValue:
@@ -223,7 +221,7 @@ class AwkMachine(AwkState):
         return text
 
     def _conditional(self, node: AwkNode) -> AwkValue:
-        return self.evaluate(node.nodes[1 if is_true(self.evaluate(node.nodes[0])) else 2])
+        return self.evaluate(node.nodes[1 if awk_values.is_true(self.evaluate(node.nodes[0])) else 2])
 
     def _call(self, node: AwkNode) -> AwkValue:
         function = self.program.functions.get(node.text)
@@ -298,8 +296,12 @@ class AwkMachine(AwkState):
         "match": _match,
         "concatenate": _concatenate,
         "conditional": _conditional,
-        "and": lambda machine, node: float(all(is_true(machine.evaluate(part)) for part in node.nodes)),
-        "or": lambda machine, node: float(any(is_true(machine.evaluate(part)) for part in node.nodes)),
+        "and": lambda machine, node: float(
+            all(awk_values.is_true(machine.evaluate(part)) for part in node.nodes)
+        ),
+        "or": lambda machine, node: float(
+            any(awk_values.is_true(machine.evaluate(part)) for part in node.nodes)
+        ),
         "in": lambda machine, node: float(machine.key(node.nodes) in machine.array(node.text)),
         "parenthesis": lambda machine, node: machine.evaluate(node.nodes[0]),
         "group": lambda machine, node: machine.key(node.nodes),

@@ -6,8 +6,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.programs.awk_expressions import AwkExpressionParser
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode, AwkToken, tokenize
+
+from .awk_expressions import AwkExpressionParser
+from .awk_lexer import AwkError, AwkNode, AwkToken, tokenize
 
 _ENDS: Final = frozenset([";", "\n", "}"])
 

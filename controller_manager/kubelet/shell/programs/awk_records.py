@@ -8,14 +8,10 @@ from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.posix_matches import find_matches
 from mockube.controller_manager.kubelet.shell.process import Process
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError
-from mockube.controller_manager.kubelet.shell.programs.awk_values import (
-    AwkValue,
-    InputText,
-    to_number,
-    to_text,
-)
 from mockube.controller_manager.kubelet.shell.regular_expressions import extended_expression
+
+from .awk_lexer import AwkError
+from .awk_values import AwkValue, InputText, to_number, to_text
 
 _BLANKS: Final = re.compile(r"[ \t\n]+")
 

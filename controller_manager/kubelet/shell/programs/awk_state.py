@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import Process
-from mockube.controller_manager.kubelet.shell.programs.awk_lexer import AwkError, AwkNode
-from mockube.controller_manager.kubelet.shell.programs.awk_parser import AwkProgram
-from mockube.controller_manager.kubelet.shell.programs.awk_records import AwkRecords
-from mockube.controller_manager.kubelet.shell.programs.awk_values import (
-    AwkValue,
-    InputText,
-    to_number,
-    to_text,
-)
+
+from .awk_lexer import AwkError, AwkNode
+from .awk_parser import AwkProgram
+from .awk_records import AwkRecords
+from .awk_values import AwkValue, InputText, to_number, to_text
 
 AwkArray = dict[str, AwkValue]
 Local = AwkValue | AwkArray

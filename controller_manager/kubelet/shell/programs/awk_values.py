@@ -4,7 +4,7 @@ import re
 from math import isinf, isnan
 from typing import Final, TypeAlias
 
-from mockube.controller_manager.kubelet.shell.programs.printf import Formatter
+from .printf import Formatter
 
 _NUMBER: Final = re.compile(
     r"\s*([-+]?(?:[0-9]{1,300}\.?[0-9]{0,300}|\.[0-9]{1,300})(?:[eE][-+]?[0-9]{1,3})?)"

@@ -16,14 +16,10 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     read_input,
 )
-from mockube.controller_manager.kubelet.shell.programs.files import modification_time
-from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    Data,
-    number_of,
-    open_descriptor,
-    read_path,
-)
 from mockube.controller_manager.kubelet.shell.redirection import open_output
+
+from .files import modification_time
+from .inputs import Data, number_of, open_descriptor, read_path
 
 _OPERANDS: Final = frozenset(
     ["bs", "ibs", "obs", "count", "skip", "seek", "if", "of", "conv", "iflag", "oflag", "status"]

@@ -14,12 +14,8 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    InputFile,
-    Inputs,
-    read_files,
-    split_lines,
-)
+
+from .inputs import InputFile, Inputs, read_files, split_lines
 
 _CONTEXT: Final = 3
 

@@ -17,12 +17,8 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    number_of,
-    read_all,
-    read_files,
-    split_lines,
-)
+
+from .inputs import number_of, read_all, read_files, split_lines
 
 _ROW_WIDTH: Final = 39
 _REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))

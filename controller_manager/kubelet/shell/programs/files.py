@@ -18,14 +18,11 @@ from mockube.controller_manager.kubelet.shell.process import (
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.dates import parse_stamp, parse_time_text
-from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    BLOCK,
-    open_descriptor,
-    read_path,
-)
-from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode
 from mockube.controller_manager.kubelet.shell.redirection import open_output
+
+from .dates import parse_stamp, parse_time_text
+from .inputs import BLOCK, open_descriptor, read_path
+from .modes import parse_mode
 
 
 def modification_time(process: Process) -> float:

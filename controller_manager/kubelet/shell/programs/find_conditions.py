@@ -9,16 +9,14 @@ from msgspec import Struct
 from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.controller_manager.kubelet.shell.filesystem import FileEntry
 from mockube.controller_manager.kubelet.shell.patterns import parse_pattern
-from mockube.controller_manager.kubelet.shell.process import (
-    Process,
-    ProgramUsageError,
-)
-from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode
+from mockube.controller_manager.kubelet.shell.process import Process, ProgramUsageError
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
     BadRegularExpression,
     basic_expression,
     extended_expression,
 )
+
+from .modes import parse_mode
 
 _SIZE: Final = re.compile(r"([-+]?)([0-9]{1,12})([bckwMG]?)")
 _COUNT: Final = re.compile(r"([-+]?)([0-9]{1,9})")

@@ -16,16 +16,10 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.find_conditions import (
-    FoundFile,
-    file_kind,
-    mode_test,
-    pattern_test,
-    regex_test,
-    size_test,
-    time_test,
-)
-from mockube.controller_manager.kubelet.shell.programs.launchers import run_other
+
+from . import find_conditions
+from .find_conditions import FoundFile
+from .launchers import run_other
 
 _PATHS_PER_COMMAND: Final = 20
 
@@ -152,16 +146,16 @@ class _Finder:
                     else not item.entry.size
                 )
             case "-name" | "-iname" | "-path" | "-ipath" | "-wholename":
-                return pattern_test(word, self._next(word))
+                return find_conditions.pattern_test(word, self._next(word))
             case "-type":
                 kinds = self._next(word).split(",")
-                return lambda item: file_kind(item.entry) in kinds
+                return lambda item: find_conditions.file_kind(item.entry) in kinds
             case "-size":
-                return size_test(self._next(word))
+                return find_conditions.size_test(self._next(word))
             case "-perm":
-                return mode_test(self._next(word))
+                return find_conditions.mode_test(self._next(word))
             case "-mtime" | "-mmin" | "-ctime" | "-cmin" | "-atime" | "-amin":
-                return time_test(process, word, self._next(word))
+                return find_conditions.time_test(process, word, self._next(word))
             case _:
                 return self._rare_condition(word)
 
@@ -176,7 +170,7 @@ class _Finder:
                 number = 0 if text == "root" else int(text) if text.isdecimal() else -1
                 return lambda item: (item.entry.user if word == "-user" else item.entry.group) == number
             case "-regex" | "-iregex":
-                return regex_test(self._next(word), ignores_case=word == "-iregex")
+                return find_conditions.regex_test(self._next(word), ignores_case=word == "-iregex")
             case _:
                 raise ProgramUsageError(f"unrecognized: {word}")
 

@@ -19,10 +19,11 @@ from mockube.controller_manager.kubelet.shell.process import (
     WaitUntil,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.durations import seconds_of
-from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
 from mockube.controller_manager.kubelet.shell.signals import signal_number
 from mockube.controller_manager.kubelet.shell.streams import NullStream
+
+from .durations import seconds_of
+from .inputs import read_all
 
 _TIMED_OUT: Final = 124
 _KILL: Final = 9

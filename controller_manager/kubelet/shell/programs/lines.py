@@ -19,15 +19,10 @@ from mockube.controller_manager.kubelet.shell.process import (
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    BLOCK,
-    number_of,
-    read_all,
-    read_files,
-    split_lines,
-)
-from mockube.controller_manager.kubelet.shell.programs.printf import unescape
 from mockube.controller_manager.kubelet.shell.redirection import open_output
+
+from .inputs import BLOCK, number_of, read_all, read_files, split_lines
+from .printf import unescape
 
 FOREVER: Final = float("inf")
 

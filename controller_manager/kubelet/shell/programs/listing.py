@@ -16,8 +16,9 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.files import modification_time
-from mockube.controller_manager.kubelet.shell.programs.modes import permissions_text
+
+from .files import modification_time
+from .modes import permissions_text
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _PARTS: Final = re.compile(r"([0-9]{1,15})")

@@ -14,13 +14,9 @@ from mockube.controller_manager.kubelet.shell.process import (
     Steps,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.files import (
-    creation_problem,
-    for_each_file,
-    modification_time,
-    plain_problem,
-)
-from mockube.controller_manager.kubelet.shell.programs.modes import parse_mode, permissions_text
+
+from .files import creation_problem, for_each_file, modification_time, plain_problem
+from .modes import parse_mode, permissions_text
 
 _LONG: Final = {
     "recursive": "R",

@@ -7,8 +7,9 @@ from typing import Final
 
 from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.process import Process, ProgramUsageError, Run, write_text
-from mockube.controller_manager.kubelet.shell.programs.dates import format_time
 from mockube.controller_manager.kubelet.shell.quoting import quote_if_needed
+
+from .dates import format_time
 
 _ESCAPE: Final = re.compile(
     r"\\(x[0-9a-fA-F]{1,2}|0[0-7]{0,3}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)", re.DOTALL

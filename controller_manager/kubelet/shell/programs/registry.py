@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.invocation import run_shell
-from mockube.controller_manager.kubelet.shell.network_programs.programs import (
-    PROGRAMS as NETWORK_PROGRAMS,
-)
+from mockube.controller_manager.kubelet.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
 from mockube.controller_manager.kubelet.shell.process import Program
-from mockube.controller_manager.kubelet.shell.programs import (
+
+from . import (
     agnhost,
     archives,
     awk,

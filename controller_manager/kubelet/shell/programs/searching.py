@@ -22,19 +22,14 @@ from mockube.controller_manager.kubelet.shell.process import (
     read_input,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    BLOCK,
-    number_of,
-    read_operand,
-    read_path,
-    split_lines,
-)
 from mockube.controller_manager.kubelet.shell.regular_expressions import (
     BadRegularExpression,
     basic_expression,
     extended_expression,
     literal_expression,
 )
+
+from . import inputs
 
 _LONG: Final = {
     "ignore-case": "i", "invert-match": "v", "count": "c", "quiet": "q", "silent": "q", "line-number": "n", "only-matching": "o",
@@ -78,10 +73,10 @@ def _patterns(
     patterns = [line for text in options.all("e") for line in text.split("\n")]
     for name in options.all("f"):
         try:
-            data = yield from read_operand(process, name)
+            data = yield from inputs.read_operand(process, name)
         except FileError as error:
             raise ProgramUsageError(f"{name}: {error}", 2) from error
-        patterns += split_lines(data)
+        patterns += inputs.split_lines(data)
     if not options.has_any("ef"):
         if not names:
             raise ProgramUsageError("usage: grep [-HhnlLoqvsrRiwFE] [-m N] [-A|B|C N] PATTERN [FILE]...", 2)
@@ -113,9 +108,9 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
         expression=expression,
         instructions=check(expression),
         shows_names=("H" in options or len(paths) > 1 or is_recursive) and "h" not in options,
-        before=min(number_of(options.get("B", context)), limits.MAX_LINES),
-        after=number_of(options.get("A", context)),
-        limit=number_of(options.get("m")) if "m" in options else -1,
+        before=min(inputs.number_of(options.get("B", context)), limits.MAX_LINES),
+        after=inputs.number_of(options.get("A", context)),
+        limit=inputs.number_of(options.get("m")) if "m" in options else -1,
     )
     code, has_match = 0, False
     for name in paths or ["-"]:
@@ -136,9 +131,9 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
 def _search(process: Process, file: "_FileSearch") -> Steps:
     """Search a file, or the standard input as it arrives, up to the last line that matters."""
     if file.name != "-":
-        yield from _write(file.feed((yield from read_path(process, file.name))))
+        yield from _write(file.feed((yield from inputs.read_path(process, file.name))))
     else:
-        while not file.is_done and (block := (yield from read_input(BLOCK))):
+        while not file.is_done and (block := (yield from read_input(inputs.BLOCK))):
             yield from _write(file.feed(block))
     yield from _write(file.finish())
 

@@ -8,14 +8,11 @@ from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.controller_manager.kubelet.shell.devices import is_special
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.process import Effect, Process, Run, Steps, write_text
-from mockube.controller_manager.kubelet.shell.programs.inputs import read_all, read_operand
-from mockube.controller_manager.kubelet.shell.programs.sed_editor import SedEditor, SedOptions
-from mockube.controller_manager.kubelet.shell.programs.sed_script import (
-    SedCommand,
-    SedError,
-    parse_script,
-)
 from mockube.controller_manager.kubelet.shell.regular_expressions import BadRegularExpression
+
+from .inputs import read_all, read_operand
+from .sed_editor import SedEditor, SedOptions
+from .sed_script import SedCommand, SedError, parse_script
 
 
 def sed(process: Process) -> Run:

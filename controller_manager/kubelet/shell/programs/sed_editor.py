@@ -14,12 +14,8 @@ from mockube.controller_manager.kubelet.shell.process import (
     count_work,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.sed_script import (
-    LineAddress,
-    SedCommand,
-    SedError,
-    SedSubstitution,
-)
+
+from .sed_script import LineAddress, SedCommand, SedError, SedSubstitution
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 _STEPS_PER_COMMAND: Final = 100

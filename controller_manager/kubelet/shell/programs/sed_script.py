@@ -7,10 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.regular_expressions import (
-    basic_expression,
-    extended_expression,
-)
+from mockube.controller_manager.kubelet.shell.regular_expressions import basic_expression, extended_expression
 
 _LABEL_END: Final = re.compile(r"[;\n}]")
 _NUMBER: Final = re.compile(r"[0-9]+")

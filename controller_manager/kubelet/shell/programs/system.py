@@ -7,11 +7,7 @@ from typing import Final
 from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.conditions import test
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.invoking import (
-    CommandNotFound,
-    find_program,
-    program_path,
-)
+from mockube.controller_manager.kubelet.shell.invoking import CommandNotFound, find_program, program_path
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions, parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
@@ -23,9 +19,10 @@ from mockube.controller_manager.kubelet.shell.process import (
     UnknownProgram,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.durations import seconds_of
-from mockube.controller_manager.kubelet.shell.programs.expressions import expr
-from mockube.controller_manager.kubelet.shell.programs.inputs import read_all
+
+from .durations import seconds_of
+from .expressions import expr
+from .inputs import read_all
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,10})?")
 _YES_SECONDS: Final = 0.001

@@ -5,13 +5,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.kubelet.shell.process import (
-    Process,
-    Program,
-    Run,
-    write_text,
-)
-from mockube.controller_manager.kubelet.shell.programs import printf
+from mockube.controller_manager.kubelet.shell.process import Process, Program, Run, write_text
+
+from . import printf
 
 
 def echo(process: Process) -> Run:

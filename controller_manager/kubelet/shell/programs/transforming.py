@@ -17,13 +17,9 @@ from mockube.controller_manager.kubelet.shell.process import (
     Run,
     write_text,
 )
-from mockube.controller_manager.kubelet.shell.programs.inputs import (
-    number_of,
-    read_all,
-    read_files,
-    split_lines,
-)
-from mockube.controller_manager.kubelet.shell.programs.printf import unescape
+
+from .inputs import number_of, read_all, read_files, split_lines
+from .printf import unescape
 
 _RANGE: Final = re.compile(r"([0-9]{0,9})(-?)([0-9]{0,9})")
 _CLASS: Final = re.compile(r"\[:([a-z]+):\]|\[(.)\*([0-9]*)\]|\[=(.)=\]|(.)-(.)|(.)", re.DOTALL)

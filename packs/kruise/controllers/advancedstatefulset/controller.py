@@ -15,17 +15,14 @@ from mockube.controller_manager.workloads.stateful import identity
 from mockube.controller_manager.workloads.stateful.reconciliation import StatefulSetKind, reconcile
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import Slot
-from mockube.packs.kruise.controllers.advancedstatefulset import status
-from mockube.packs.kruise.controllers.advancedstatefulset.hooks import LifecycleHooks
-from mockube.packs.kruise.controllers.advancedstatefulset.rolling import rolling_update
-from mockube.packs.kruise.controllers.advancedstatefulset.strategy import (
-    UpdateStrategy,
-    max_unavailable_pods,
-    ordinals,
-)
 from mockube.packs.kruise.inplace import lifecycle
 from mockube.packs.kruise.inplace.lifecycle import Lifecycle, LifecycleState
 from mockube.packs.kruise.kinds import ADVANCED_STATEFUL_SETS
+
+from . import status
+from .hooks import LifecycleHooks
+from .rolling import rolling_update
+from .strategy import UpdateStrategy, max_unavailable_pods, ordinals
 
 
 def advanced_set_view(tree: ReadOnlyTree) -> SetView:

@@ -15,15 +15,13 @@ from mockube.controller_manager.workloads.revisions import template_of
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult
 from mockube.controller_manager.workloads.stateful.state import StatefulSetState
-from mockube.packs.kruise.controllers.advancedstatefulset.strategy import (
-    PodUpdatePolicy,
-    UpdateStrategy,
-)
 from mockube.packs.kruise.inplace import lifecycle, record, update
 from mockube.packs.kruise.inplace.lifecycle import Lifecycle, LifecycleState
 from mockube.packs.kruise.inplace.record import TemplateChange, change_between
 from mockube.packs.kruise.kinds import LABEL_SPECIFIED_DELETE
 from mockube.packs.kruise.update_order import by_priority
+
+from .strategy import PodUpdatePolicy, UpdateStrategy
 
 
 class _UnavailabilityBudget:

@@ -13,44 +13,21 @@ from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import (
-    CONTROLLER_REVISIONS,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-)
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads import indexes as primary
-from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.ownership import (
-    BY_OWNER,
-    adoption_and_release_actions,
-    keys_of_owners,
-    owner_of,
-    owner_of_pod,
-    selector_of,
-)
+from mockube.controller_manager.workloads import ownership, revisions
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
-from mockube.packs.kruise.controllers.cloneset import (
-    identity,
-    scaling,
-    state,
-    status,
-    storage,
-    updating,
-)
-from mockube.packs.kruise.controllers.cloneset.order import (
-    NOTHING_TO_DO,
-    CloneSetActions,
-    earliest,
-)
-from mockube.packs.kruise.controllers.cloneset.spec import CloneSetView
-from mockube.packs.kruise.controllers.cloneset.state import CloneSetState
-from mockube.packs.kruise.controllers.cloneset.status import FailureCondition
 from mockube.packs.kruise.kinds import CLONE_SETS
+
+from . import identity, scaling, state, status, storage, updating
+from .order import NOTHING_TO_DO, CloneSetActions, earliest
+from .spec import CloneSetView
+from .state import CloneSetState
+from .status import FailureCondition
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, *, counts_prepared: bool = False) -> Plan:
@@ -64,7 +41,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, *, counts_prepared: bool 
         return EMPTY_PLAN  # no server accepts such a set, and a retry would not help
     pods = state.pods(caches, owner)
     # Releases are a plan of their own: the changes of the pods requeue the key, and the pods are counted afterwards.
-    if first := adoption_and_release_actions(pods, PODS, owner.object, CLONE_SETS):
+    if first := ownership.adoption_and_release_actions(pods, kinds.PODS, owner.object, CLONE_SETS):
         return Plan(actions=first)
     history = state.history(caches, owner)
     synced = _sync_revision(caches, owner, history)
@@ -101,7 +78,7 @@ def _sync_revision(caches: Caches, owner: CloneSetView, history: Sequence[ReadOn
         labels=meta.labels(owner.template),
         annotations=annotations,
     )
-    get_revision = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
+    get_revision = partial(caches.of(kinds.CONTROLLER_REVISIONS).get, owner.key.namespace)
     return revisions.sync_revision(desired, history, owner.status.get("collisionCount") or 0, get_revision)
 
 
@@ -223,20 +200,25 @@ CLONE_SET: Final = Controller(
     needs=(CLONE_SETS,),
     watches=(
         *primary.watches_of(CLONE_SETS, delay=_BATCH_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, selector_of), delay=_BATCH_DELAY),
         Watch(
-            resource=PERSISTENT_VOLUME_CLAIMS,
-            keys=keys_of_owners(PERSISTENT_VOLUME_CLAIMS, CLONE_SETS, selector_of),
+            resource=kinds.PODS,
+            keys=ownership.keys_of_owners(kinds.PODS, CLONE_SETS, ownership.selector_of),
+            delay=_BATCH_DELAY,
         ),
         Watch(
-            resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, CLONE_SETS, selector_of)
+            resource=kinds.PERSISTENT_VOLUME_CLAIMS,
+            keys=ownership.keys_of_owners(kinds.PERSISTENT_VOLUME_CLAIMS, CLONE_SETS, ownership.selector_of),
         ),
-        Watch(resource=NODES, keys=_no_keys),
+        Watch(
+            resource=kinds.CONTROLLER_REVISIONS,
+            keys=ownership.keys_of_owners(kinds.CONTROLLER_REVISIONS, CLONE_SETS, ownership.selector_of),
+        ),
+        Watch(resource=kinds.NODES, keys=_no_keys),
     ),
     indexes={
-        PODS: {BY_OWNER: owner_of_pod},
-        PERSISTENT_VOLUME_CLAIMS: {BY_OWNER: owner_of},
-        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
+        kinds.PODS: {ownership.BY_OWNER: ownership.owner_of_pod},
+        kinds.PERSISTENT_VOLUME_CLAIMS: {ownership.BY_OWNER: ownership.owner_of},
+        kinds.CONTROLLER_REVISIONS: {ownership.BY_OWNER: ownership.owner_of},
     },
     reconcile=reconcile,
     workers=3,

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from mockube.packs.kruise.controllers.cloneset.spec import CloneSetLimits
+from .spec import CloneSetLimits
 
 
 class PodCounts(Struct, frozen=True, kw_only=True):

@@ -9,10 +9,11 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.revisions import template_of
 from mockube.controller_manager.workloads.volumes import pod_volumes
-from mockube.packs.kruise.controllers.cloneset import storage
-from mockube.packs.kruise.controllers.cloneset.spec import CloneSetView
 from mockube.packs.kruise.inplace import lifecycle, readiness, update
 from mockube.packs.kruise.inplace.lifecycle import LifecycleState
+
+from . import storage
+from .spec import CloneSetView
 
 # --- revisions
 

@@ -21,16 +21,13 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
 )
 from mockube.controller_manager.workloads.revisions import template_of
-from mockube.packs.kruise.controllers.cloneset import identity, order, storage
-from mockube.packs.kruise.controllers.cloneset.diffs import Diffs
-from mockube.packs.kruise.controllers.cloneset.order import (
-    NOTHING_TO_DO,
-    CloneSetActions,
-    concurrent_patches,
-)
-from mockube.packs.kruise.controllers.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.packs.kruise.inplace import lifecycle, readiness, update
 from mockube.packs.kruise.inplace.lifecycle import LifecycleState
+
+from . import identity, order, storage
+from .diffs import Diffs
+from .order import NOTHING_TO_DO, CloneSetActions, concurrent_patches
+from .state import CloneSetState, is_preparing_delete
 
 MAX_CREATED_PODS: Final = 500
 """The maximum number of pods that one reconciliation creates. The new pods cause the next one."""

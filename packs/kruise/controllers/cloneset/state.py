@@ -13,13 +13,14 @@ from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.ownership import BY_OWNER, OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.revisions import in_order
-from mockube.packs.kruise.controllers.cloneset import diffs, identity, storage
-from mockube.packs.kruise.controllers.cloneset.diffs import Diffs, PodCounts
-from mockube.packs.kruise.controllers.cloneset.spec import CloneSetView
 from mockube.packs.kruise.inplace import lifecycle
 from mockube.packs.kruise.inplace.lifecycle import LifecycleState
 from mockube.packs.kruise.inplace.update import is_in_service
 from mockube.packs.kruise.kinds import LABEL_SPECIFIED_DELETE
+
+from . import diffs, identity, storage
+from .diffs import Diffs, PodCounts
+from .spec import CloneSetView
 
 
 class CloneSetState(Struct, frozen=True, kw_only=True):

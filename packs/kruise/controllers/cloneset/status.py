@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
+from mockube.apimachinery import conditions, meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.control.actions import Update
-from mockube.packs.kruise.controllers.cloneset.spec import CloneSetView
-from mockube.packs.kruise.controllers.cloneset.state import CloneSetState
 from mockube.packs.kruise.inplace.update import is_in_service
 from mockube.packs.kruise.kinds import CLONE_SETS
+
+from .spec import CloneSetView
+from .state import CloneSetState
 
 PROGRESSING: Final = "Progressing"
 
@@ -116,7 +116,9 @@ def progressing_condition(owner: CloneSetView, status: ReadOnlyTree, now: dateti
     return {
         "type": PROGRESSING,
         "status": "False" if reason == _EXCEEDED else "True",
-        "lastUpdateTime": format_time(now) if is_changed else old.get("lastUpdateTime") or format_time(now),
+        "lastUpdateTime": timestamps.format_time(now)
+        if is_changed
+        else old.get("lastUpdateTime") or timestamps.format_time(now),
         "reason": reason,
         "message": _MESSAGES[reason].format(revision=status["updateRevision"]),
     }
@@ -130,7 +132,10 @@ def progress_deadline(owner: CloneSetView, progressing: ReadOnlyTree | None) -> 
         or progressing.get("reason") != _UPDATED
     ):
         return None
-    return after(parse_time(progressing["lastUpdateTime"]), span_of(owner.progress_deadline_seconds))
+    return timestamps.after(
+        timestamps.parse_time(progressing["lastUpdateTime"]),
+        timestamps.span_of(owner.progress_deadline_seconds),
+    )
 
 
 def _reason(owner: CloneSetView, status: ReadOnlyTree, old: ReadOnlyTree, now: datetime) -> str:

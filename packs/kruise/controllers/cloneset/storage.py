@@ -13,7 +13,8 @@ from mockube.controller_manager.control.actions import Action, Create, Delete, E
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import hash_of
 from mockube.controller_manager.workloads.volumes import claim_from_template
-from mockube.packs.kruise.controllers.cloneset.spec import CloneSetView
+
+from .spec import CloneSetView
 
 LABEL_INSTANCE: Final = "apps.kruise.io/cloneset-instance-id"
 ANNOTATION_CLAIMS_HASH: Final = "kruise.io/cloneset-volumeclaimtemplate-hash"

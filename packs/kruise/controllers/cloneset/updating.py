@@ -9,20 +9,17 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.pod_steps import PodStep, patches_besides_updates
 from mockube.controller_manager.workloads.revisions import template_of
-from mockube.packs.kruise.controllers.cloneset import identity, order, storage
-from mockube.packs.kruise.controllers.cloneset.diffs import Diffs
-from mockube.packs.kruise.controllers.cloneset.order import (
-    CloneSetActions,
-    concurrent_patches,
-    earliest,
-)
-from mockube.packs.kruise.controllers.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.packs.kruise.inplace import lifecycle, record, update
 from mockube.packs.kruise.inplace.lifecycle import LifecycleState
 from mockube.packs.kruise.inplace.record import TemplateChange, change_between
 from mockube.packs.kruise.inplace.update import UpdateRequest
 from mockube.packs.kruise.kinds import LABEL_SPECIFIED_DELETE
 from mockube.packs.kruise.update_order import by_priority, scatter
+
+from . import identity, order, storage
+from .diffs import Diffs
+from .order import CloneSetActions, concurrent_patches, earliest
+from .state import CloneSetState, is_preparing_delete
 
 
 class _StartedUpdates(NamedTuple):

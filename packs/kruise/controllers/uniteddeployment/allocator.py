@@ -11,15 +11,12 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.intstr import IntOrString
-from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import (
-    SCHEDULABLE,
-    SubsetCondition,
-    reserve_new_pods,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.snapshot import Snapshot
-from mockube.packs.kruise.controllers.uniteddeployment.spec import SubsetSpec
-from mockube.packs.kruise.controllers.uniteddeployment.workload import DesiredSubset
 from mockube.packs.kruise.replicas import SubsetReplicasError, parse_subset_replicas
+
+from .rescheduling import SCHEDULABLE, SubsetCondition, reserve_new_pods
+from .snapshot import Snapshot
+from .spec import SubsetSpec
+from .workload import DesiredSubset
 
 UNLIMITED: Final = 2**31 - 1
 

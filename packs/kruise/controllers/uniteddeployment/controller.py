@@ -17,48 +17,17 @@ from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Delete, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, ToKeys, Watch
 from mockube.controller_manager.workloads import indexes as primary
-from mockube.controller_manager.workloads.ownership import (
-    BY_OWNER,
-    keys_of_owners,
-    object_ref,
-    owner_of,
-    owner_of_pod,
-    selector_of,
-)
-from mockube.packs.kruise.controllers.uniteddeployment import status
-from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
-from mockube.packs.kruise.controllers.uniteddeployment.allocator import (
-    AllocationError,
-    calculate_desired_subsets,
-    resolved_conditions,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import soonest
-from mockube.packs.kruise.controllers.uniteddeployment.snapshot import (
-    Snapshot,
-    duplicates,
-    observe,
-    owned_by,
-    ownership_actions,
-    unlabelled_problem,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.spec import (
-    UnitedView,
-    UnknownTemplate,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.subset import (
-    REASON_FAILED_ALLOCATION,
-    REASON_FAILED_DUPLICATES,
-    REASON_FAILED_FIND,
-    REASON_FAILED_SUBSETS,
-    REASON_NOT_FOUND_SUBSETS,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.workload import DesiredSubset
-from mockube.packs.kruise.controllers.uniteddeployment.workload_actions import (
-    WorkloadActions,
-    manage_subsets,
-    mark_reserved_pods,
-)
+from mockube.controller_manager.workloads import ownership
 from mockube.packs.kruise.kinds import UNITED_DEPLOYMENTS
+
+from . import status, subset
+from .adapters import ADAPTERS
+from .allocator import AllocationError, calculate_desired_subsets, resolved_conditions
+from .rescheduling import soonest
+from .snapshot import Snapshot, duplicates, observe, owned_by, ownership_actions, unlabelled_problem
+from .spec import UnitedView, UnknownTemplate
+from .workload import DesiredSubset
+from .workload_actions import WorkloadActions, manage_subsets, mark_reserved_pods
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
@@ -72,7 +41,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     workloads = owned.of(view.adapter)
     if problem := unlabelled_problem(workloads):
         return Plan(
-            actions=_subsets_not_found_events(view, REASON_FAILED_FIND, problem, "get all Subsets for")
+            actions=_subsets_not_found_events(view, subset.REASON_FAILED_FIND, problem, "get all Subsets for")
         )
     if surplus := duplicates(workloads):
         return _delete_duplicates_plan(view, surplus)
@@ -96,7 +65,7 @@ def _subsets_not_found_events(
     view: UnitedView, reason: str, problem: str, operation: str
 ) -> tuple[RecordEvent, RecordEvent]:
     wrapped = f"fail to {operation} UnitedDeployment {view.key}: {problem}"
-    return _warning(view, reason, problem), _warning(view, REASON_NOT_FOUND_SUBSETS, wrapped)
+    return _warning(view, reason, problem), _warning(view, subset.REASON_NOT_FOUND_SUBSETS, wrapped)
 
 
 def _delete_duplicates_plan(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Plan:
@@ -104,7 +73,7 @@ def _delete_duplicates_plan(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -
     resource = view.adapter.resource
     delete = Delete(
         resource=resource,
-        objects=tuple(object_ref(resource, workload) for workload in surplus),
+        objects=tuple(ownership.object_ref(resource, workload) for workload in surplus),
         propagation="Background",
     )
 
@@ -112,7 +81,7 @@ def _delete_duplicates_plan(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -
         if error is None:
             return ()
         return _subsets_not_found_events(
-            view, REASON_FAILED_DUPLICATES, str(error), "manage duplicate Subset of"
+            view, subset.REASON_FAILED_DUPLICATES, str(error), "manage duplicate Subset of"
         )
 
     return Plan(actions=(delete,), last=status_action)
@@ -136,9 +105,9 @@ def decide(snapshot: Snapshot) -> Plan:
         workload_actions = manage_subsets(snapshot, desired_subsets)
     except AllocationError as error:
         message = f"Specified subset replicas is ineffective: {error}"
-        return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_ALLOCATION, message)))
+        return Plan(actions=(*first, _warning(snapshot.view, subset.REASON_FAILED_ALLOCATION, message)))
     except PatchError as error:
-        return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_SUBSETS, str(error))))
+        return Plan(actions=(*first, _warning(snapshot.view, subset.REASON_FAILED_SUBSETS, str(error))))
     return Plan(
         actions=(*first, *workload_actions.actions),
         last=partial(_final_actions, snapshot, desired_subsets, workload_actions),
@@ -166,7 +135,7 @@ def _final_actions(
 
 def _keys_of_owned(resource: Resource[ReadOnlyTree]) -> ToKeys:
     """Map a change of an object that a UnitedDeployment owns or may adopt."""
-    return keys_of_owners(resource, UNITED_DEPLOYMENTS, selector_of)
+    return ownership.keys_of_owners(resource, UNITED_DEPLOYMENTS, ownership.selector_of)
 
 
 _POSSIBLE_OWNERS: Final[Mapping[GroupKind, Resource[Any]]] = {
@@ -242,10 +211,10 @@ UNITED_DEPLOYMENT: Final = Controller(
         Watch(resource=PODS, keys=_keys_of_pod, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
     ),
     indexes={
-        PODS: {BY_OWNER: owner_of_pod},
-        REPLICA_SETS: {BY_OWNER: owner_of},
-        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
-        **{adapter.resource: {BY_OWNER: owner_of} for adapter in ADAPTERS},
+        PODS: {ownership.BY_OWNER: ownership.owner_of_pod},
+        REPLICA_SETS: {ownership.BY_OWNER: ownership.owner_of},
+        CONTROLLER_REVISIONS: {ownership.BY_OWNER: ownership.owner_of},
+        **{adapter.resource: {ownership.BY_OWNER: ownership.owner_of} for adapter in ADAPTERS},
     },
     reconcile=reconcile,
     workers=3,

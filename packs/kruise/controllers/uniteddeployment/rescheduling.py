@@ -18,14 +18,9 @@ from mockube.apimachinery.timestamps import after, format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.controller_manager.client.podview import PENDING, RUNNING, PodView
-from mockube.packs.kruise.controllers.uniteddeployment.spec import Schedule, UnitedView
-from mockube.packs.kruise.controllers.uniteddeployment.subset import (
-    CONDITION_SCHEDULABLE,
-    CONDITION_UPDATED,
-    LABEL_RESERVED_POD,
-    Subset,
-    revision_of,
-)
+
+from .spec import Schedule, UnitedView
+from .subset import CONDITION_SCHEDULABLE, CONDITION_UPDATED, LABEL_RESERVED_POD, Subset, revision_of
 
 _NO_WAIT = timedelta()
 _RESCHEDULE: Final = "reschedule"

@@ -14,8 +14,9 @@ from mockube.controller_manager.control.actions import Action, Create, Delete, E
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import DesiredRevision
-from mockube.packs.kruise.controllers.uniteddeployment.spec import UnitedView
-from mockube.packs.kruise.controllers.uniteddeployment.subset import REASON_FAILED_REVISION
+
+from .spec import UnitedView
+from .subset import REASON_FAILED_REVISION
 
 
 class History(Struct, frozen=True, kw_only=True):

@@ -20,18 +20,15 @@ from mockube.controller_manager.workloads.ownership import (
     adoption_and_release_actions,
     owned_objects,
 )
-from mockube.packs.kruise.controllers.uniteddeployment import revision
-from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
-from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import SubsetCondition, subset_conditions
-from mockube.packs.kruise.controllers.uniteddeployment.revision import History
-from mockube.packs.kruise.controllers.uniteddeployment.spec import UnitedView
-from mockube.packs.kruise.controllers.uniteddeployment.subset import (
-    CONDITION_UPDATED,
-    LABEL_SUBSET_NAME,
-    Subset,
-)
 from mockube.packs.kruise.kinds import UNITED_DEPLOYMENTS
+
+from . import revision
+from .adapters import ADAPTERS
+from .adapters.adapter import Adapter
+from .rescheduling import SubsetCondition, subset_conditions
+from .revision import History
+from .spec import UnitedView
+from .subset import CONDITION_UPDATED, LABEL_SUBSET_NAME, Subset
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

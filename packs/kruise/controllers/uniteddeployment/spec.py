@@ -12,8 +12,9 @@ from mockube.apimachinery.timestamps import span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.workloads.ownership import selector_of
-from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
+
+from .adapters import ADAPTERS
+from .adapters.adapter import Adapter
 
 _DEFAULT_REVISION_HISTORY_LIMIT: Final = 10
 _DEFAULT_RESCHEDULE_CRITICAL_SECONDS: Final = 30

@@ -10,16 +10,12 @@ from mockube.apimachinery.conditions import Conditions
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.control.actions import Update
-from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import SubsetCondition
-from mockube.packs.kruise.controllers.uniteddeployment.snapshot import Snapshot
-from mockube.packs.kruise.controllers.uniteddeployment.subset import (
-    CONDITION_FAILURE,
-    CONDITION_PROVISIONED,
-    CONDITION_SUBSETS_UPDATED,
-    LABEL_RESERVED_POD,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.workload import DesiredSubset
 from mockube.packs.kruise.kinds import UNITED_DEPLOYMENTS
+
+from .rescheduling import SubsetCondition
+from .snapshot import Snapshot
+from .subset import CONDITION_FAILURE, CONDITION_PROVISIONED, CONDITION_SUBSETS_UPDATED, LABEL_RESERVED_POD
+from .workload import DesiredSubset
 
 _REQUIRED_FIELDS = ("replicas", "updatedReplicas", "currentRevision")
 """The fields that are written even if they are 0 or empty."""

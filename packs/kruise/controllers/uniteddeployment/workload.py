@@ -13,12 +13,9 @@ from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.packs.kruise.controllers.uniteddeployment.spec import SubsetSpec, UnitedView
-from mockube.packs.kruise.controllers.uniteddeployment.subset import (
-    ANNOTATION_SUBSET_PATCH,
-    LABEL_REVISION,
-    LABEL_SUBSET_NAME,
-)
+
+from .spec import SubsetSpec, UnitedView
+from .subset import ANNOTATION_SUBSET_PATCH, LABEL_REVISION, LABEL_SUBSET_NAME
 
 _NODE_SELECTOR_TERMS: Final = (
     "affinity",

@@ -19,16 +19,12 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.workloads.ownership import object_ref
-from mockube.packs.kruise.controllers.uniteddeployment import workload
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
-from mockube.packs.kruise.controllers.uniteddeployment.snapshot import Snapshot
-from mockube.packs.kruise.controllers.uniteddeployment.subset import (
-    LABEL_RESERVED_POD,
-    REASON_FAILED_SUBSETS,
-    REASON_UPDATED_SUBSETS,
-    Subset,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.workload import DesiredSubset
+
+from . import workload
+from .adapters.adapter import Adapter
+from .snapshot import Snapshot
+from .subset import LABEL_RESERVED_POD, REASON_FAILED_SUBSETS, REASON_UPDATED_SUBSETS, Subset
+from .workload import DesiredSubset
 
 
 class WorkloadActions(Struct, frozen=True, kw_only=True):

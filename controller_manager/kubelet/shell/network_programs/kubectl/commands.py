@@ -9,27 +9,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import (
-    TABLE,
-    ApiClient,
-    KubectlError,
-    ServerError,
-    Work,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.manifests import (
-    created_object,
-    job_of,
-    read_manifests,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.output import (
-    check_format,
-    reference,
-    render,
-    table_lines,
-    to_json,
-    to_yaml,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.selection import (
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions
+from mockube.controller_manager.kubelet.shell.process import Output, Process, Run, Sleep, write_text
+
+from . import output
+from .client import TABLE, ApiClient, KubectlError, ServerError, Work
+from .manifests import created_object, job_of, read_manifests
+from .selection import (
     SelectedObjects,
     fetch,
     is_on,
@@ -39,8 +25,6 @@ from mockube.controller_manager.kubelet.shell.network_programs.kubectl.selection
     select,
     selects_some,
 )
-from mockube.controller_manager.kubelet.shell.options import ProgramOptions
-from mockube.controller_manager.kubelet.shell.process import Output, Process, Run, Sleep, write_text
 
 _APPLY: Final = "application/apply-patch+yaml"
 _PATCHES: Final = {
@@ -54,7 +38,7 @@ _POLL_SECONDS: Final = 1.0
 
 def get(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
     text = options.get("output")
-    check_format(text)
+    output.check_format(text)
     selections = yield from select(process, client, options, words)
     ignores_missing = is_on(options, "ignore-not-found")
     if text in ("", "wide"):
@@ -64,7 +48,7 @@ def get(process: Process, client: ApiClient, options: ProgramOptions, words: Seq
         objects += yield from fetch(client, options, selection, ignores_missing=ignores_missing)
     is_list = not all(selection.names for selection in selections) or len(objects) != 1
     if objects or not ignores_missing:
-        yield write_text(render(selections[0].resource, objects, text, is_list=is_list))
+        yield write_text(output.render(selections[0].resource, objects, text, is_list=is_list))
     return 0
 
 
@@ -91,7 +75,7 @@ def _print_tables(
             if table.get("rows"):
                 prefix = f"{selection.resource.title}/" if has_prefix else ""
                 is_wide = options.get("output") == "wide"
-                yield write_text(table_lines(table, is_wide=is_wide, has_header=header, prefix=prefix))
+                yield write_text(output.table_lines(table, is_wide=is_wide, has_header=header, prefix=prefix))
                 header = False
     if not rows and not ignores_missing:
         scope = f" in {client.namespace} namespace" if any(item.namespace for item in selections) else ""
@@ -100,7 +84,7 @@ def _print_tables(
 
 
 def create(process: Process, client: ApiClient, options: ProgramOptions, words: Sequence[str]) -> Run:
-    check_format(options.get("output"))
+    output.check_format(options.get("output"))
     if "filename" in options:
         objects = yield from read_manifests(process, options)
     elif words[:1] == ["job"] and "from" in options and len(words) == 2:
@@ -143,9 +127,9 @@ def _print_unsent(options: ProgramOptions, objects: Sequence[ReadOnlyTree]) -> R
     text = options.get("output")
     for index, tree in enumerate(objects):
         if text == "yaml":
-            yield write_text(("---\n" if index else "") + to_yaml(tree))
+            yield write_text(("---\n" if index else "") + output.to_yaml(tree))
         elif text == "json":
-            yield write_text(to_json(tree))
+            yield write_text(output.to_json(tree))
         else:
             kind = f"{tree['kind'].lower()}/{tree['metadata']['name']}"
             yield write_text(f"{kind}\n" if text == "name" else f"{kind} created (dry run)\n")
@@ -155,9 +139,9 @@ def _print_unsent(options: ProgramOptions, objects: Sequence[ReadOnlyTree]) -> R
 def _report(options: ProgramOptions, selection: SelectedObjects, tree: ReadOnlyTree, verb: str) -> Run:
     """Print the result of a write: a sentence, or the object in a format."""
     text = options.get("output")
-    name = reference(selection.resource, meta.name(tree))
+    name = output.reference(selection.resource, meta.name(tree))
     if text:
-        yield write_text(render(selection.resource, [tree], text, is_list=False))
+        yield write_text(output.render(selection.resource, [tree], text, is_list=False))
     else:
         suffix = " (server dry run)" if _is_server_dry_run(options) else ""
         yield write_text(f"{name} {verb}{suffix}\n")
@@ -166,7 +150,7 @@ def _report(options: ProgramOptions, selection: SelectedObjects, tree: ReadOnlyT
 
 def apply(process: Process, client: ApiClient, options: ProgramOptions, _: Sequence[str]) -> Run:
     """Apply manifests. The server merges them, as with --server-side, so that no annotation stores the last version."""
-    check_format(options.get("output"))
+    output.check_format(options.get("output"))
     objects = yield from read_manifests(process, options)
     if options.get("dry-run") == "client":
         return (yield from _print_unsent(options, objects))
@@ -216,7 +200,7 @@ def delete(process: Process, client: ApiClient, options: ProgramOptions, words: 
 def _deletion_line(options: ProgramOptions, selection: SelectedObjects, tree: ReadOnlyTree) -> str:
     name, namespace = meta.name(tree), meta.namespace(tree)
     if options.get("output") == "name":
-        return f"{reference(selection.resource, name)}\n"
+        return f"{output.reference(selection.resource, name)}\n"
     deleted = "force deleted" if is_on(options, "force") else "deleted"
     origin = f" from {namespace} namespace" if namespace else ""
     return f'{selection.resource.title} "{name}" {deleted}{origin}\n'

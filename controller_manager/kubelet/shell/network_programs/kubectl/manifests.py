@@ -10,9 +10,10 @@ from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.kubelet.shell import limits
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import KubectlError, Work
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions
 from mockube.controller_manager.kubelet.shell.process import Process, UnknownProgram, read_input
+
+from .client import KubectlError, Work
 
 _EXTENSIONS: Final = (".yaml", ".yml", ".json")
 

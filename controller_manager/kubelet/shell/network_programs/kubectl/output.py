@@ -14,11 +14,9 @@ from mockube.apimachinery import jsonpath, meta
 from mockube.apimachinery.jsonpath import JSONPathError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import (
-    KubectlError,
-    ServedResource,
-)
 from mockube.controller_manager.kubelet.shell.process import UnknownProgram
+
+from .client import KubectlError, ServedResource
 
 _INDENT: Final = re.compile(r"(?m)^ +")
 _PART: Final = re.compile(r"\{((?:[^{}\"']|\"(?:[^\"\\]|\\.)*\"|'[^']*')*)\}|([^{]+)|(\{)")

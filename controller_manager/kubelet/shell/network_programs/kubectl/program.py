@@ -4,20 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from mockube.apimachinery.schema import minors
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl import commands, waiting
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import ApiClient, KubectlError
-from mockube.controller_manager.kubelet.shell.options import (
-    ProgramOptions,
-    UnknownOption,
-    parse_command_line,
-)
-from mockube.controller_manager.kubelet.shell.process import (
-    Output,
-    Process,
-    Run,
-    UnknownProgram,
-    write_text,
-)
+from mockube.controller_manager.kubelet.shell.options import ProgramOptions, UnknownOption, parse_command_line
+from mockube.controller_manager.kubelet.shell.process import Output, Process, Run, UnknownProgram, write_text
+
+from . import commands, waiting
+from .client import ApiClient, KubectlError
 
 _OPTIONS: Final = {
     "-n": "namespace=",

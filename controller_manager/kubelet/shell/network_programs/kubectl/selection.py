@@ -7,16 +7,11 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import (
-    ApiClient,
-    KubectlError,
-    ServedResource,
-    ServerError,
-    Work,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.manifests import read_manifests
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions
 from mockube.controller_manager.kubelet.shell.process import Process
+
+from .client import ApiClient, KubectlError, ServedResource, ServerError, Work
+from .manifests import read_manifests
 
 
 class SelectedObjects(Struct, frozen=True, kw_only=True):

@@ -7,27 +7,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import (
-    ApiClient,
-    KubectlError,
-    ServerError,
-    Work,
-)
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.output import find_values, reference
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.selection import (
-    SelectedObjects,
-    fetch,
-    select,
-    selects_some,
-)
 from mockube.controller_manager.kubelet.shell.options import ProgramOptions
-from mockube.controller_manager.kubelet.shell.process import (
-    Process,
-    Run,
-    Sleep,
-    UnknownProgram,
-    write_text,
-)
+from mockube.controller_manager.kubelet.shell.process import Process, Run, Sleep, UnknownProgram, write_text
+
+from .client import ApiClient, KubectlError, ServerError, Work
+from .output import find_values, reference
+from .selection import SelectedObjects, fetch, select, selects_some
 
 _POLL_SECONDS: Final = 0.5
 _DEFAULT_TIMEOUT: Final = 30.0

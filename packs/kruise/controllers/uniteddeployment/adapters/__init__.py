@@ -5,15 +5,10 @@ A module belongs here if it describes one of these kinds; no other module may de
 
 from typing import Final
 
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.cloneset import CLONE_SET_SUBSETS
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.deployment import (
-    DEPLOYMENT_SUBSETS,
-)
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.statefulset import (
-    ADVANCED_STATEFUL_SET_SUBSETS,
-    STATEFUL_SET_SUBSETS,
-)
+from .adapter import Adapter
+from .cloneset import CLONE_SET_SUBSETS
+from .deployment import DEPLOYMENT_SUBSETS
+from .statefulset import ADVANCED_STATEFUL_SET_SUBSETS, STATEFUL_SET_SUBSETS
 
 ADAPTERS: Final[tuple[Adapter, ...]] = (
     STATEFUL_SET_SUBSETS,

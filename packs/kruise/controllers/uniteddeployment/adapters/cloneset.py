@@ -7,8 +7,9 @@ from mockube.apimachinery import intstr
 from mockube.apimachinery.intstr import IntOrStringError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
 from mockube.packs.kruise.kinds import CLONE_SETS
+
+from .adapter import Adapter
 
 
 def _strategy(spec: ReadOnlyTree) -> ReadOnlyTree:

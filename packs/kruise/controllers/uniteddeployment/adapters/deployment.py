@@ -9,7 +9,8 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.ownership import BY_OWNER
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter, pods_of
+
+from .adapter import Adapter, pods_of
 
 
 def _pods(caches: Caches, workload: ReadOnlyTree) -> Sequence[PodView]:

@@ -13,13 +13,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import STATEFUL_SETS
 from mockube.controller_manager.client.podview import PodView
-from mockube.packs.kruise.controllers.uniteddeployment.adapters.adapter import Adapter
-from mockube.packs.kruise.controllers.uniteddeployment.subset import (
-    LABEL_REVISION,
-    Subset,
-    revision_of,
-)
+from mockube.packs.kruise.controllers.uniteddeployment.subset import LABEL_REVISION, Subset, revision_of
 from mockube.packs.kruise.kinds import ADVANCED_STATEFUL_SETS
+
+from .adapter import Adapter
 
 _MAX_UNAVAILABLE = ("updateStrategy", "rollingUpdate", "maxUnavailable")
 
