@@ -54,11 +54,15 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
 async def guaranteed_update(write: Write) -> ObjectResult:
     """Change the object of a write, or create it if it is missing and may be created."""
     registry, context = write.registry, write.context
-    while True:
-        stored = await registry.find(context.resource, context.namespace, context.name)
-        answer = await (_create_missing(write) if stored is None else _replace(write, stored))
-        if answer is not None:
-            return answer
+    try:
+        while True:
+            stored = await registry.find(context.resource, context.namespace, context.name)
+            answer = await (_create_missing(write) if stored is None else _replace(write, stored))
+            if answer is not None:
+                return answer
+    finally:
+        # They refer to the write: only the garbage collector, which seldom runs, would free the cycle with all its objects.
+        write.change = write.make = None
 
 
 async def _create_missing(write: Write) -> ObjectResult | None:
