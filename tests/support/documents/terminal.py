@@ -38,7 +38,9 @@ GOES_ON = {
 }
 """Commands that do not end by themselves, and their output after which the next command can be typed elsewhere."""
 
-ONLY_LOOKS = re.compile(r"(kubectl (get|describe|top|logs|explain|rollout status)|mockube (status|nodes$)|curl)\b")
+ONLY_LOOKS = re.compile(
+    r"(kubectl (get|describe|top|logs|explain|rollout status)|mockube (status|nodes$)|curl)\b"
+)
 """Commands that may be repeated: a person types slower than a test."""
 
 OUR_PLUGINS = ("asyncio", "aiohttp", "randomly", "hypothesispytest", "timeout", "xdist")
