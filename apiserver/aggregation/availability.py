@@ -140,7 +140,7 @@ class Availability:
             user_agent="kube-apiserver",
         )
 
-        def change(old: Tree) -> Tree:
+        def change(_: Write, old: Tree) -> Tree:
             new = _with_condition(old, available, self._registry.clock)
             return metadata.manage_change(self._registry, context, new, old, WriteOptions())
 

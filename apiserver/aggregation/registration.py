@@ -133,7 +133,7 @@ class APIServiceRegistration:
         elif present.labels.get(AUTOMANAGED) == ALWAYS and present.shared_tree()["spec"] != spec:
             registry, context, options = self._registry, self._context("update", name, {}), WriteOptions()
 
-            def change(old: Tree) -> Tree:
+            def change(_: Write, old: Tree) -> Tree:
                 return metadata.manage_change(registry, context, old | {"spec": spec}, old, options)
 
             await guaranteed_update(Write(registry=registry, context=context, change=change))

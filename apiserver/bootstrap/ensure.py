@@ -19,7 +19,6 @@ from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.registry.update import update
-from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.user import User
 from mockube.component_base.clock import Clock
@@ -126,7 +125,7 @@ def _template(registry: Registry, resource: Resource, required_object: RequiredO
         registry.scheme.strategy(resource),
     )
     options = WriteOptions(field_manager=required_object.manager)
-    tree = read_object(Write(registry=registry, context=context, options=options))
+    tree = read_object(registry, context, options).tree
     metadata.match_namespace(tree, context)
     metadata.ensure_metadata(tree).update(uid=_UID, creationTimestamp=_TIME)
     tree = metadata.manage_new(registry, context, tree, options)
@@ -157,7 +156,7 @@ async def _upgrade(registry: Registry, resource: Resource, required_object: Requ
     tree, old = required_object.tree(), present.tree()
     tree["metadata"]["resourceVersion"] = str(present.revision)
     context = request_context(resource, required_object, "update", tree)
-    required = read_object(Write(registry=registry, context=context))
+    required = read_object(registry, context, WriteOptions()).tree
     if required["spec"] == old["spec"] or meta.is_deleting(old):
         return
     managers = {entry.get("manager", "") for entry in old["metadata"].get("managedFields") or ()}

@@ -56,7 +56,7 @@ class DefinitionStatusWriter:
             user_agent="kube-apiserver",
         )
 
-        def change(old: Tree) -> Tree:
+        def change(_: Write, old: Tree) -> Tree:
             new = mutate(old)
             if new is None:
                 return old

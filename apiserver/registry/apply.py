@@ -23,7 +23,7 @@ from . import metadata
 from .body import as_warnings, decode_applied
 from .metadata import field_manager
 from .registry import Registry
-from .request_context import ObjectResult, RequestContext, patch_options
+from .request_context import Body, ObjectResult, RequestContext, WriteOptions, patch_options
 from .update import guaranteed_update
 from .write import Write
 
@@ -32,21 +32,15 @@ CHECKED_SINCE = "1.37"
 
 
 class Application(Struct, frozen=True, kw_only=True):
-    """The configuration that a request applies, with its options."""
+    """The configuration that a request applies."""
 
-    write: Write
     manager: FieldManager
     config: Any
     duplicates: Sequence[str]
     """The errors of the YAML decoder about duplicate keys."""
     time: str | None
-    shares_parts: bool
-    """Whether the live object is in the form in which the result is decoded, so that the result shares unchanged parts."""
-
-    @property
-    def name_in_errors(self) -> str:
-        """The name of the configuration in errors of decoding."""
-        return "YAML" if self.write.registry.is_before(CHECKED_SINCE) else "patch"
+    name_in_errors: str
+    """The name of the configuration in errors of decoding."""
 
     def check_type(self) -> None:
         """Refuse a configuration that is not an object, or not of the manager's kind."""
@@ -64,63 +58,59 @@ class Application(Struct, frozen=True, kw_only=True):
                 f"error decoding {self.name_in_errors}: error unmarshaling JSON: while decoding JSON: {problem}"
             )
 
-    def merge_into(self, live: Tree) -> Tree:
+    def merge_into(self, write: Write, live: Tree) -> Tree:
         """Merge the applied configuration into the live object, and return it decoded as its kind."""
-        config, manager = self.config, self.manager
-        name, force = self.write.options.field_manager, self.write.options.force
+        manager, options, context = self.manager, write.options, write.context
         self._check_object()
-        live = orjson.loads(
-            orjson.dumps(live)
-        )  # the result, which can share its parts, gets defaults in place
+        # The result, which can share parts of the live object, gets defaults in place.
+        live = orjson.loads(orjson.dumps(live))
         try:
-            merged = manager.apply(live, config, manager=name, time=self.time, force=force)
-            self.write.patched = merged
+            merged = manager.apply(
+                live, self.config, manager=options.field_manager, time=self.time, force=options.force
+            )
+            write.patched = merged
             # Upstream neither decodes nor defaults an unchanged object again: its zero times stay null.
             is_unchanged = is_same(merged, live)
-            tree = (
-                orjson.loads(orjson.dumps(merged))
-                if is_unchanged
-                else self._decode(merged, live if self.shares_parts else None)
-            )
+            tree = orjson.loads(orjson.dumps(merged)) if is_unchanged else self._decode(write, merged, live)
         except Conflicts as error:
             raise _conflict(error) from error
         except UndecodablePatch as error:
             raise status.BadRequest(str(error)) from error
         except PatchError as error:
             raise ApiError(str(error)) from error
-        self._judge_duplicates()
+        self._judge_duplicates(write)
         new_object: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | tree
         if not is_unchanged:
-            self._default(new_object)
+            self._default(write, new_object)
         if not meta.uid(live):
-            metadata.check_no_uid(new_object, self.write.context)
-        metadata.match_namespace(new_object, self.write.context)
-        metadata.match_name(new_object, self.write.context.name)
+            metadata.check_no_uid(new_object, context)
+        metadata.match_namespace(new_object, context)
+        metadata.match_name(new_object, context.name)
         return new_object
 
-    def _default(self, new_object: Tree) -> None:
+    def _default(self, write: Write, new_object: Tree) -> None:
         try:
-            self.write.registry.scheme.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
+            write.registry.scheme.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
         except UnconvertibleObject as error:
             problem = f"failed to convert to unversioned ({describe_object(self.config)}): {error.problem}"
             raise ApiError(problem) from error
 
-    def _judge_duplicates(self) -> None:
-        if self.duplicates and self.write.options.field_validation == "Strict":
+    def _judge_duplicates(self, write: Write) -> None:
+        if self.duplicates and write.options.field_validation == "Strict":
             problem = f"{CONVERTING}{self.duplicates[0]}"
             raise status.BadRequest(f"error strict decoding {self.name_in_errors}: {problem}")
-        self.write.context.report.warnings += as_warnings(self.duplicates)
+        write.context.report.warnings += as_warnings(self.duplicates)
 
-    def _decode(self, merged: Tree, before: Tree | None) -> Tree:
+    def _decode(self, write: Write, merged: Tree, live: Tree) -> Tree:
         """Return the merged object decoded as its kind. Its managers were encoded just before, and are not decoded again."""
-        strict = self.write.options.field_validation != "Ignore"
+        # A live object in the form in which the result is decoded shares its unchanged parts.
+        before = live if write.conversion is None else None
+        strict = write.options.field_validation != "Ignore"
         own_metadata = dict(merged["metadata"])
         managers = own_metadata.pop("managedFields", None)
         without_managers = merged | {"metadata": own_metadata}
         try:
-            tree: Tree = decode_applied(
-                self.write.registry, without_managers, strict=strict, before=before
-            ).tree
+            tree: Tree = decode_applied(write.registry, without_managers, strict=strict, before=before).tree
         except DecodeError as error:
             kind = format_kind(self.config)
             prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
@@ -131,11 +121,12 @@ class Application(Struct, frozen=True, kw_only=True):
         return tree
 
 
-def read_application(write: Write, manager: FieldManager, *, time: str | None) -> Application:
-    registry, body = write.registry, write.context.body
+def read_application(
+    registry: Registry, body: Body, options: WriteOptions, manager: FieldManager, *, time: str | None
+) -> Application:
     try:
         parsed = parse_applied(body.data)
-        duplicates = () if write.options.field_validation == "Ignore" else duplicate_keys(parsed)
+        duplicates = () if options.field_validation == "Ignore" else duplicate_keys(parsed)
     except UnreadableBody as error:
         if registry.is_before(CHECKED_SINCE):
             raise status.BadRequest(f"error decoding YAML: {error}") from error
@@ -144,29 +135,36 @@ def read_application(write: Write, manager: FieldManager, *, time: str | None) -
         problem = str(error).removeprefix(CONVERTING)
         raise status.BadRequest(f"error encoding patch: {problem}") from error
     return Application(
-        write=write,
         manager=manager,
         config={} if parsed.tree is None else parsed.tree,
         duplicates=duplicates,
         time=time,
-        shares_parts=write.conversion is None,
+        name_in_errors="YAML" if registry.is_before(CHECKED_SINCE) else "patch",
     )
 
 
 async def apply(registry: Registry, context: RequestContext) -> ObjectResult:
-    write = Write(registry=registry, context=context, options=patch_options(context), manages_new=False)
-    manager = field_manager(registry, context.resource, write.subresource)
-    reading = partial(read_application, write, manager, time=format_time(registry.clock.now()))
+    options = patch_options(context)
+    manager = field_manager(
+        registry, context.resource, context.subresource.name if context.subresource else ""
+    )
+    time = format_time(registry.clock.now())
+    reading = partial(read_application, registry, context.body, options, manager, time=time)
     application = await registry.begin(context, reading)
 
-    def make() -> Tree:
-        tree = application.merge_into(dict(manager.empty))
-        metadata.check_new(tree, context, dry_run=write.options.dry_run)
+    def make(write: Write) -> Tree:
+        tree = application.merge_into(write, dict(manager.empty))
+        metadata.check_new(tree, context, dry_run=options.dry_run)
         return tree
 
-    write.change = application.merge_into
-    if _may_create(registry, context):
-        write.make = make
+    write = Write(
+        registry=registry,
+        context=context,
+        options=options,
+        change=application.merge_into,
+        make=make if _may_create(registry, context) else None,
+        manages_new=False,
+    )
     return await guaranteed_update(write)
 
 

@@ -4,7 +4,7 @@ Unknown fields are dropped, and reported in a warning or an error, as the client
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -23,15 +23,20 @@ from mockube.apiserver.wire.parse import NotJson, ParsedObject, UnreadableBody, 
 
 from .registry import Registry
 from .request_context import Body, RequestContext, WriteOptions
-from .write import Write
 
 SUMMARY_BYTES = 30
 """The number of bytes that an error quotes of a body that is not an object."""
 
 
-def read_object(write: Write) -> Tree:
-    """Return the object of a create or update in stored form, with its defaults."""
-    registry, context, options = write.registry, write.context, write.options
+class SentObject(NamedTuple):
+    tree: Tree
+    """The object in stored form, with its defaults."""
+    type_error: ApiError | None
+    """The error of another kind, if the object has no struct upstream: upstream returns it when it validates the object."""
+
+
+def read_object(registry: Registry, context: RequestContext, options: WriteOptions) -> SentObject:
+    """Return the object of a create or update."""
     api_version, kind = expected_type(context)
     parsed = _parse(context.body, kind)
     tree, text = parsed.tree, parsed.text
@@ -48,16 +53,15 @@ def read_object(write: Write) -> Tree:
         raise status.BadRequest(_refusal(sent_type, kind) + str(error)) from error
     if complaints := [*parsed.complaints, *decoded.strict]:
         apply_field_validation(context, options, complaints, _refusal(sent_type, kind))
-    if context.is_unstructured:
-        write.type_error = _check_custom_type(context, tree)
+    type_error = _check_custom_type(context, tree) if context.is_unstructured else None
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
-    if write.type_error is not None:
+    if type_error is not None:
         new_object["kind"] = kind
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
     if context.report.audited is not None:
         context.report.audited.set_object(new_object)
-    return new_object
+    return SentObject(new_object, type_error)
 
 
 def _version(api_version: Any) -> Any:

@@ -23,11 +23,13 @@ MAX_NAMES: Final = 8
 
 async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     check_format(context.body.media_type)
-    write = Write(registry=registry, context=context, options=write_options(context, "CreateOptions"))
-    sent = await registry.begin(context, read_object, write)
+    options = write_options(context, "CreateOptions")
+    sent, type_error = await registry.begin(context, read_object, registry, context, options)
     metadata.clear_system_fields(sent)
-    sent = metadata.without_duplicate_owners(sent, context)
-    write.make = lambda: sent
+    new = metadata.without_duplicate_owners(sent, context)
+    write = Write(
+        registry=registry, context=context, options=options, make=lambda _: new, type_error=type_error
+    )
     return await create_object(write)
 
 

@@ -136,9 +136,9 @@ async def patch(
         raise status.unsupported_media_type([*CUSTOM_PATCH_TYPES, *APPLY_TYPES])
     if patch_type is None:
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
-    write = Write(registry=registry, context=context, options=patch_options(context))
+    options = patch_options(context)
     try:
-        read = await registry.begin(context, _read, write, patch_type)
+        read = await registry.begin(context, _read, context, patch_type, options)
     except ApiError as error:
         if isinstance(error.__cause__, UnreadableBody) and not registry.is_before(CHECKED_SINCE):
             raise status.BadRequest("invalid JSON patch") from None
@@ -148,7 +148,7 @@ async def patch(
         raise
     context.work.growth = patch_type.growth(read.tree)
 
-    def change(old: Tree) -> Tree:
+    def change(write: Write, old: Tree) -> Tree:
         # The new object shares unchanged parts with the old one, and gets defaults in place.
         own = orjson.loads(orjson.dumps(old))
         seen = (view.patch_base or view.from_object)(own)
@@ -157,9 +157,9 @@ async def patch(
         if patch_type.reads_type:
             _check_type(outcome)
         new = view.update_object(own, _decode_patched(outcome))
-        return view.manage(registry, context, new, own, write.options)
+        return view.manage(registry, context, new, own, options)
 
-    write.change = change
+    write = Write(registry=registry, context=context, options=options, change=change)
     answer = await guaranteed_update(write)
     return answer if view is OBJECT_VIEW else view.view_result(answer)
 
@@ -195,14 +195,14 @@ async def patch_as_server(
     await patch(registry, context)
 
 
-def _read(write: Write, patch_type: PatchType) -> Patch:
-    data = write.context.body.data
+def _read(context: RequestContext, patch_type: PatchType, options: WriteOptions) -> Patch:
+    data = context.body.data
     try:
         parsed = parse(data, "application/json")
     except UnreadableBody as error:
         raise status.BadRequest(patch_type.refusal.format(error)) from error
     tree = parsed.tree
-    if write.options.field_validation == "Ignore":
+    if options.field_validation == "Ignore":
         return Patch(patch_type, tree, data)
     try:
         complaints = patch_type.check(tree)

@@ -87,10 +87,10 @@ def decode(write: Write) -> None:
     if write.old is not None:
         assert write.change is not None
         assert write.client_old is not None
-        write.new = write.change(write.client_old)
+        write.new = write.change(write, write.client_old)
         return
     assert write.make is not None
-    new = write.make()
+    new = write.make(write)
     metadata.set_system_fields(new, context, now=registry.clock.now(), random=registry.random)
     if write.manages_new:
         new = metadata.manage_new(registry, context, new, write.options)

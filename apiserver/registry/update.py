@@ -5,6 +5,7 @@ came between, which fails if the client sent the resourceVersion that it had rea
 """
 
 import orjson
+from msgspec.structs import replace
 
 from mockube.apimachinery import status
 from mockube.apimachinery.piecewise import decode_in_pieces
@@ -22,12 +23,11 @@ from .write import Write, run
 
 async def update(registry: Registry, context: RequestContext) -> ObjectResult:
     options = write_options(context, "UpdateOptions")
-    write = Write(registry=registry, context=context, options=options)
-    sent = await registry.begin(context, read_object, write)
+    sent, type_error = await registry.begin(context, read_object, registry, context, options)
     metadata.match_namespace(sent, context)
     metadata.match_name(sent, context.name)
     sent = metadata.without_duplicate_owners(sent, context)
-    write.uid = sent["metadata"].get("uid", "")
+    uid = sent["metadata"].get("uid", "")
     original = await registry.run(context, orjson.dumps, sent)
     first = [sent]
 
@@ -36,33 +36,37 @@ async def update(registry: Registry, context: RequestContext) -> ObjectResult:
         tree: Tree = first.pop() if first else decode_in_pieces(original)
         return tree
 
-    def change(old: Tree) -> Tree:
+    def change(_: Write, old: Tree) -> Tree:
         return metadata.manage_change(registry, context, sent_tree(), old, options)
 
-    def make() -> Tree:
+    def make(write: Write) -> Tree:
         check_uid(write, "", registry.layout.object(context.resource, context.namespace, context.name))
         tree = sent_tree()
         metadata.check_new(tree, context, dry_run=options.dry_run)
         return tree
 
-    write.change = change
-    if write.registry.scheme.strategy(context.resource).create_on_update:
-        write.make = make
+    may_create = registry.scheme.strategy(context.resource).create_on_update
+    write = Write(
+        registry=registry,
+        context=context,
+        options=options,
+        change=change,
+        make=make if may_create else None,
+        uid=uid,
+        type_error=type_error,
+    )
     return await guaranteed_update(write)
 
 
 async def guaranteed_update(write: Write) -> ObjectResult:
-    """Change the object of a write, or create it if it is missing and may be created."""
+    """Change the object of a write, or create it if it is missing and may be created. A copy of the write makes each attempt."""
     registry, context = write.registry, write.context
-    try:
-        while True:
-            stored = await registry.find(context.resource, context.namespace, context.name)
-            answer = await (_create_missing(write) if stored is None else _replace(write, stored))
-            if answer is not None:
-                return answer
-    finally:
-        # They refer to the write: only the garbage collector, which seldom runs, would free the cycle with all its objects.
-        write.change = write.make = None
+    while True:
+        stored = await registry.find(context.resource, context.namespace, context.name)
+        attempt = replace(write, stored=stored)
+        answer = await (_create_missing(attempt) if stored is None else _replace(attempt, stored))
+        if answer is not None:
+            return answer
 
 
 async def _create_missing(write: Write) -> ObjectResult | None:
@@ -70,7 +74,6 @@ async def _create_missing(write: Write) -> ObjectResult | None:
     registry, context = write.registry, write.context
     if write.make is None:
         raise status.not_found(context.resource.group_resource, context.name)
-    write.stored = write.stored_tree = write.old = write.client_old = None
     try:
         return await create_object(write)
     except status.AlreadyExists:
@@ -85,7 +88,6 @@ async def _replace(write: Write, stored: StoredObject) -> ObjectResult | None:
     work.measure(len(stored.value))
     if work.needs_reservation and await work.reserve():
         return None  # others may have changed it
-    write.stored, write.result = stored, None
     for stages in (READING, ADMISSION, STORAGE):
         await run(write, stages)
     return write.result

@@ -19,14 +19,18 @@ from .request_context import AdmissionAttributes, ObjectResult, RequestContext, 
 
 
 class Write(Struct, kw_only=True):
-    """What a request to create or change one object asks for, and what its stages have made of it so far."""
+    """What a request to create or change one object asks for, and what its stages have made of it so far.
+
+    Each attempt to change an object fills a `Write` of its own. The functions get it as an argument: if they held it, only the
+    garbage collector, which seldom runs, would free it with all its objects.
+    """
 
     registry: Registry
     context: RequestContext
     options: WriteOptions = WriteOptions()
-    change: Callable[[Tree], Tree] | None = None
+    change: "Callable[[Write, Tree], Tree] | None" = None
     """Returns the new object for the old one, which it must not change, both in the client's version, with its managers."""
-    make: Callable[[], Tree] | None = None
+    make: "Callable[[Write], Tree] | None" = None
     """Returns the object to create; None if a missing object is not created. The server's fields are not set yet."""
     uid: str = ""
     """The UID that the object must have, if the client sent one."""
@@ -40,11 +44,12 @@ class Write(Struct, kw_only=True):
     conversion: Conversion | None = None
     """How objects are converted between the client's version and the stored one; None if those are the same."""
 
+    stored: StoredObject | None = None
+    """The stored object that is changed; None if the object is created."""
+
     # What the stages make, in their order:
     type_error: ApiError | None = None
     """The error of a body of another kind that has no struct upstream; upstream returns it when it validates objects."""
-    stored: StoredObject | None = None
-    """The stored object that is changed; None if the object is created."""
     stored_tree: Tree | None = None
     old: Tree | None = None
     """The stored object in the version in which it is admitted and validated."""
@@ -64,9 +69,10 @@ class Write(Struct, kw_only=True):
     """Set by the last stage; None if another write came between, or an allocation is in use, so that stages are repeated."""
 
     def __post_init__(self) -> None:
-        self.row = self.registry.admitted_row(self.context.resource)
-        self.strategy = self.registry.scheme.strategy(self.row)
-        self.conversion = self.registry.scheme.conversion(self.context.resource)
+        if self.row is None:  # a copy has them
+            self.row = self.registry.admitted_row(self.context.resource)
+            self.strategy = self.registry.scheme.strategy(self.row)
+            self.conversion = self.registry.scheme.conversion(self.context.resource)
 
     @property
     def subresource(self) -> str:

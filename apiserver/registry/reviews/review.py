@@ -14,7 +14,6 @@ from mockube.apiserver.registry.request_context import (
     RequestContext,
     write_options,
 )
-from mockube.apiserver.registry.write import Write
 
 Check: TypeAlias = Callable[[Tree], None]
 """Raises an ApiError for an invalid review."""
@@ -35,9 +34,7 @@ async def read(registry: Registry, context: RequestContext, check: Check = _acce
 async def run_mutation(registry: Registry, context: RequestContext) -> AdmissionAttributes:
     """Return the attributes of the review after mutating admission."""
     options = write_options(context, "CreateOptions")
-    tree = await registry.begin(
-        context, read_object, Write(registry=registry, context=context, options=options)
-    )
+    tree, _ = await registry.begin(context, read_object, registry, context, options)
     if context.subresource is None:
         metadata.clear_system_fields(tree)
     metadata.match_namespace(tree, context)

@@ -20,7 +20,6 @@ from mockube.apiserver.registry.request_context import (
     RequestContext,
     write_options,
 )
-from mockube.apiserver.registry.write import Write
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.etcd.kv import Compare, Target, Txn
 
@@ -32,8 +31,7 @@ _SCHEDULED = {"type": CONDITION_POD_SCHEDULED, "status": "True", "lastProbeTime"
 
 async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     options = write_options(context, "CreateOptions")
-    write = Write(registry=registry, context=context, options=options)
-    binding = await registry.begin(context, read_object, write)
+    binding, _ = await registry.begin(context, read_object, registry, context, options)
     metadata.match_namespace(binding, context)
     name = context.name or meta.name(binding)
     attributes = AdmissionAttributes(

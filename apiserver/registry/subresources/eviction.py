@@ -56,8 +56,7 @@ _EXHAUSTED = {"type": "DisruptionAllowed", "status": "False", "reason": "Insuffi
 
 async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     written = write_options(context, "CreateOptions")
-    write = Write(registry=registry, context=context, options=written)
-    eviction = await registry.begin(context, read_object, write)
+    eviction, _ = await registry.begin(context, read_object, registry, context, written)
     metadata.match_namespace(eviction, context)
     is_dry = written.dry_run or bool((eviction.get("deleteOptions") or {}).get("dryRun"))
     attributes = AdmissionAttributes(
@@ -182,7 +181,7 @@ async def _use_disruption(
     )
     options = WriteOptions(dry_run=dry_run)
 
-    def change(old: Tree) -> Tree:
+    def change(_: Write, old: Tree) -> Tree:
         new = _with_used_disruption(registry, old, context.name)
         return metadata.manage_change(registry, update, new, old, options)
 
@@ -258,7 +257,7 @@ async def _delete(registry: Registry, context: RequestContext, options: DeleteOp
     if not options.dry_run:
         marking = RequestContext(verb="update", resource=context.resource, subresource=STATUS, **of_pod)
 
-        def change(old: Tree) -> Tree:
+        def change(_: Write, old: Tree) -> Tree:
             check_preconditions(POD, context.name, options, old["metadata"])
             return conditions.with_condition(old, _EVICTED, registry.clock.now())
 

@@ -220,18 +220,17 @@ def _written_view(registry: Registry, resource: Resource) -> patches.Subresource
 
 
 async def update(registry: Registry, context: RequestContext) -> ObjectResult:
-    write = Write(registry=registry, context=context, options=write_options(context, "UpdateOptions"))
-    view = _written_view(registry, context.resource)
-    scale = await registry.begin(context, _read_scale, write)
+    options, view = write_options(context, "UpdateOptions"), _written_view(registry, context.resource)
+    scale = await registry.begin(context, _read_scale, registry, context, options)
     metadata.match_namespace(scale, context)
     metadata.match_name(scale, context.name)
     original = orjson.dumps(scale)
 
-    def change(old: Tree) -> Tree:
+    def change(_: Write, old: Tree) -> Tree:
         new = view.update_object(old, orjson.loads(original))
-        return _manage(registry, context, new, old, write.options)
+        return _manage(registry, context, new, old, options)
 
-    write.change, write.uid = change, meta.uid(scale)
+    write = Write(registry=registry, context=context, options=options, change=change, uid=meta.uid(scale))
     return view.view_result(await guaranteed_update(write))
 
 
@@ -246,12 +245,12 @@ _NOT_CONVERTED = (
 )
 
 
-def _read_scale(write: Write) -> Tree:
+def _read_scale(registry: Registry, context: RequestContext, options: WriteOptions) -> Tree:
     """Return the Scale of an update. Upstream does not report the errors of a Scale of a custom object."""
     try:
-        return read_object(write)
+        return read_object(registry, context, options).tree
     except status.BadRequest as error:
-        if not write.context.resource.custom:
+        if not context.resource.custom:
             raise
         raise status.BadRequest(_NOT_REGISTERED) from error
 
@@ -264,23 +263,22 @@ async def patch(registry: Registry, context: RequestContext) -> ObjectResult:
 
 async def _apply(registry: Registry, context: RequestContext) -> ObjectResult:
     view = _written_view(registry, context.resource)
-    write = Write(registry=registry, context=context, options=patch_options(context))
-    application = await registry.begin(
-        context, partial(read_application, write, _field_manager(registry), time=None)
-    )
+    options, manager = patch_options(context), _field_manager(registry)
+    reading = partial(read_application, registry, context.body, options, manager, time=None)
+    application = await registry.begin(context, reading)
 
-    def change(old: Tree) -> Tree:
+    def change(write: Write, old: Tree) -> Tree:
         live = _scale_with_managers(old, context.resource)
         if context.resource.custom and not _managed_fields(live):
             application.check_type()
             raise ApiError(_UNMANAGED)
-        scale = application.merge_into(live)
+        scale = application.merge_into(write, live)
         if context.resource.custom and not is_same(write.patched, live):
             # Upstream converts a changed Scale as a custom object, which fails; only the managers can be changed.
             raise ApiError(_NOT_CONVERTED.format(describe_object(application.config)))
         return _with_managers(view.update_object(old, scale), _managed_fields(old), scale, context.resource)
 
-    write.change = change
+    write = Write(registry=registry, context=context, options=options, change=change)
     return view.view_result(await guaranteed_update(write))
 
 
