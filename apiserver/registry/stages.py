@@ -2,7 +2,7 @@
 
 Every verb makes a `Write` and runs these stages: `create`, `update`, `patch` (four types, of which `apply` is one) and the
 subresources. The tuples at the end are the whole order. A change runs all three of them, again if another write came
-between; a creation runs the second once, and the third for each name that it tries. `delete` has stages of its own.
+between; a creation runs the second once, and the third for each name that it tries. `deletion` has stages of its own.
 """
 
 from collections.abc import Sequence
