@@ -58,7 +58,7 @@ class RequestReport(Struct, kw_only=True):
     """None if the audit log contains nothing of the request's body."""
 
     def warn(self, text: str) -> None:
-        """Add a warning to the response, once."""
+        """Add a warning to the response, which shows it once."""
         self.warnings.append(text)
 
 
