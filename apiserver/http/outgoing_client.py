@@ -69,9 +69,11 @@ class OutgoingClient:
             async for part in response.content.iter_any():
                 parts.append(part)
                 size += len(part)
-                if size > outgoing_limits.MAX_REVIEW:
+                if size > outgoing_limits.MAX_REVIEW_RESPONSE:
                     response.close()
-                    raise ValueError(f"the response is longer than {outgoing_limits.MAX_REVIEW} bytes")
+                    raise ValueError(
+                        f"the response is longer than {outgoing_limits.MAX_REVIEW_RESPONSE} bytes"
+                    )
             headers = {name.lower(): value for name, value in response.headers.items()}
             return RemoteResponse(
                 code=response.status, reason=response.reason or "", headers=headers, body=b"".join(parts)

@@ -10,23 +10,15 @@ from typing import Final
 
 MAX_WEBHOOK_RESPONSE: Final = 16 * 1024 * 1024
 """A webhook's response. A patch can be larger than an object: it is base64, and may name every field."""
-MAX_REVIEW: Final = 4 * 1024 * 1024
+MAX_REVIEW_RESPONSE: Final = 4 * 1024 * 1024
 """The response of an authorizer, an authenticator or a token issuer."""
 MAX_DOCUMENT: Final = 32 << 20
 """A document of an extension API server, for discovery and OpenAPI."""
-MAX_ERROR: Final = 50_000
-"""A kubelet's error."""
-MAX_PROBE: Final = 10 * 1024
-"""The response of a component whose health is asked, as upstream (pkg/probe/http/http.go)."""
+MAX_KUBELET_ERROR: Final = 50_000
+MAX_PROBE_RESPONSE: Final = 10 * 1024
+"""The response of a component whose health is probed, as upstream (pkg/probe/http/http.go)."""
 MAX_SHOWN: Final = 2048
 """Characters of a response that an error message includes."""
-
-# --- Bytes of a request that is kept before it is forwarded.
-
-MAX_BUFFERED: Final = 1 << 20
-"""A body that is read before it is forwarded; a longer body is streamed."""
-MAX_BODY: Final = 16 << 20
-"""The body of a request from this process."""
 
 # --- Connections, and the contexts of TLS for them: each CA bundle has its own, which is kept for the next call.
 

@@ -33,7 +33,7 @@ async def _get(session: ClientSession, url: URL, redirects: int) -> ComponentHea
         code, location = response.status, response.headers.get(hdrs.LOCATION, "")
         target = url.join(URL(location)) if _is_redirect(code) and location else None
         if target is None or target.host != url.host or not redirects:
-            return _health(code, await response.content.read(outgoing_limits.MAX_PROBE))
+            return _health(code, await response.content.read(outgoing_limits.MAX_PROBE_RESPONSE))
     return await _get(session, target, redirects - 1)
 
 

@@ -173,9 +173,9 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
     with suppress(ConnectionError):
         async for data in backend.body(head, "GET"):
             text += data
-            if len(text) > outgoing_limits.MAX_ERROR:
+            if len(text) > outgoing_limits.MAX_KUBELET_ERROR:
                 break
-    message = gotext.decode_utf8(text[: outgoing_limits.MAX_ERROR])
+    message = gotext.decode_utf8(text[: outgoing_limits.MAX_KUBELET_ERROR])
     if head.code == HTTPStatus.INTERNAL_SERVER_ERROR:
         return status.internal_error(message)
     if head.code == HTTPStatus.BAD_REQUEST:

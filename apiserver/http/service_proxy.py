@@ -40,6 +40,10 @@ from .exchanges import Exchanges
 from .named_sockets import NamedConnector, begin_request
 from .webhook_client import CheckedResolver, check_address, failure_reason
 
+_MAX_BUFFERED: Final = 1 << 20
+"""Bytes of a body that is read before it is forwarded; a longer body is streamed."""
+_MAX_BODY: Final = 16 << 20
+"""Bytes of the body of a request from this process."""
 CHECK_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 30.0
 _REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
@@ -311,14 +315,9 @@ async def _body(
     client, length = request.client, request.header("Content-Length")
     if not client.has_body:
         return None, False
-    is_small = (
-        length.isascii()
-        and length.isdecimal()
-        and len(length) < 10
-        and int(length) <= outgoing_limits.MAX_BUFFERED
-    )
+    is_small = length.isascii() and length.isdecimal() and len(length) < 10 and int(length) <= _MAX_BUFFERED
     if is_small or not isinstance(client, SocketClient):
-        return await client.read(outgoing_limits.MAX_BODY) or None, False
+        return await client.read(_MAX_BODY) or None, False
     if length:
         headers["Content-Length"] = length
     return client.content(), True

@@ -26,7 +26,7 @@ async def server():
         answers = {
             "/healthz": web.Response(text="ok"),
             "/ill": web.Response(status=500, text="secret"),
-            "/long": web.Response(text="x" * (2 * outgoing_limits.MAX_PROBE)),
+            "/long": web.Response(text="x" * (2 * outgoing_limits.MAX_PROBE_RESPONSE)),
         }
         return answers[request.path]
 
@@ -42,7 +42,7 @@ async def test_healthy_probe_has_response_text(server, path):
 async def test_long_probe_response_is_truncated(server):
     health = await probe(str(server.make_url("/long")))
     assert health.is_good
-    assert 0 < len(health.message) <= outgoing_limits.MAX_PROBE
+    assert 0 < len(health.message) <= outgoing_limits.MAX_PROBE_RESPONSE
 
 
 async def test_failed_probe_has_status_code_only(server):
