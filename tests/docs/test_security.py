@@ -49,7 +49,7 @@ FIGURES = [
     ("may have 5,000 wildcards", wildcards.MAX_WILDCARDS, 5_000),
     ("after 50 commands", execution.SLICE, 50),
     ("of a command, may have 1 MiB", limits.MAX_VALUE, MIB),
-    ("more than 200,000,000 steps", limits.MAX_SEARCH_STEPS, 2 * 10**8),
+    ("more than 200,000,000 steps", limits.MAX_GREP_STEPS, 2 * 10**8),
     ("more than 4,000 lines", internal._MAX_COMPARED, 4_000),
     ("at most 1,000 lines of each part", internal._MAX_SHOWN, 1_000),
     ("at most 65,536 characters of a value", errors.MAX_VALUE_TEXT, 65_536),

@@ -26,12 +26,12 @@ MAX_FRAME: Final = 1 << 20
 """A frame of SPDY."""
 MAX_FRAME_HEADERS: Final = 64 * 1024
 """A decompressed block of headers of SPDY, which a few bytes may become."""
-MAX_HEAD: Final = 64 * 1024
+MAX_REQUEST_HEAD: Final = 64 * 1024
 """The head of a request to a forwarded port."""
-MAX_BODY: Final = 16 << 20
-"""A response of a local server."""
+MAX_LOCAL_RESPONSE: Final = 16 << 20
+"""A response of a process of a pod, which runs on this machine."""
 
-# --- Numbers of what a client opens.
+# --- Numbers of what is kept for clients.
 
 MAX_STREAMS: Final = 1_000
 """Open streams of a session of SPDY."""
@@ -41,6 +41,3 @@ MAX_FORWARDED_PAIRS: Final = 500
 """Forwarded connections that have one of their two streams only."""
 MAX_DECISIONS: Final = 10_000
 """Cached decisions about the rights of clients."""
-
-MAX_FRAME_DATA: Final = 32 * 1024
-"""Bytes of one data frame that is sent, so that the streams of a session take turns."""

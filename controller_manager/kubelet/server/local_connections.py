@@ -104,8 +104,8 @@ async def _read(response: ClientResponse) -> bytes:
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > limits.MAX_BODY:
-            raise ValueError(f"the response has more than {limits.MAX_BODY} bytes")
+        if len(body) > limits.MAX_LOCAL_RESPONSE:
+            raise ValueError(f"the response has more than {limits.MAX_LOCAL_RESPONSE} bytes")
     return bytes(body)
 
 

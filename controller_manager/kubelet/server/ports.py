@@ -48,7 +48,7 @@ async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream, responses
 async def _read_header(stream: ByteStream, buffer: bytearray) -> tuple[str, str, dict[str, str]] | None:
     while b"\r\n\r\n" not in buffer:
         data = await stream.read(READ)
-        if not data or len(buffer) > limits.MAX_HEAD:
+        if not data or len(buffer) > limits.MAX_REQUEST_HEAD:
             return None
         buffer += data
         if buffer[0] == _TLS_HANDSHAKE:

@@ -10,6 +10,8 @@ from .spdy import ControlFrame, DataFrame, Frame, FrameReader, FrameWriter, Spdy
 from .streams import InputStream, StreamsClosed
 
 READ: Final = 64 * 1024
+_FRAME_DATA: Final = 32 * 1024
+"""The maximum bytes of a data frame that is sent, so that the streams of a session take turns."""
 REFUSED, PROTOCOL_ERROR = 3, 1
 
 
@@ -44,10 +46,10 @@ class SpdyStream:
         self._is_ended = False
 
     async def write(self, data: bytes) -> None:
-        for start in range(0, len(data), limits.MAX_FRAME_DATA):
+        for start in range(0, len(data), _FRAME_DATA):
             if self.departure.is_set():
                 raise StreamsClosed
-            await self._session.send_data(self.number, data[start : start + limits.MAX_FRAME_DATA])
+            await self._session.send_data(self.number, data[start : start + _FRAME_DATA])
 
     async def end(self) -> None:
         """End the writing side of the stream."""

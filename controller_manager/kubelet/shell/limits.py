@@ -16,17 +16,15 @@ MAX_NESTED_COMMANDS: Final = 40
 MAX_NESTED_ARITHMETIC: Final = 20
 MAX_NESTED_BRACES: Final = 10
 MAX_NESTED_CONDITIONS: Final = 40
+MAX_NESTED_FIND: Final = 40
+"""Parentheses of an expression of find."""
 MAX_NESTED_AWK: Final = 60
-"""Nested statements and operands."""
+"""Statements and operands of awk."""
 MAX_SUBSHELLS: Final = 40
-"""Function calls and subshells."""
-MAX_CALLS: Final = 40
-"""Function calls."""
+MAX_FUNCTION_CALLS: Final = 40
 MAX_AWK_CALLS: Final = 40
 MAX_SOURCES: Final = 20
 """Files that source each other."""
-MAX_FIND_DEPTH: Final = 40
-"""Nested operators of an expression of find."""
 MAX_EXPR_WORDS: Final = 60
 """Words of an expression: each may be a parenthesis, which nests calls."""
 
@@ -35,12 +33,13 @@ MAX_EXPR_WORDS: Final = 60
 MAX_LINES: Final = 200_000
 """Lines that a program processes one by one."""
 MAX_READ_LINES: Final = 100_000
+"""Lines of mapfile, and fields of read."""
 MAX_COMPARED: Final = 600
 """Lines of each file that diff compares, unless the files are the same: it compares all pairs."""
-MAX_SEARCH_STEPS: Final = 200_000_000
-"""The product of the instructions of a pattern and the characters of the input."""
+MAX_GREP_STEPS: Final = 200_000_000
+"""The product of the instructions of a pattern and the characters of all input."""
 MAX_MATCH_STEPS: Final = 200_000_000
-"""The product of instructions and characters in a search."""
+"""The same product for one text in which matches are searched."""
 MAX_MATCHES: Final = 100_000
 """Matches in a text."""
 MAX_SCANNED: Final = 300_000_000
@@ -51,8 +50,8 @@ MAX_SED_WORK: Final = 1_000_000_000
 """The sum of the lengths of the pattern spaces of all executed commands."""
 MAX_AWK_STEPS: Final = 300_000
 """Statements and operands for a record."""
-MAX_FACTORED_DIGITS: Final = 12
-"""Digits of a number that is factored."""
+MAX_DIGITS: Final = 12
+"""Digits of a number that factor factors, and of the microseconds that usleep sleeps."""
 MAX_PROCESS_PATTERN: Final = 200
 """Characters of a pattern of pgrep."""
 MAX_TEMPLATE_PARTS: Final = 20_000
@@ -106,6 +105,7 @@ MAX_AWK_REPLACED: Final = 1 << 20
 
 MAX_MANIFESTS: Final = 3 << 20
 """What kubectl sends: the API server refuses larger bodies, too."""
-MAX_SENT: Final = 1 << 20
 MAX_UPLOAD: Final = 4 << 20
-MAX_BASH_SENT: Final = 1 << 20
+"""The body that curl sends."""
+MAX_SENT: Final = 1 << 20
+"""What nc sends, or a script through /dev/tcp."""

@@ -279,7 +279,7 @@ def _with_values(shell: Shell, values: Mapping[str, str]) -> Iterator[None]:
 
 def call(shell: Shell, name: str, argv: Sequence[str]) -> Run:
     """Call a function."""
-    if len(shell.calls) >= limits.MAX_CALLS:
+    if len(shell.calls) >= limits.MAX_FUNCTION_CALLS:
         raise ExpansionError(f"{name}: functions are nested too deeply")
     before, loops = shell.arguments, shell.loops
     shell.arguments, shell.loops = list(argv[1:]), 0

@@ -41,7 +41,7 @@ class ConnectionStream:
         self._received = data + self._received
 
     def write(self, data: bytes) -> Steps:
-        self._sent += data[: limits.MAX_BASH_SENT - len(self._sent)]
+        self._sent += data[: limits.MAX_SENT - len(self._sent)]
         return
         yield
 

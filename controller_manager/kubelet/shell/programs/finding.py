@@ -64,7 +64,7 @@ class _Finder:
 
     def _or(self) -> _Test:
         self._depth += 1
-        if self._depth > limits.MAX_FIND_DEPTH:
+        if self._depth > limits.MAX_NESTED_FIND:
             raise ProgramUsageError("too many parentheses")
         test = self._and()
         while self._peek() in ("-o", "-or"):

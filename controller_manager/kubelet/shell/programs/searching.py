@@ -220,7 +220,7 @@ class _FileSearch:
             self._index += 1
         if search.lines > limits.MAX_LINES:
             raise ProgramUsageError("the input has too many lines", 2)
-        if search.steps > limits.MAX_SEARCH_STEPS:
+        if search.steps > limits.MAX_GREP_STEPS:
             raise ProgramUsageError("the pattern is too large for this input", 2)
         return "".join(output)
 

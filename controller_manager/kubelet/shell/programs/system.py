@@ -50,7 +50,7 @@ def factor(process: Process) -> Run:
     for argument in (
         process.arguments or (yield from read_all(process, [])).decode("utf-8", "replace").split()
     ):
-        if not argument.isdecimal() or len(argument) > limits.MAX_FACTORED_DIGITS:
+        if not argument.isdecimal() or len(argument) > limits.MAX_DIGITS:
             raise ProgramUsageError(f"invalid number '{argument}'")
         number, divisor, factors = int(argument), 2, list[int]()
         while divisor * divisor <= number:
@@ -237,7 +237,7 @@ def machine(_: Process) -> Run:
 def microseconds(process: Process) -> Run:
     """Sleep for as many microseconds, as `usleep`."""
     text = process.arguments[0] if process.arguments else ""
-    if not (text.isascii() and text.isdecimal() and len(text) <= limits.MAX_FACTORED_DIGITS):
+    if not (text.isascii() and text.isdecimal() and len(text) <= limits.MAX_DIGITS):
         raise ProgramUsageError(f"invalid number '{text}'")
     yield Sleep(int(text) / 1_000_000)
     return 0
