@@ -144,7 +144,7 @@ class PluginSelection(Struct, frozen=True, kw_only=True):
 
 DEFAULT_PLUGINS: Final = PluginSelection()
 
-ADDED_IN: Final[Mapping[type[Plugin], str]] = {
+EFFECTIVE_SINCE: Final[Mapping[type[Plugin], str]] = {
     ClusterTrustBundleAttest: "1.37",
     MutatingAdmissionPolicy: "1.36",
     NodeDeclaredFeatureValidator: "1.36",
@@ -191,7 +191,7 @@ def plugins(
     return (
         constructors.get(plugin, plugin)()
         for plugin in PLUGINS
-        if switches.is_on(name_of(plugin)) and not minors.is_before(minor, ADDED_IN.get(plugin, minor))
+        if switches.is_on(name_of(plugin)) and not minors.is_before(minor, EFFECTIVE_SINCE.get(plugin, minor))
     )
 
 

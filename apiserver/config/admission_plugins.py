@@ -32,9 +32,9 @@ ADDED_IN: Final[Mapping[str, str]] = {
     "PodResizeValidator": "1.36",
     "PodTopologyLabels": "1.33",
 }
-"""The first minor that has a plugin."""
+"""The first minor whose flags accept a plugin."""
 REMOVED_IN: Final[Mapping[str, str]] = {"JobValidation": "1.37", "PodGroupWorkloadExists": "1.37"}
-"""The first minor that no longer has a plugin."""
+"""The first minor whose flags no longer accept a plugin."""
 
 
 def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = minors.NEWEST) -> str:
