@@ -58,7 +58,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
         return PodInfo.of(view, self.gates)
 
     def counts_as(self, other: "PodInfo") -> bool:
-        """Return whether a node counts the pod as another version of it: with the same requests and terms, by the same labels."""
+        """Return whether a node counts the pod as it counts another version: by the same requests, terms, claims and labels."""
         return (
             # A version that was computed anew may have other requests, terms and claims.
             self.requested is other.requested

@@ -104,8 +104,10 @@ def is_worth_requeuing(
     if event is ANYTHING or not plugins:
         return True
     hints = _hints(frozenset(plugins), event.kind, event.action)
-    if not hints or None in hints:
-        return bool(hints)
+    if not hints:
+        return False
+    if None in hints:
+        return True
     pod = PodInfo.of(view, gates)
     return any(hint(pod, event) for hint in hints if hint is not None)
 
@@ -184,9 +186,9 @@ def _changes_domain(pod: PodInfo, event: ClusterEvent) -> bool:
         return [labels[key] for key in keys] if is_counted else None
 
     old, new = domains_of(event.old), domains_of(event.new)
-    if old != new or new is None:
-        return old != new
-    return _taints_of(event.old) != _taints_of(event.new)
+    if old != new:
+        return True
+    return new is not None and _taints_of(event.old) != _taints_of(event.new)
 
 
 def _changes_topology(pod: PodInfo, event: ClusterEvent) -> bool:

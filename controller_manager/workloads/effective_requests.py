@@ -17,6 +17,7 @@ from .pod_requests import DEFAULT_REQUESTS, Amounts, amounts, nonzero_requests, 
 
 class EffectiveRequests(NamedTuple):
     requested: Amounts
+    """Without amounts of 0."""
     nonzero: Amounts
     """The requests by which nodes are scored that the pod runs on, with defaults for containers without requests."""
     scored: Amounts

@@ -67,9 +67,9 @@ def _is_preferred(device_class: ReadOnlyTree, other: ReadOnlyTree) -> bool:
     return meta.name(device_class) < meta.name(other)
 
 
-def provided_resources(requested: Mapping[str, int], classes: Mapping[str, ReadOnlyTree]) -> list[str]:
+def provided_resources(requested: Collection[str], classes: Mapping[str, ReadOnlyTree]) -> list[str]:
     """Return the requested resources that device classes provide, sorted by name."""
-    return sorted(name for name, amount in requested.items() if amount > 0 and name in classes)
+    return sorted(name for name in requested if name in classes)
 
 
 def owner_of_extended_resource_claim(claim: ReadOnlyTree) -> Iterator[str]:
