@@ -31,6 +31,8 @@ _POD_PREFIX, _CLAIM_PREFIX = "pod:", "claim:"
 _BY_TEMPLATE: Final = "podResourceClaimTemplate"
 _MAX_DELETED_PODS: Final = 500
 """The uids of pods that are known to be deleted, as upstream's maxUIDCacheEntries (pkg/controller/resourceclaim/controller.go)."""
+_BOOLEAN: Final = {False: "false", True: "true"}
+"""The texts of a label."""
 _SHARED_SUBSYSTEM: Final = "dynamic_resource_allocation"
 _SHARES_METRICS: Final = "1.37"
 """The first minor release whose controller has metrics of the same names as the scheduler."""
@@ -128,8 +130,9 @@ class ResourceClaimMetrics(OutcomeMetrics):
             self._creates["failure", *self._labels({})] += 1
 
     def _labels(self, claim: ReadOnlyTree) -> tuple[str, ...]:
+        admin_access = _BOOLEAN[device_claims.has_admin_access(claim)]
         # Claims are created for pods only.
-        return (_admin_access_label(claim),) if self._is_older else (_admin_access_label(claim), "", "Pod")
+        return (admin_access,) if self._is_older else (admin_access, "", "Pod")
 
     def collect(self) -> Iterable[Metric]:
         text = "Number of ResourceClaims creation requests, categorized by creation status and admin access"
@@ -152,8 +155,8 @@ class ResourceClaimMetrics(OutcomeMetrics):
         )
         counts = Counter(
             (
-                str(device_claims.allocation(claim) is not None).lower(),
-                _admin_access_label(claim),
+                _BOOLEAN[device_claims.allocation(claim) is not None],
+                _BOOLEAN[device_claims.has_admin_access(claim)],
                 _source_label(claim),
             )
             for claim in self._list()
@@ -161,10 +164,6 @@ class ResourceClaimMetrics(OutcomeMetrics):
         for values, number in counts.items():
             present.add_metric(values, number)
         yield present
-
-
-def _admin_access_label(claim: ReadOnlyTree) -> str:
-    return str(device_claims.has_admin_access(claim)).lower()
 
 
 def _source_label(claim: ReadOnlyTree) -> str:
