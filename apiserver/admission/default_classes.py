@@ -23,9 +23,8 @@ class DefaultStorageClass(Plugin):
     async def mutate(self, backend: Backend, attributes: AdmissionAttributes) -> None:
         claim = attributes.object
         assert claim is not None
-        if "storageClassName" in claim["spec"] or wellknown.ANNOTATION_BETA_STORAGE_CLASS in meta.annotations(
-            claim
-        ):
+        has_annotation = wellknown.ANNOTATION_BETA_STORAGE_CLASS in meta.annotations(claim)
+        if "storageClassName" in claim["spec"] or has_annotation:
             return
         annotation_names = (
             wellknown.ANNOTATION_DEFAULT_STORAGE_CLASS,

@@ -51,15 +51,14 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     state = _resize_status(claim)
     if state == _CONTROLLER_RESIZE_IN_PROGRESS:
         return Plan(actions=_resize_actions(claim, volume, now))
-    if state in (_NODE_RESIZE_PENDING, _NODE_RESIZE_IN_PROGRESS) and volumes.request(
-        claim
-    ) <= _allocated_storage(claim):
+    requested, present = volumes.request(claim), volumes.status_capacity(claim)
+    is_on_node = state in (_NODE_RESIZE_PENDING, _NODE_RESIZE_IN_PROGRESS)
+    if is_on_node and requested <= _allocated_storage(claim):
         return EMPTY_PLAN
-    if volumes.request(claim) > volumes.status_capacity(claim):
+    if requested > present:
         return _start_resize(claim, volume, now)
-    is_done = volumes.PRE_RESIZE_CAPACITY in meta.annotations(volume) and volumes.status_capacity(
-        claim
-    ) >= volumes.capacity(volume)
+    is_annotated = volumes.PRE_RESIZE_CAPACITY in meta.annotations(volume)
+    is_done = is_annotated and present >= volumes.capacity(volume)
     return Plan(actions=(_annotation_patch(volume, None),)) if is_done else EMPTY_PLAN
 
 
@@ -230,12 +229,11 @@ def _unfinished_or_grown_claim(_: Caches, change: Change) -> Iterable[Key]:
 
     After the latter the annotation of its volume is removed.
     """
-    if change.new is None:
+    old, new = change
+    if new is None:
         return ()
-    has_new_capacity = change.old is None or volumes.status_capacity(change.old) != volumes.status_capacity(
-        change.new
-    )
-    return (Key.of(change.new),) if has_new_capacity or _is_unfinished(change.new) else ()
+    has_new_capacity = old is None or volumes.status_capacity(old) != volumes.status_capacity(new)
+    return (Key.of(new),) if has_new_capacity or _is_unfinished(new) else ()
 
 
 def _claims_of_started_pod(_: Caches, change: Change) -> Iterable[Key]:

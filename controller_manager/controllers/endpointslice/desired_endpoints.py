@@ -80,11 +80,9 @@ def labels_of(service: ReadOnlyTree, manager: str) -> dict[str, str]:
     """Return the labels of the service's slices: its own labels, and those for the service's name and the manager."""
     own = {key: value for key, value in meta.labels(service).items() if key not in _RESERVED_LABELS}
     headless = {} if services.has_cluster_ip(service) else {wellknown.LABEL_HEADLESS_SERVICE: ""}
-    return (
-        own
-        | headless
-        | {
-            wellknown.LABEL_SERVICE_NAME: meta.name(service),
-            wellknown.LABEL_ENDPOINT_SLICE_MANAGED_BY: manager,
-        }
-    )
+    return {
+        **own,
+        **headless,
+        wellknown.LABEL_SERVICE_NAME: meta.name(service),
+        wellknown.LABEL_ENDPOINT_SLICE_MANAGED_BY: manager,
+    }

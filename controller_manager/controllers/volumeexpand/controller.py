@@ -42,9 +42,8 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     reference = volume["spec"].get("claimRef") or {}
     if (reference.get("namespace"), reference.get("uid")) != (key.namespace, meta.uid(claim)):
         raise RequeueWithBackoff(f"persistent Volume is not bound to PVC being updated : {key}")
-    if volumes.request(claim) <= volumes.status_capacity(
-        claim
-    ) and volumes.PRE_RESIZE_CAPACITY not in meta.annotations(volume):
+    has_capacity = volumes.request(claim) <= volumes.status_capacity(claim)
+    if has_capacity and volumes.PRE_RESIZE_CAPACITY not in meta.annotations(volume):
         return EMPTY_PLAN
     return Plan(actions=_actions(claim, volume))
 
