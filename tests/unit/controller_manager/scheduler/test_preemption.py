@@ -204,7 +204,7 @@ def test_pods_whose_budget_would_be_violated_are_reprieved_first(budgets, victim
 def test_budget_allows_the_most_important_pods_to_be_evicted():
     """Two may be evicted: the third, which is the least important, would violate the budget, and is reprieved first."""
     pods = [running(name, started=number) for number, name in enumerate(("one", "two", "three"))]
-    assert preempted(pods, budget(2), cpu="2") == ("a", ["two"])
+    assert preempted(pods[::-1], budget(2), cpu="2") == ("a", ["two"])
 
 
 def test_pod_without_labels_has_no_budget():
@@ -243,7 +243,13 @@ def test_pod_without_labels_has_no_budget():
             [{"priority": -5, "cpu": "2"}, {"priority": -5, "cpu": "2"}],
             [{"priority": -5}],
             [],
-            id="the fewest victims of negative priority",
+            id="the lowest sum of negative priorities, which is that of the fewest victims",
+        ),
+        pytest.param(
+            [{"priority": -(2**31), "cpu": "2"}, {"priority": -(2**31), "cpu": "2"}],
+            [{"priority": -(2**31)}],
+            [],
+            id="the fewest victims",
         ),
         pytest.param([{"started": 1}], [{"started": 2}], [], id="the latest start"),
         pytest.param(

@@ -340,6 +340,12 @@ def test_pod_is_tried_again_if_node_has_room_for_it(old, new, by_devices, is_wor
     assert is_worth_requeuing(of_gpu(), {"NodeResourcesFit"}, event, FeatureGates()) is is_worth
 
 
+def test_pod_is_tried_again_if_requests_shrink_of_a_resource_that_it_needs():
+    event = pod_event(of_gpu("other", gpu="2"), of_gpu("other"))
+    for tried, is_worth in ((of_gpu(), True), (view(), False)):
+        assert is_worth_requeuing(tried, {"NodeResourcesFit"}, event, FeatureGates()) is is_worth
+
+
 def device_class(resource=None, name="class"):
     return {"metadata": {"name": name}, "spec": {"extendedResourceName": resource} if resource else {}}
 

@@ -105,6 +105,7 @@ def test_nodes_are_compared_with_the_feasible_ones_only():
     running = [pod("old", labels=DB, nodeName="a")]
     state = snapshot(NODES, running)
     own = near(preferred(30, ZONE, DB), preferred(10, HOST, DB))
+    assert scores(pod_affinity_score, pod(affinity=own), state, {"a", "b"}) == {"a": 100, "b": 0}
     assert scores(pod_affinity_score, pod(affinity=own), state, {"b", "c"}) == {"b": 100, "c": 0}
     assert scores(pod_affinity_score, pod(affinity=own), state, {"c", "lone"}) == {"c": 0, "lone": 0}
 
