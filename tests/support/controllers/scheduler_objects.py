@@ -37,6 +37,35 @@ def pod(name="web", *, namespace="default", labels=(), metadata=(), status=(), r
     }
 
 
+def term(key, labels, **fields):
+    return {"topologyKey": key, "labelSelector": {"matchLabels": labels}, **fields}
+
+
+def preferred(weight, key, labels, **fields):
+    return {"weight": weight, "podAffinityTerm": term(key, labels, **fields)}
+
+
+def near(*terms):
+    """Return the affinity to pods that terms match, which are all required or all preferred."""
+    return _affinity("podAffinity", terms)
+
+
+def apart(*terms):
+    return _affinity("podAntiAffinity", terms)
+
+
+def _affinity(kind, terms):
+    rule = "preferred" if "weight" in terms[0] else "required"
+    return {kind: {f"{rule}DuringSchedulingIgnoredDuringExecution": [*terms]}}
+
+
+def spread_constraint(key=ZONE, action="DoNotSchedule", **fields):
+    """Return a constraint that counts the pods of the app `web`."""
+    selector = {"matchLabels": {"app": "web"}}
+    own = {"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": action, "labelSelector": selector}
+    return own | fields
+
+
 def info(tree, gates=None):
     return PodInfo.of(PodView.of(tree), gates or FeatureGates())
 

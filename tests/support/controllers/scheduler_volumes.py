@@ -1,6 +1,9 @@
 """Claims, volumes and classes for tests of filters and scores."""
 
+from tests.support.controllers.scheduler_objects import HOST
+
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+DRIVER = "csi.example.com"
 
 
 def claim(
@@ -26,7 +29,7 @@ def claim(
 
 def volume(name="disk", *, size="1Gi", storage_class="local", on=None, labels=(), **fields):
     """Return a volume; with `on` it is reachable from nodes with that name."""
-    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}
+    expression = {"key": HOST, "operator": "In", "values": [on]}
     affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
     spec = {
         "accessModes": ["ReadWriteOnce"],
@@ -49,8 +52,29 @@ def storage_class(name="local", *, provisioner="kubernetes.io/no-provisioner", *
     }
 
 
-def csi(handle, driver="csi.example.com"):
+def csi(handle, driver=DRIVER):
     return {"csi": {"driver": driver, "volumeHandle": handle}}
+
+
+def csi_driver(**spec):
+    return {"metadata": {"name": DRIVER, "resourceVersion": "1"}, "spec": spec}
+
+
+def capacity(amount="1Gi", *, on="a", storage_class="local", **fields):
+    """Return the capacity of a class on a node."""
+    return {
+        "metadata": {"name": f"{storage_class}-{on}", "namespace": "default", "resourceVersion": "1"},
+        "storageClassName": storage_class,
+        "nodeTopology": {"matchLabels": {HOST: on}},
+        **({} if amount is None else {"capacity": amount}),
+        **fields,
+    }
+
+
+def storage(*claims, volumes=(), classes=None, **more):
+    """Return the objects of a snapshot's storage; without classes it has the default one."""
+    classes = [storage_class()] if classes is None else classes
+    return {"claims": claims, "volumes": volumes, "classes": classes, **more}
 
 
 def uses(*names, **sources):

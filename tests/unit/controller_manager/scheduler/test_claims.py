@@ -4,19 +4,25 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.scheduler.volumes import NO_SPACE, NO_VOLUME, claims_of, uses_claim_alone
+from tests.support.controllers import scheduler_volumes
 from tests.support.controllers.scheduler_objects import HOST, ZONE, info, node, pod, snapshot
-from tests.support.controllers.scheduler_volumes import claim, storage_class, uses, volume
+from tests.support.controllers.scheduler_volumes import (
+    DRIVER,
+    capacity,
+    claim,
+    csi_driver,
+    storage_class,
+    uses,
+    volume,
+)
 
-DRIVER = "csi.example.com"
 DYNAMIC = {"provisioner": DRIVER}
 
 
 def bindings(claims, *, volumes=(), classes=None, on=None, **storage):
     """Return the names of claims with their volumes, None for a new one; or the reason why there are none."""
-    state = snapshot(
-        [node()],
-        storage={"claims": claims, "volumes": volumes, "classes": classes or [storage_class()], **storage},
-    )
+    own = scheduler_volumes.storage(*claims, volumes=volumes, classes=classes, **storage)
+    state = snapshot([node()], storage=own)
     names = [meta.name(one) for one in claims]
     of_pod = claims_of(info(pod(**uses(*names))), state.storage)
     found = of_pod.assign(on or node(zone="x"), state.storage)
@@ -96,15 +102,7 @@ def test_volume_is_provisioned_where_its_class_allows(fields, is_provisioned):
     assert bindings([claim()], classes=classes) == ([("data", None)] if is_provisioned else NO_VOLUME)
 
 
-def capacity(amount="1Gi", *, of="local", labels=None, **fields):
-    row = {"storageClassName": of, "nodeTopology": {"matchLabels": {HOST: "a"} if labels is None else labels}}
-    metadata = {"name": "c", "namespace": "default", "resourceVersion": "1"}
-    return {"metadata": metadata, **row, **({"capacity": amount} if amount else {}), **fields}
-
-
-def driver(*, publishes=True):
-    spec = {} if publishes is None else {"storageCapacity": publishes}
-    return {"metadata": {"name": DRIVER, "resourceVersion": "1"}, "spec": spec}
+PUBLISHES = csi_driver(storageCapacity=True)
 
 
 @pytest.mark.parametrize(
@@ -116,15 +114,15 @@ def driver(*, publishes=True):
         pytest.param([capacity("9Gi", maximumVolumeSize="1Mi")], False, id="enough for smaller volumes"),
         pytest.param([capacity(None, maximumVolumeSize="1Gi")], True, id="enough for one volume"),
         pytest.param([capacity(None)], False, id="unknown"),
-        pytest.param([capacity(labels={HOST: "b"})], False, id="of another node"),
-        pytest.param([capacity(labels={})], True, id="of all nodes"),
+        pytest.param([capacity(on="b")], False, id="of another node"),
+        pytest.param([capacity(nodeTopology={})], True, id="of all nodes"),
         pytest.param([capacity(nodeTopology=None)], False, id="of no node"),
-        pytest.param([capacity(of="other")], False, id="of another class"),
+        pytest.param([capacity(storage_class="other")], False, id="of another class"),
     ],
 )
 def test_volume_is_provisioned_where_its_driver_has_capacity(capacities, is_sufficient):
     classes = [storage_class(**DYNAMIC)]
-    found = bindings([claim()], classes=classes, drivers=[driver()], capacities=capacities)
+    found = bindings([claim()], classes=classes, drivers=[PUBLISHES], capacities=capacities)
     assert found == ([("data", None)] if is_sufficient else NO_SPACE)
 
 
@@ -132,9 +130,9 @@ def test_volume_is_provisioned_where_its_driver_has_capacity(capacities, is_suff
     ("drivers", "size"),
     [
         pytest.param([], "1Gi", id="an unknown driver"),
-        pytest.param([driver(publishes=False)], "1Gi", id="a driver that publishes none"),
-        pytest.param([driver(publishes=None)], "1Gi", id="a driver that says nothing of it"),
-        pytest.param([driver()], None, id="a claim without size"),
+        pytest.param([csi_driver(storageCapacity=False)], "1Gi", id="a driver that publishes none"),
+        pytest.param([csi_driver()], "1Gi", id="a driver that says nothing of it"),
+        pytest.param([PUBLISHES], None, id="a claim without size"),
     ],
 )
 def test_capacity_does_not_matter_without_driver_that_publishes_it(drivers, size):
@@ -157,7 +155,7 @@ def test_claim_for_one_pod_is_used_alone(one, is_alone):
 
 def test_claim_is_bound_that_has_a_volume_and_the_annotation():
     claims = [claim("bound", volume="disk"), claim("new")]
-    state = snapshot([node()], storage={"claims": claims, "volumes": (), "classes": [storage_class()]})
+    state = snapshot([node()], storage=scheduler_volumes.storage(*claims))
     of_pod = claims_of(info(pod(**uses("bound", "new"))), state.storage)
     assert ([*map(meta.name, of_pod.bound)], [*map(meta.name, of_pod.unbound)], bool(of_pod)) == (
         ["bound"],
@@ -170,6 +168,6 @@ def test_claim_is_bound_that_has_a_volume_and_the_annotation():
 def test_claim_of_ephemeral_volume_is_used_by_the_pod_that_owns_it():
     owner = {"kind": "Pod", "name": "web", "uid": "web", "controller": True}
     claims = [claim("web-scratch", metadata={"ownerReferences": [owner]})]
-    state = snapshot([node()], storage={"claims": claims, "classes": [storage_class()]})
+    state = snapshot([node()], storage=scheduler_volumes.storage(*claims))
     of_pod = claims_of(info(pod(volumes=[{"name": "scratch", "ephemeral": {}}])), state.storage)
     assert of_pod.unbound == claims

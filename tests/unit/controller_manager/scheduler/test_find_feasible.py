@@ -13,7 +13,7 @@ from mockube.controller_manager.scheduler.choice import (
     scores_by_plugin,
 )
 from mockube.controller_manager.scheduler.filters.filter import Rejection
-from tests.support.controllers.scheduler_objects import HOST, info, node, pod, snapshot
+from tests.support.controllers.scheduler_objects import HOST, info, near, node, pod, snapshot, term
 
 CPU = Rejection(("Insufficient cpu",))
 
@@ -103,13 +103,11 @@ def test_room_of_pods_that_are_nominated_for_node_is_taken(other, is_feasible):
 
 def test_nominated_pods_do_not_help_to_satisfy_affinity():
     """A node must be feasible with them and without them: they may never run."""
-    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "db"}}}
-    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    db = waiting(labels={"app": "db"}, requests={})
+    labels = {"app": "db"}
+    db = waiting(labels=labels, requests={})
     reason = "node(s) didn't match pod affinity rules"
-    assert found(pod(affinity=near, priority=5), snapshot([node("a")], [db]))[1] == {
-        "a": ("InterPodAffinity", reason)
-    }
+    tried = pod(affinity=near(term(HOST, labels)), priority=5)
+    assert found(tried, snapshot([node("a")], [db]))[1] == {"a": ("InterPodAffinity", reason)}
 
 
 def test_best_nodes_have_the_highest_sum_of_weighted_scores():

@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.scheduler.choice import find_feasible
 from mockube.controller_manager.scheduler.filters.filter import Rejection
 from mockube.controller_manager.scheduler.preemption import preempt
-from tests.support.controllers.scheduler_objects import HOST, info, node, pod, snapshot
+from tests.support.controllers.scheduler_objects import HOST, apart, info, node, pod, snapshot, term
 
 CPUS = {"cpu": "4"}
 
@@ -278,12 +278,11 @@ def test_better_candidate_is_preferred(on_a, on_b, budgets, order):
 
 def test_filters_are_evaluated_without_the_victims():
     """Anti-affinity of a victim does not count once it is removed; that of a pod that stays does."""
-    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "new"}}}
-    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    tried = pod(labels={"app": "new"}, priority=10)
-    found = outcome([running("hostile", affinity=apart), running("other")], tried=tried)
+    labels = {"app": "new"}
+    hostile, tried = apart(term(HOST, labels)), pod(labels=labels, priority=10)
+    found = outcome([running("hostile", affinity=hostile), running("other")], tried=tried)
     assert [one.view.key.name for one in found.victims] == ["hostile"]
-    staying = outcome([running("hostile", affinity=apart, priority=10), running("other")], tried=tried)
+    staying = outcome([running("hostile", affinity=hostile, priority=10), running("other")], tried=tried)
     assert staying == "0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules."
 
 

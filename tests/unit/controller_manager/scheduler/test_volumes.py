@@ -1,47 +1,15 @@
 """The bindings of claims, while the caches do not show them yet."""
 
-from mockube.controller_manager.cache.store import Store
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.volumes import AssumedBindings, PodVolumeClaims, Storage
+from mockube.controller_manager.scheduler.volumes import PodVolumeClaims
+from tests.support.controllers import scheduler_volumes
+from tests.support.controllers.scheduler_objects import node, snapshot
 
-CLAIM = {
-    "metadata": {"name": "data", "namespace": "default", "uid": "c", "resourceVersion": "1"},
-    "spec": {"storageClassName": "local", "accessModes": ["ReadWriteOnce"]},
-}
-OTHER = {**CLAIM, "metadata": {**CLAIM["metadata"], "name": "other", "uid": "o"}}
-
-
-def node(name):
-    return {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
-
-
-def disk(name, host):
-    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
-    return {
-        "metadata": {"name": name, "resourceVersion": "1"},
-        "spec": {
-            "storageClassName": "local",
-            "accessModes": ["ReadWriteOnce"],
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
-        },
-        "status": {"phase": "Available"},
-    }
+CLAIM, OTHER = scheduler_volumes.claim(), scheduler_volumes.claim("other")
 
 
 def storage_of(provisioner, *volumes):
-    return Storage(
-        claims=store_of(),
-        volumes=store_of(*volumes),
-        classes=store_of({"metadata": {"name": "local", "resourceVersion": "1"}, "provisioner": provisioner}),
-        assumed=AssumedBindings(),
-    )
-
-
-def store_of(*objects):
-    store = Store()
-    for obj in objects:
-        store.put(Key.of(obj), obj)
-    return store
+    classes = [scheduler_volumes.storage_class(provisioner=provisioner)]
+    return snapshot([], storage=scheduler_volumes.storage(volumes=volumes, classes=classes)).storage
 
 
 def bindings(claim, host, storage):
@@ -60,7 +28,10 @@ def test_claim_is_provisioned_for_one_node_at_a_time():
 
 
 def test_volume_is_bound_to_one_claim_at_a_time():
-    storage = storage_of("kubernetes.io/no-provisioner", disk("a1", "a"), disk("b1", "b"), disk("b2", "b"))
+    disks = [
+        scheduler_volumes.volume(name, on=host) for name, host in (("a1", "a"), ("b1", "b"), ("b2", "b"))
+    ]
+    storage = storage_of("kubernetes.io/no-provisioner", *disks)
     (first,) = chosen = bindings(CLAIM, "b", storage)
     assert (first.volume["metadata"]["name"], first.is_written) == ("b1", False)
     storage.assumed.assume("first", "b", chosen)

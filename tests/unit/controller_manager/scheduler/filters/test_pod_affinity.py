@@ -4,25 +4,25 @@ import pytest
 
 from mockube.controller_manager.scheduler.filters.filter import Rejection
 from mockube.controller_manager.scheduler.filters.pod_affinity import inter_pod_affinity
-from tests.support.controllers.scheduler_objects import HOST, ZONE, info, node, pod, rejections, snapshot
+from tests.support.controllers.scheduler_objects import (
+    HOST,
+    ZONE,
+    apart,
+    info,
+    near,
+    node,
+    pod,
+    preferred,
+    rejections,
+    snapshot,
+    term,
+)
 
 AFFINITY = Rejection(("node(s) didn't match pod affinity rules",), is_unresolvable=True)
 ANTI_AFFINITY = Rejection(("node(s) didn't match pod anti-affinity rules",))
 EXISTING_ANTI_AFFINITY = Rejection(("node(s) didn't satisfy existing pods anti-affinity rules",))
 NODES = (node("a", zone="x"), node("b", zone="x"), node("c", zone="y"), node("lone"))
 WEB, DB = {"app": "web"}, {"app": "db"}
-
-
-def term(key, labels, **fields):
-    return {"topologyKey": key, "labelSelector": {"matchLabels": labels}, **fields}
-
-
-def near(*terms):
-    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [*terms]}}
-
-
-def apart(*terms):
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [*terms]}}
 
 
 def state_of(*pods, **more):
@@ -125,12 +125,6 @@ def test_affinity_is_the_first_reason_and_anti_affinity_of_others_the_last():
 
 
 def test_pods_without_required_terms_need_no_check():
-    preferred = {
-        "podAntiAffinity": {
-            "preferredDuringSchedulingIgnoredDuringExecution": [
-                {"weight": 1, "podAffinityTerm": term(ZONE, WEB)}
-            ]
-        }
-    }
-    state = state_of(pod("old", affinity=preferred, nodeName="a"))
-    assert inter_pod_affinity(info(pod(labels=WEB, affinity=preferred)), state) is None
+    preference = apart(preferred(1, ZONE, WEB))
+    state = state_of(pod("old", affinity=preference, nodeName="a"))
+    assert inter_pod_affinity(info(pod(labels=WEB, affinity=preference)), state) is None

@@ -4,23 +4,14 @@ import pytest
 
 from mockube.controller_manager.scheduler.filters.filter import Rejection
 from mockube.controller_manager.scheduler.filters.spread import topology_spread
-from tests.support.controllers.scheduler_objects import HOST, ZONE, info, node, pod, rejections, snapshot
+from tests.support.controllers.scheduler_objects import HOST, info, node, pod, rejections, snapshot
+from tests.support.controllers.scheduler_objects import spread_constraint as constraint
 
 SKEW = Rejection(("node(s) didn't match pod topology spread constraints",))
 NO_LABEL = Rejection(
     ("node(s) didn't match pod topology spread constraints (missing required label)",), is_unresolvable=True
 )
 WEB = {"app": "web"}
-
-
-def constraint(key=ZONE, selector=None, **fields):
-    return {
-        "topologyKey": key,
-        "maxSkew": 1,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": WEB} if selector is None else selector,
-        **fields,
-    }
 
 
 def web(name, at, **fields):
@@ -127,7 +118,7 @@ def test_match_label_keys_count_pods_with_the_same_values(labels, names):
 
 @pytest.mark.parametrize("selector", [{}, {"matchLabels": {}}])
 def test_empty_selector_counts_no_pod(selector):
-    assert rejected([web("old", "a")], constraint(selector=selector)) == {}
+    assert rejected([web("old", "a")], constraint(labelSelector=selector)) == {}
 
 
 def test_constraint_without_selector_counts_no_pod_even_with_match_label_keys():
@@ -145,5 +136,5 @@ def test_first_constraint_that_is_broken_gives_the_reason():
 
 
 def test_constraints_that_only_score_reject_nothing():
-    tried = info(pod(labels=WEB, topologySpreadConstraints=[constraint(whenUnsatisfiable="ScheduleAnyway")]))
+    tried = info(pod(labels=WEB, topologySpreadConstraints=[constraint(action="ScheduleAnyway")]))
     assert topology_spread(tried, snapshot([node()], [web("old", "a")])) is None

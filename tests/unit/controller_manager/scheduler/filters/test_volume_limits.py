@@ -5,10 +5,18 @@ import pytest
 from mockube.controller_manager.scheduler.filters.filter import Rejection
 from mockube.controller_manager.scheduler.filters.volume_limits import volume_limits
 from tests.support.controllers.scheduler_objects import info, node, pod, rejections, snapshot
-from tests.support.controllers.scheduler_volumes import claim, csi, storage_class, uses, volume
+from tests.support.controllers.scheduler_volumes import (
+    DRIVER,
+    claim,
+    csi,
+    csi_driver,
+    storage_class,
+    uses,
+    volume,
+)
 
 EXCEEDED = Rejection(("node(s) exceed max volume count",))
-DRIVER, OTHER = "csi.example.com", "csi.other.com"
+OTHER = "csi.other.com"
 
 
 def csi_node(limits, name="a"):
@@ -128,14 +136,16 @@ def test_volume_without_driver_does_not_count(own_claim):
     assert volume_limits(info(pod(**uses("new"))), state) is None
 
 
-def csi_driver(*, prevents):
-    spec = {} if prevents is None else {"preventPodSchedulingIfMissing": prevents}
-    return {"metadata": {"name": DRIVER, "resourceVersion": "1"}, "spec": spec}
-
-
-@pytest.mark.parametrize(("prevents", "is_needed"), [(True, True), (False, False), (None, False)])
-def test_node_without_driver_is_rejected_if_driver_prevents_that(prevents, is_needed):
-    own = storage({OTHER: 1}, drivers=[csi_driver(prevents=prevents)])
+@pytest.mark.parametrize(
+    ("spec", "is_needed"),
+    [
+        ({"preventPodSchedulingIfMissing": True}, True),
+        ({"preventPodSchedulingIfMissing": False}, False),
+        ({}, False),
+    ],
+)
+def test_node_without_driver_is_rejected_if_driver_prevents_that(spec, is_needed):
+    own = storage({OTHER: 1}, drivers=[csi_driver(**spec)])
     missing = Rejection((f"{DRIVER} CSI driver is not installed on the node",))
     nodes = [node("a"), node("b"), node("c")]
     own["csi_nodes"] = [*own["csi_nodes"], csi_node({DRIVER: None}, "c")]

@@ -9,7 +9,7 @@ from mockube.controller_manager.scheduler.filters.volumes import (
     volume_zone,
 )
 from tests.support.controllers.scheduler_objects import ZONE, info, node, pod, rejections, snapshot
-from tests.support.controllers.scheduler_volumes import claim, storage_class, uses, volume
+from tests.support.controllers.scheduler_volumes import claim, storage, storage_class, uses, volume
 
 
 def unresolvable(*reasons):
@@ -82,10 +82,6 @@ def test_disks_of_other_sources_do_not_conflict():
     running = [pod("old", nodeName="a", **uses(gcePersistentDisk={"pdName": "d"}))]
     tried = pod(**uses(awsElasticBlockStore={"volumeID": "d"}, emptyDir={}))
     assert rejections(volume_restrictions, tried, snapshot(NODES, running)) == {}
-
-
-def storage(*claims, volumes=(), classes=(), **more):
-    return {"claims": claims, "volumes": volumes, "classes": classes, **more}
 
 
 @pytest.mark.parametrize(
@@ -226,7 +222,7 @@ def test_volume_without_node_affinity_is_reachable_everywhere():
 
 def test_reasons_of_bound_and_unbound_claims_are_both_given():
     taken = volume(on="a", claimRef={"namespace": "default", "name": "data", "uid": "claim-data"})
-    own = storage(claim(volume="disk"), claim("new"), volumes=[taken], classes=[storage_class()])
+    own = storage(claim(volume="disk"), claim("new"), volumes=[taken])
     found = rejections(volume_binding, pod(**uses("data", "new")), snapshot(NODES, storage=own))
     affinity = "node(s) didn't match PersistentVolume's node affinity"
     assert found == {"a": NO_VOLUME, "b": unresolvable(affinity, *NO_VOLUME.reasons)}
@@ -279,5 +275,5 @@ def test_volume_of_zone_that_does_not_exist_rejects_all_nodes():
 
 
 def test_unbound_claim_has_no_zone():
-    own = storage(claim(), classes=[storage_class()])
+    own = storage(claim())
     assert volume_zone(info(pod(**uses("data"))), snapshot(ZONES, storage=own)) is None

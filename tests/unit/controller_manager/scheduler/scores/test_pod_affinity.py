@@ -3,31 +3,21 @@
 import pytest
 
 from mockube.controller_manager.scheduler.scores.pod_affinity import pod_affinity_score
-from tests.support.controllers.scheduler_objects import HOST, ZONE, node, pod, scores, snapshot
+from tests.support.controllers.scheduler_objects import (
+    HOST,
+    ZONE,
+    apart,
+    near,
+    node,
+    pod,
+    preferred,
+    scores,
+    snapshot,
+    term,
+)
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 NODES = (node("a", zone="x"), node("b", zone="x"), node("c", zone="y"), node("lone"))
-
-
-def required(key, labels):
-    return {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
-
-
-def preferred(weight, key, labels, **fields):
-    return {"weight": weight, "podAffinityTerm": required(key, labels) | fields}
-
-
-def affinity(kind, *terms):
-    rule = "preferred" if "weight" in terms[0] else "required"
-    return {kind: {f"{rule}DuringSchedulingIgnoredDuringExecution": [*terms]}}
-
-
-def near(*terms):
-    return affinity("podAffinity", *terms)
-
-
-def apart(*terms):
-    return affinity("podAntiAffinity", *terms)
 
 
 def scored(tried, *running, **more):
@@ -51,7 +41,7 @@ def scored(tried, *running, **more):
         pytest.param(near(preferred(5, ZONE, WEB)), None, id="other labels"),
         pytest.param(near(preferred(5, ZONE, DB, namespaces=["other"])), None, id="other namespace"),
         pytest.param(near(preferred(5, "rack", DB)), None, id="a label that no node has"),
-        pytest.param(near(required(ZONE, DB)), None, id="that is required, and so no preference"),
+        pytest.param(near(term(ZONE, DB)), None, id="that is required, and so no preference"),
     ],
 )
 def test_preferences_of_pod_count_by_weight_for_nodes_of_the_domain(own, expected):
@@ -66,9 +56,9 @@ def test_preferences_of_pod_count_by_weight_for_nodes_of_the_domain(own, expecte
     [
         pytest.param(near(preferred(7, ZONE, WEB)), (100, 100, 0, 0), id="prefers the pod"),
         pytest.param(apart(preferred(7, ZONE, WEB)), (0, 0, 100, 100), id="avoids the pod"),
-        pytest.param(near(required(ZONE, WEB)), (100, 100, 0, 0), id="requires the pod"),
-        pytest.param(near(required(ZONE, DB)), None, id="requires others"),
-        pytest.param(apart(required(ZONE, WEB)), None, id="excludes the pod, which is for the filter"),
+        pytest.param(near(term(ZONE, WEB)), (100, 100, 0, 0), id="requires the pod"),
+        pytest.param(near(term(ZONE, DB)), None, id="requires others"),
+        pytest.param(apart(term(ZONE, WEB)), None, id="excludes the pod, which is for the filter"),
     ],
 )
 def test_terms_of_running_pods_count_for_the_pod_that_they_match(of_other, expected):
@@ -80,7 +70,7 @@ def test_terms_of_running_pods_count_for_the_pod_that_they_match(of_other, expec
 
 def test_required_term_of_running_pod_weighs_one():
     others = [
-        pod("old-1", affinity=near(required(HOST, WEB)), nodeName="a"),
+        pod("old-1", affinity=near(term(HOST, WEB)), nodeName="a"),
         pod("old-2", affinity=near(preferred(4, HOST, WEB)), nodeName="b"),
     ]
     assert scored(pod(labels=WEB), *others) == {"a": 25, "b": 100, "c": 0, "lone": 0}

@@ -6,16 +6,23 @@ import pytest
 
 from mockube.controller_manager.scheduler.scores.spread import topology_spread_score
 from mockube.controller_manager.scheduler.workload_selector import Workloads
-from tests.support.controllers.scheduler_objects import HOST, ZONE, node, pod, scores, snapshot, store_of
+from tests.support.controllers.scheduler_objects import (
+    HOST,
+    ZONE,
+    node,
+    pod,
+    scores,
+    snapshot,
+    spread_constraint,
+    store_of,
+)
 
 WEB = {"app": "web"}
 NODES = (node("a", zone="x"), node("b", zone="x"), node("c", zone="y"))
 
 
-def constraint(key=ZONE, **fields):
-    selector = {"matchLabels": WEB}
-    own = {"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
-    return own | fields
+def constraint(key=ZONE, action="ScheduleAnyway", **fields):
+    return spread_constraint(key, action, **fields)
 
 
 def web(name, at, **fields):
@@ -144,7 +151,7 @@ def test_pods_of_nodes_count_by_policies_of_constraint(policies, node_fields, ex
 
 
 def test_constraints_that_reject_nodes_score_nothing():
-    assert scored([web("old", "a")], constraint(whenUnsatisfiable="DoNotSchedule")) is None
+    assert scored([web("old", "a")], constraint(action="DoNotSchedule")) is None
 
 
 def workloads(*services):
@@ -178,5 +185,5 @@ def test_pod_without_service_or_controller_is_not_spread(labels):
 
 def test_own_constraints_replace_the_default_ones():
     state = snapshot(NODES, [web("old", "a")], workloads=workloads(SERVICE))
-    tried = pod(labels=WEB, topologySpreadConstraints=[constraint(whenUnsatisfiable="DoNotSchedule")])
+    tried = pod(labels=WEB, topologySpreadConstraints=[constraint(action="DoNotSchedule")])
     assert scores(topology_spread_score, tried, state) is None

@@ -4,13 +4,16 @@ import pytest
 
 from mockube.controller_manager.scheduler.scores.volumes import volume_capacity_score
 from tests.support.controllers.scheduler_objects import node, pod, scores, snapshot
-from tests.support.controllers.scheduler_volumes import claim, storage_class, uses, volume
-
-DRIVER = "csi.example.com"
-
-
-def storage(*claims, volumes=(), classes=None, **more):
-    return {"claims": claims, "volumes": volumes, "classes": classes or [storage_class()], **more}
+from tests.support.controllers.scheduler_volumes import (
+    DRIVER,
+    capacity,
+    claim,
+    csi_driver,
+    storage,
+    storage_class,
+    uses,
+    volume,
+)
 
 
 def scored(own, *names, settings=(), nodes="ab"):
@@ -44,23 +47,13 @@ def test_score_is_the_mean_of_storage_classes_by_the_sums_of_their_volumes():
 
 
 def provisioning(*capacities, sizes=("1Gi",), volumes=()):
-    csi_driver = {"metadata": {"name": DRIVER, "resourceVersion": "1"}, "spec": {"storageCapacity": True}}
-    rows = [
-        {
-            "metadata": {"name": at, "namespace": "default", "resourceVersion": "1"},
-            "storageClassName": "local",
-            "nodeTopology": {"matchLabels": {"kubernetes.io/hostname": at}},
-            **({} if capacity is None else {"capacity": capacity}),
-        }
-        for at, capacity in capacities
-    ]
     claims = [claim(f"data-{number}", size=size) for number, size in enumerate(sizes)]
     return storage(
         *claims,
         volumes=volumes,
         classes=[storage_class(provisioner=DRIVER)],
-        drivers=[csi_driver],
-        capacities=rows,
+        drivers=[csi_driver(storageCapacity=True)],
+        capacities=[capacity(amount, on=at) for at, amount in capacities],
     )
 
 
