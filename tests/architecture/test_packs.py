@@ -1,6 +1,5 @@
 """The packages know packs by their entry points only: none contains the name of one, and all work without any."""
 
-import ast
 import os
 import re
 import shutil
@@ -12,13 +11,10 @@ import pytest
 from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.packs.definitions import definition_trees
 from mockube.component_base.packs import own_pack_names
-from tests.architecture.source import module, paths
+from tests.architecture.source import paths
 from tools.packages import PACKAGES, ROOT
 
 CORE = tuple(package for package in PACKAGES if package != "packs")
-TESTS = tuple(
-    folder.name for folder in (ROOT / "tests").iterdir() if folder.is_dir() and folder.name != "packs"
-)
 START_CLUSTER = """
 from mockube import Cluster
 from mockube.component_base.packs import own_pack_names
@@ -46,19 +42,6 @@ def test_no_package_names_a_pack(pack):
         for text in [re.sub(r"[_ -]", "", (ROOT / path).read_text().lower())]
         for word in words
         if word in text
-    ]
-    assert found == []
-
-
-def test_tests_of_packages_import_no_pack():
-    """They pass without the folders of the packs and of their tests."""
-    prefixes = ("mockube.packs.", "tests.packs.")
-    found = [
-        f"{path}:{node.lineno}: {node.module}"
-        for path in paths(*(f"tests/{folder}" for folder in TESTS))
-        if "packs." in (ROOT / path).read_text()
-        for node in ast.walk(module(path).tree)
-        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(prefixes)
     ]
     assert found == []
 

@@ -241,6 +241,20 @@ def test_packages_are_imported_in_the_namespace(code, expected):
 
 
 @pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        pytest.param("tests/unit/a.py", "from mockube.packs.kruise import pack", [1], id="a pack"),
+        pytest.param("tests/unit/a.py", "import tests.packs.kruise.support", [1], id="its tests"),
+        pytest.param("tests/unit/a.py", "from mockube.component_base.packs import Pack", [], id="the record"),
+        pytest.param("tests/unit/a.py", "from tests.support.packs import install", [], id="packs of tests"),
+        pytest.param("tests/packs/a.py", "from mockube.packs.kruise import pack", [], id="in its tests"),
+    ],
+)
+def test_packs_are_imported_by_their_tests(path, code, expected):
+    assert lines(imports.check_packs, path, code) == expected
+
+
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         pytest.param("etcd/utils.py", [1], id="a module"),

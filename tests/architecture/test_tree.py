@@ -41,6 +41,7 @@ RULES = (
     ),
     Rule(name="imports have one form", check=imports.check, folders=PACKAGES),
     Rule(name="packages have one name", check=imports.check_namespace, folders=(*PACKAGES, *TESTS, *TOOLS)),
+    Rule(name="tests of packages import no pack", check=imports.check_packs, folders=TESTS),
     Rule(name="names say what they are", check=public_names.check, folders=(*PACKAGES, "tools")),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),

@@ -7,7 +7,7 @@ from tests.architecture.source import Finding, Module
 
 CONTROLLERS, WORKLOADS = "controller_manager/controllers/", "controller_manager/workloads/"
 PACKS = "packs/"
-"""Its runnables, if there are some, would be listed below, too."""
+"""Nothing in a pack has coroutines but its webhooks: no pack has a runnable."""
 
 RUNNABLES: Mapping[str, str] = {
     "certificates/approving.py": "it requests a SubjectAccessReview before it approves",

@@ -1,9 +1,13 @@
-"""Rules: inside its folder a file imports by relative names, elsewhere by `mockube.`; it uses one name for each thing."""
+"""Rules: inside its folder a file imports by relative names, elsewhere by `mockube.`; it uses one name for each thing.
+
+Tests of the packages import no pack.
+"""
 
 import ast
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from tests.architecture.rules import names
 from tests.architecture.source import Finding, Module
 from tools.packages import PACKAGES
 
@@ -33,13 +37,18 @@ def check(module: Module) -> Iterator[Finding]:
 def check_namespace(module: Module) -> Iterator[Finding]:
     """Refuse to import a package by the name of its folder: it would be loaded a second time."""
     inside = {*PACKAGES} - {"mockube"}
-    for node in ast.walk(module.tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            names = [node.module or ""]
-        for name in names:
-            if name.partition(".")[0] in inside:
-                yield Finding(node.lineno, f"import mockube.{name}")
+    for line, name in names.imports(module.tree):
+        if name.partition(".")[0] in inside:
+            yield Finding(line, f"import mockube.{name}")
+
+
+def check_packs(module: Module) -> Iterator[Finding]:
+    """Refuse to import a pack in tests of the packages: they pass without the folders of the packs and of their tests."""
+    if module.path.startswith("tests/packs/"):
+        return
+    for line, name in names.imports(module.tree):
+        if f"{name}.".startswith(("mockube.packs.", "tests.packs.")):
+            yield Finding(line, f"imports {name}: tests of a pack are in tests/packs")
 
 
 def _parts(path: str) -> list[str]:
