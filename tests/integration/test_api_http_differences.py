@@ -22,7 +22,7 @@ async def get_status(client, data):
 
 
 CASES = {
-    "two spaces": (b"GET /version HTTP/1.1\r\n" + HOST + END, 200),
+    "two spaces": (b"GET  /version HTTP/1.1\r\n" + HOST + END, 200),
     "an empty line first": (b"\r\n" + GET + END, 200),
     "an asterisk": (b"GET * HTTP/1.1\r\n" + HOST + END, 400),
     "an asterisk, another method": (b"FOO * HTTP/1.1\r\n" + HOST + END, 400),
@@ -35,7 +35,7 @@ CASES = {
     "HTTP/1.5": (b"GET /version HTTP/1.5\r\n" + HOST + END, 400),
     "HTTP/1.0 and a coding": (b"GET /version HTTP/1.0\r\nTransfer-Encoding: gzip\r\n" + END, 400),
     "HTTP/1.0 and chunks": (b"GET /version HTTP/1.0\r\n" + ONE_CHUNK, 200),
-    "a length and chunks": (POST + b"Content-Length: 3\r\n" + ONE_CHUNK, 400),
+    "a length and chunks": (GET + b"Content-Length: 3\r\n" + ONE_CHUNK, 400),
     "the same length twice": (GET + b"Content-Length: 0\r\n" * 2 + END, 400),
     "a path that is not ASCII": (b"GET /api/v1/\xc3\xa9 HTTP/1.1\r\n" + HOST + END, 400),
     "another method": (b"FOO /version HTTP/1.1\r\n" + HOST + END, 405),
