@@ -16,7 +16,7 @@ from mockube.controller_manager.control.events.recorder import Recorder
 
 from .containers.host_paths import HOST_PATHS, host_path_problems
 from .effects import EmitEvent
-from .node_objects import is_disconnected, is_simulated, kubelet_minor
+from .node_objects import has_active_kubelet, is_simulated, kubelet_minor
 
 QUEUE_LENGTH: Final = 100_000
 """The maximum number of events that wait; further events are dropped."""
@@ -112,7 +112,7 @@ class NodeEvents:
 
     def on_change(self, change: Change) -> None:
         old, new = change.old, change.new
-        if new is None or not is_simulated(new) or is_disconnected(new):
+        if new is None or not has_active_kubelet(new):
             return
         is_new = old is None or not is_simulated(old) or meta.uid(old) != meta.uid(new)
         for event in node_events(None if is_new else old, new):

@@ -75,6 +75,11 @@ def is_disconnected(node: ReadOnlyTree) -> bool:
     return meta.annotations(node).get(STOP_HEARTBEATS) == "true"
 
 
+def has_active_kubelet(node: ReadOnlyTree) -> bool:
+    """Return whether a node has a simulated kubelet that is not disconnected."""
+    return is_simulated(node) and not is_disconnected(node)
+
+
 def internal_ip(node: ReadOnlyTree) -> str:
     addresses = (node.get("status") or {}).get("addresses") or ()
     return next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")

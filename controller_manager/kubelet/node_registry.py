@@ -43,11 +43,7 @@ class NodeRegistry:
     def active_node(self, name: str) -> ReadOnlyTree | None:
         """Return the node of a name; None unless it is simulated and its kubelet is active."""
         node = self._nodes.get("", name)
-        return (
-            node
-            if node is not None and node_objects.is_simulated(node) and not node_objects.is_disconnected(node)
-            else None
-        )
+        return node if node is not None and node_objects.has_active_kubelet(node) else None
 
     def number_of(self, name: str) -> int:
         """Return the number in the name of a node of mockube; other nodes are numbered from `MAX_NODES` down."""

@@ -28,7 +28,7 @@ from .admitted_pods import AdmittedPods
 from .containers.runs import may_run_live
 from .containers.start_checks import PossibleObjects
 from .effects import EmitEvent, Step
-from .node_objects import is_disconnected, is_simulated
+from .node_objects import has_active_kubelet
 from .node_registry import NodeRegistry
 from .nodes import EVENT_SOURCE
 from .pod_certificates import pod_certificates
@@ -280,7 +280,7 @@ def _not_simulated(creators: Mapping[AnyResource, str]) -> EmitEvent:
 
 
 def _is_active(node: ReadOnlyTree | None) -> bool:
-    return node is not None and is_simulated(node) and not is_disconnected(node)
+    return node is not None and has_active_kubelet(node)
 
 
 def _node_name(pod: ReadOnlyTree) -> str:
