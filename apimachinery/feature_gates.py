@@ -35,7 +35,7 @@ class FeatureGates:
         self.minor = minor
         self._settings = dict(settings)
         self._on: dict[str, bool] = {}
-        """The gates that were asked for."""
+        """What `is_on` has returned, since it is called for each pod."""
 
     def is_on(self, name: str) -> bool:
         """Return whether a gate is on; one that the minor does not have yet is off."""

@@ -25,11 +25,10 @@ def to_version(
         return None
     if _is_scale(attributes):
         return scale.scale_view(attributes.resource).from_object(tree)
-    if (
-        row is attributes.resource and tree["apiVersion"] == attributes.resource.api_version
-    ) or _has_other_kind(attributes):
+    if _has_other_kind(attributes):
         return tree
-    if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
+    is_of_row = row is attributes.resource or tree["kind"] == row.kind
+    if is_of_row and tree["apiVersion"] == row.api_version:
         return tree
     conversion = registry.scheme.conversion(attributes.resource)
     if conversion is not None and conversion.remote is not None:

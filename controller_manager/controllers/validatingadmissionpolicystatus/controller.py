@@ -61,11 +61,9 @@ class PolicyStatusController:
 
     async def _warnings(self, policy: ReadOnlyTree) -> list[dict[str, str]]:
         """Return the warnings about a policy. Kinds are checked one after another, because a check takes a while."""
-        kinds = (
-            kinds_to_check(policy, await kinds_of(self._client))
-            if (policy["spec"].get("matchConstraints") or {}).get("resourceRules")
-            else []
-        )
+        if not (policy["spec"].get("matchConstraints") or {}).get("resourceRules"):
+            return []
+        kinds = kinds_to_check(policy, await kinds_of(self._client))
         if not kinds:
             return []
         schemas = SchemaResolver(self._client)
