@@ -256,8 +256,10 @@ class Sections:
         self.parser.add_argument_group("Help").add_argument(
             "-h", "--help", action="help", help="print this help and exit"
         )
+        # In a group, because argparse constructs a formatter of the help for each flag that is in none.
+        hidden = self.parser.add_argument_group()
         for dest, name in self._ignored.items():
-            self.parser.add_argument(
+            hidden.add_argument(
                 f"--{name}", dest=dest, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS
             )
 
