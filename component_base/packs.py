@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import Tree
 
-from .flags import flags_of
+from .flags import comma_separated, flags_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -157,7 +157,7 @@ def _place(error: Exception) -> str:
 def selected_packs(arguments: Sequence[str], environment: Mapping[str, str], prefix: str) -> tuple[str, ...]:
     """Return the packs that a command line selects, before it is parsed: the flags that it may have depend on them."""
     texts = [environment.get(f"{prefix}_PACKS", ""), *_values("--packs", arguments)]
-    return tuple(dict.fromkeys(word.strip() for text in texts for word in text.split(",") if word.strip()))
+    return tuple(dict.fromkeys(name for text in texts for name in comma_separated(text)))
 
 
 def flags_of_packs(records: Iterable[type[Any]], packs: Iterable[str]) -> Mapping[str, type[Any]]:
