@@ -15,6 +15,7 @@ from tests.support.stores import backends
 
 pytest_plugins = [
     "tests.support.memory",
+    "tests.support.packs",
     "tests.support.stores.etcd_fixtures",
     "tests.support.documents.page_summary",
 ]

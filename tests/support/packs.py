@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 DEFINITION = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -19,6 +21,24 @@ PACK = Pack({parts})
 """
 
 
+FLAGS = """
+from typing import Annotated
+from msgspec import Struct
+from mockube.component_base.flags import Flag, positive_int
+
+class Flags(Struct):
+    '''Shops'''
+    {name}: Annotated[int, Flag("shops (5)", positive_int)] = 5
+"""
+
+
+@pytest.fixture
+def pack_folder(tmp_path, monkeypatch):
+    """A folder of `sys.path`. Packs are loaded once in a process, so each test has names of its own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
 def definition(plural="websites", group="example.com", kind="Website"):
     return DEFINITION.format(plural=plural, group=group, kind=kind)
 
@@ -26,6 +46,11 @@ def definition(plural="websites", group="example.com", kind="Website"):
 def pack_of(parts="", *texts):
     """Return a module with a pack: the arguments of `Pack` besides the definitions, which are texts."""
     return PACK.format(parts=f"definitions=lambda: {texts!r}, {parts}")
+
+
+def pack_with_flag(name, parts=""):
+    """Return a module with a pack that has a flag, the field of a record."""
+    return FLAGS.format(name=name) + pack_of(f"flags=Flags, {parts}")
 
 
 def add_metadata(folder: Path, distribution: str, entry_points: dict[str, str]) -> None:

@@ -19,44 +19,37 @@ from mockube.controller_manager.config.settings import SECTIONS
 from tests.support import packs
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder of `sys.path`. Packs are loaded once in a process, so each test has names of its own."""
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
-def test_installed_pack_is_found_by_its_entry_point(folder):
-    packs.install(folder, "found_pack", packs.pack_of("", packs.definition()))
+def test_installed_pack_is_found_by_its_entry_point(pack_folder):
+    packs.install(pack_folder, "found_pack", packs.pack_of("", packs.definition()))
     assert [*load_pack("found_pack").definitions()] == [packs.definition()]
 
 
-def test_unknown_pack_is_reported_with_those_that_are_installed(folder):
-    packs.install(folder, "listed_pack", packs.pack_of())
+def test_unknown_pack_is_reported_with_those_that_are_installed(pack_folder):
+    packs.install(pack_folder, "listed_pack", packs.pack_of())
     known = ", ".join(pack_names())
     assert {*own_pack_names(), "listed_pack"} <= {*pack_names()}
     with pytest.raises(PackError, match=f'unknown pack "unicorns", must be one of {known}'):
         load_pack("unicorns")
 
 
-def test_pack_that_cannot_be_imported_is_reported_with_the_line(folder):
-    packs.install(folder, "broken_pack", "import no_such_module\n")
+def test_pack_that_cannot_be_imported_is_reported_with_the_line(pack_folder):
+    packs.install(pack_folder, "broken_pack", "import no_such_module\n")
     problem = (
         "pack \"broken_pack\": broken_pack:PACK failed: ModuleNotFoundError: No module named 'no_such_module'"
     )
-    with pytest.raises(PackError, match=re.escape(f"{problem} ({folder / 'broken_pack.py'}, line 1)")):
+    with pytest.raises(PackError, match=re.escape(f"{problem} ({pack_folder / 'broken_pack.py'}, line 1)")):
         load_pack("broken_pack")
 
 
-def test_entry_point_of_another_object_is_refused(folder):
-    packs.install(folder, "empty_pack", "PACK = {}\n")
+def test_entry_point_of_another_object_is_refused(pack_folder):
+    packs.install(pack_folder, "empty_pack", "PACK = {}\n")
     with pytest.raises(PackError, match='pack "empty_pack": empty_pack:PACK is a dict, not a mockube'):
         load_pack("empty_pack")
 
 
-def test_two_packs_of_one_name_are_refused(folder):
+def test_two_packs_of_one_name_are_refused(pack_folder):
     for distribution in ("one", "other"):
-        packs.add_metadata(folder, distribution, {"twin_pack": f"{distribution}:PACK"})
+        packs.add_metadata(pack_folder, distribution, {"twin_pack": f"{distribution}:PACK"})
     problem = 'two packs are named "twin_pack": one:PACK (of one 1.0) and other:PACK (of other 1.0)'
     with pytest.raises(PackError, match=re.escape(problem)):
         load_pack("twin_pack")
@@ -72,16 +65,8 @@ def test_error_of_a_function_names_the_pack():
         parts_of("mine", "controllers", fail)
 
 
-def test_flag_that_exists_is_refused(folder):
-    packs.install(
-        folder,
-        "flags_pack",
-        "from typing import Annotated\nfrom msgspec import Struct\n"
-        "from mockube.component_base.flags import Flag, positive_int\n"
-        "class Flags(Struct):\n"
-        '    concurrent_job_syncs: Annotated[int, Flag("jobs (5)", positive_int)] = 5\n'
-        + packs.pack_of("flags=Flags"),
-    )
+def test_flag_that_exists_is_refused(pack_folder):
+    packs.install(pack_folder, "flags_pack", packs.pack_with_flag("concurrent_job_syncs"))
     with pytest.raises(
         PackError, match='pack "flags_pack": its flag --concurrent-job-syncs is one of the process'
     ):

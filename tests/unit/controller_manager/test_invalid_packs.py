@@ -17,13 +17,6 @@ def controller(name, service_account=""):
 """
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder of `sys.path`. Packs are loaded once in a process, so each test has names of its own."""
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
 def command_line(*flags):
     return parse(["--master=http://127.0.0.1:1", *flags], {}, NAMES)
 
@@ -47,16 +40,16 @@ def command_line(*flags):
         ),
     ],
 )  # fmt: skip
-def test_invalid_controllers_are_refused(folder, capsys, name, controllers, problem):
-    packs.install(folder, name, CONTROLLER + packs.pack_of(f"controllers=lambda _: {controllers}"))
+def test_invalid_controllers_are_refused(pack_folder, capsys, name, controllers, problem):
+    packs.install(pack_folder, name, CONTROLLER + packs.pack_of(f"controllers=lambda _: {controllers}"))
     with pytest.raises(SystemExit) as ended:
         command_line(f"--packs={name}")
     assert ended.value.code == 2
     assert f'error: --packs: pack "{name}": {problem}' in capsys.readouterr().err
 
 
-def test_invalid_images_are_refused(folder, capsys):
-    packs.install(folder, "images_pack", packs.pack_of("images={'web': {'names': ['web'], 'port': 80}}"))
+def test_invalid_images_are_refused(pack_folder, capsys):
+    packs.install(pack_folder, "images_pack", packs.pack_of("images={'web': {'names': ['web'], 'port': 80}}"))
     with pytest.raises(SystemExit) as ended:
         command_line("--packs=images_pack")
     assert ended.value.code == 2
@@ -71,9 +64,9 @@ def test_unknown_pack_is_refused(capsys):
     assert 'error: --packs: unknown pack "unicorns", must be one of ' in capsys.readouterr().err
 
 
-def test_controllers_of_pack_can_be_selected_by_name(folder):
+def test_controllers_of_pack_can_be_selected_by_name(pack_folder):
     packs.install(
-        folder, "chosen_pack", CONTROLLER + packs.pack_of('controllers=lambda _: [controller("shops")]')
+        pack_folder, "chosen_pack", CONTROLLER + packs.pack_of('controllers=lambda _: [controller("shops")]')
     )
     flags = ("--controllers=*,-shops", "--packs=chosen_pack")
     assert command_line(*flags).controllers.controllers == ("*", "-shops")
@@ -81,20 +74,10 @@ def test_controllers_of_pack_can_be_selected_by_name(folder):
         command_line("--controllers=*,-shops")
 
 
-def test_flags_of_pack_are_those_of_the_manager_while_it_is_on(folder):
-    packs.install(
-        folder,
-        "flagged_pack",
-        "from typing import Annotated\nfrom msgspec import Struct\n"
-        "from mockube.component_base.flags import Flag, positive_int\n"
-        "class Flags(Struct):\n"
-        '    """Shops"""\n'
-        '    concurrent_shop_syncs: Annotated[int, Flag("shops (5)", positive_int)] = 5\n'
-        + CONTROLLER
-        + packs.pack_of(
-            "flags=Flags, controllers=lambda flags: [controller(f'shops-{flags.concurrent_shop_syncs}')]"
-        ),
-    )
+def test_flags_of_pack_are_those_of_the_manager_while_it_is_on(pack_folder):
+    controllers = "controllers=lambda flags: [controller(f'shops-{flags.concurrent_shop_syncs}')]"
+    text = CONTROLLER + packs.pack_with_flag("concurrent_shop_syncs", controllers)
+    packs.install(pack_folder, "flagged_pack", text)
     config = command_line("--packs=flagged_pack", "--concurrent-shop-syncs=7", "--controllers=shops-7")
     assert config.packs["flagged_pack"].concurrent_shop_syncs == 7
     with pytest.raises(SystemExit):

@@ -6,13 +6,6 @@ from mockube.apiserver.config.command_line import parse
 from tests.support import packs
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder of `sys.path`. Packs are loaded once in a process, so each test has names of its own."""
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
 def refusal(capsys, *names):
     """Return the last line of what the API server prints about packs that it refuses."""
     with pytest.raises(SystemExit) as ended:
@@ -25,9 +18,9 @@ def test_unknown_pack_is_refused(capsys):
     assert refusal(capsys, "unicorns").startswith('unknown pack "unicorns", must be one of ')
 
 
-def test_kind_in_group_of_kubernetes_is_refused(folder, capsys):
+def test_kind_in_group_of_kubernetes_is_refused(pack_folder, capsys):
     packs.install(
-        folder, "apps_pack", packs.pack_of("", packs.definition("deployments", "apps", "Deployment"))
+        pack_folder, "apps_pack", packs.pack_of("", packs.definition("deployments", "apps", "Deployment"))
     )
     problem = 'pack "apps_pack": Deployment cannot be defined, because apps is a group of Kubernetes'
     assert refusal(capsys, "apps_pack") == problem
@@ -40,10 +33,10 @@ def test_kind_in_group_of_kubernetes_is_refused(folder, capsys):
         pytest.param(("sites", "example.com", "Website"), "Website", id="same kind"),
     ],
 )
-def test_kind_of_another_pack_is_refused(folder, capsys, other, name):
+def test_kind_of_another_pack_is_refused(pack_folder, capsys, other, name):
     first, second = f"first_{name}", f"second_{name}"
-    packs.install(folder, first, packs.pack_of("", packs.definition()))
-    packs.install(folder, second, packs.pack_of("", packs.definition(*other)))
+    packs.install(pack_folder, first, packs.pack_of("", packs.definition()))
+    packs.install(pack_folder, second, packs.pack_of("", packs.definition(*other)))
     assert (
         refusal(capsys, first, second) == f'packs "{first}" and "{second}" both define {name} of example.com'
     )
@@ -66,8 +59,8 @@ def test_kind_of_another_pack_is_refused(folder, capsys, other, name):
         ),
     ],
 )  # fmt: skip
-def test_invalid_definition_is_refused(folder, capsys, name, text, problem):
-    packs.install(folder, name, packs.pack_of("", text))
+def test_invalid_definition_is_refused(pack_folder, capsys, name, text, problem):
+    packs.install(pack_folder, name, packs.pack_of("", text))
     assert refusal(capsys, name).startswith(f'pack "{name}": {problem}')
 
 
@@ -94,6 +87,6 @@ def test_invalid_definition_is_refused(folder, capsys, name, text, problem):
         ),
     ],
 )
-def test_invalid_webhook_is_refused(folder, capsys, name, webhooks, problem):
-    packs.install(folder, name, packs.pack_of(f"webhooks=lambda: {webhooks}", packs.definition()))
+def test_invalid_webhook_is_refused(pack_folder, capsys, name, webhooks, problem):
+    packs.install(pack_folder, name, packs.pack_of(f"webhooks=lambda: {webhooks}", packs.definition()))
     assert refusal(capsys, name).startswith(f'pack "{name}": {problem}')

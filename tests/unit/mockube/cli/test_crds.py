@@ -7,15 +7,8 @@ from mockube.cli.main import main
 from tests.support import packs
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder of `sys.path`. Packs are loaded once in a process, so each test has names of its own."""
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
-def test_definitions_of_installed_pack_are_printed(folder, capsys):
-    packs.install(folder, "printed_pack", packs.pack_of("", packs.definition()))
+def test_definitions_of_installed_pack_are_printed(pack_folder, capsys):
+    packs.install(pack_folder, "printed_pack", packs.pack_of("", packs.definition()))
     assert main(["crds", "printed_pack"]) == 0
     tree = yaml.safe_load(capsys.readouterr().out)
     assert (tree["metadata"]["name"], tree["spec"]["names"]["singular"]) == (
@@ -26,8 +19,8 @@ def test_definitions_of_installed_pack_are_printed(folder, capsys):
     assert capsys.readouterr().out == packs.definition()
 
 
-def test_pack_that_fails_is_reported(folder, capsys):
-    packs.install(folder, "unprinted_pack", packs.pack_of("", "a: ["))
+def test_pack_that_fails_is_reported(pack_folder, capsys):
+    packs.install(pack_folder, "unprinted_pack", packs.pack_of("", "a: ["))
     assert main(["crds", "unprinted_pack"]) == 2
     assert capsys.readouterr().err.startswith(
         'mockube: pack "unprinted_pack": definitions failed: YamlError: '
