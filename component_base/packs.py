@@ -160,18 +160,26 @@ def selected_packs(arguments: Sequence[str], environment: Mapping[str, str], pre
     return tuple(dict.fromkeys(name for text in texts for name in comma_separated(text)))
 
 
-def flags_of_packs(records: Iterable[type[Any]], packs: Iterable[str]) -> Mapping[str, type[Any]]:
-    """Return the records of the flags that packs have besides those of the records; raise PackError if two have one name."""
-    owners = {name: "the process" for record in records for name in flags_of(record)}
+def flags_of_packs(
+    records: Iterable[type[Any]], packs: Iterable[str], *, other_flags: Iterable[str] = ()
+) -> Mapping[str, type[Any]]:
+    """Return the records of the flags of packs; raise PackError if one of these flags exists already.
+
+    The flags of the records, the `other_flags` and those of an earlier pack exist.
+    """
+    own_flags = (name for record in records for name in flags_of(record))
+    owners = {_flag_name(name): "the process" for name in (*own_flags, *other_flags)}
     found = {name: pack.flags for name, pack in load_packs(packs).items() if pack.flags is not None}
     for pack, record in found.items():
-        for name in flags_of(record):
+        for name in map(_flag_name, flags_of(record)):
             if name in owners:
-                raise PackError(
-                    f'pack "{pack}": its flag --{name.replace("_", "-")} is one of {owners[name]}'
-                )
+                raise PackError(f'pack "{pack}": its flag --{name} is one of {owners[name]}')
             owners[name] = f'pack "{pack}"'
     return found
+
+
+def _flag_name(name: str) -> str:
+    return name.lstrip("-").replace("_", "-")
 
 
 def _values(flag: str, arguments: Sequence[str]) -> Iterator[str]:

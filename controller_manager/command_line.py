@@ -57,7 +57,7 @@ def parse(
 @cache
 def _sections(packs: tuple[str, ...]) -> Sections:
     """Return the parser with the flags of packs. It takes longer to put together than a command line to parse."""
-    flags = flags_of_packs(SECTIONS.values(), packs)
+    flags = flags_of_packs(SECTIONS.values(), packs, other_flags=("help", *IGNORED))
     return Sections(
         {**SECTIONS, **{_section_of(pack): record for pack, record in flags.items()}},
         ignored=IGNORED,

@@ -304,8 +304,10 @@ def _flags_of_packs(parser: CommandParser) -> Iterable[type[Any]]:
     packs = dict.fromkeys(
         (*own_pack_names(), *selected_packs(parser.arguments, os.environ, PREFIX.rstrip("_")))
     )
+    records = (*settings.SECTIONS.values(), *manager.SECTIONS.values())
+    other_flags = (*parser.flags(), *MANAGER_IGNORED)
     try:
-        return flags_of_packs(manager.SECTIONS.values(), packs).values()
+        return flags_of_packs(records, packs, other_flags=other_flags).values()
     except PackError as error:
         raise UsageError(f"--packs: {error}") from error
 

@@ -57,6 +57,16 @@ def test_invalid_images_are_refused(pack_folder, capsys):
     assert problem in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("flag", ["cloud_provider", "help"], ids=["an ignored flag", "the help"])
+def test_flag_that_exists_is_refused(pack_folder, capsys, flag):
+    packs.install(pack_folder, f"{flag}_pack", packs.pack_with_flag(flag))
+    with pytest.raises(SystemExit) as ended:
+        command_line(f"--packs={flag}_pack")
+    assert ended.value.code == 2
+    problem = f'pack "{flag}_pack": its flag --{flag.replace("_", "-")} is one of the process'
+    assert f"error: --packs: {problem}" in capsys.readouterr().err
+
+
 def test_unknown_pack_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
         command_line("--packs=unicorns")

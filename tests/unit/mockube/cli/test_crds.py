@@ -37,3 +37,11 @@ def test_unknown_pack_is_refused(capsys):
 def test_up_reports_unknown_pack(capsys):
     assert main(["up", "--packs=nothing"]) == 2
     assert 'mockube: --packs: unknown pack "nothing", must be one of ' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["keep", "allowed_hosts"], ids=["of the command", "of the API server"])
+def test_up_refuses_pack_whose_flag_exists(pack_folder, capsys, flag):
+    packs.install(pack_folder, f"{flag}_pack", packs.pack_with_flag(flag))
+    assert main(["up", f"--packs={flag}_pack"]) == 2
+    problem = f'pack "{flag}_pack": its flag --{flag.replace("_", "-")} is one of the process'
+    assert f"mockube: --packs: {problem}" in capsys.readouterr().err
