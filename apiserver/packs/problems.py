@@ -1,9 +1,8 @@
 """Why a server cannot have some packs: one is invalid, or defines a kind that exists already."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.tree import Tree
 from mockube.component_base.packs import PackError
 
 from .definitions import definition_trees
@@ -20,12 +19,21 @@ def packs_problem(packs: Collection[str]) -> str:
 
 
 def _conflict_of(packs: Iterable[str]) -> str:
-    kinds: dict[tuple[str, str], str] = {}
+    owners: dict[tuple[str, str], str] = {}
     for pack in packs:
-        for tree in definition_trees(pack):
-            if problem := _conflict(pack, tree["spec"], kinds):
-                return problem
+        for group, name in _names_of_kinds(pack):
+            owner = owners.setdefault((group, name), pack)
+            if owner != pack:
+                return f'packs "{owner}" and "{pack}" both define {name} of {group}'
     return ""
+
+
+def _names_of_kinds(pack: str) -> Iterator[tuple[str, str]]:
+    """Yield the group of each kind of a pack with each of its names."""
+    for tree in definition_trees(pack):
+        group, names = tree["spec"]["group"], tree["spec"]["names"]
+        yield group, names["plural"]
+        yield group, names["kind"]
 
 
 def _webhook_problem(packs: Iterable[str]) -> str:
@@ -35,14 +43,4 @@ def _webhook_problem(packs: Iterable[str]) -> str:
         for webhook in webhooks_of(pack):
             if isinstance(webhook, KindWebhook) and webhook.group_resource not in defined:
                 return f'pack "{pack}": there is no {webhook.group_resource} for its webhook'
-    return ""
-
-
-def _conflict(pack: str, spec: Tree, kinds: dict[tuple[str, str], str]) -> str:
-    """Return the conflict of a definition with that of an earlier pack; record its names."""
-    group, names = spec["group"], spec["names"]
-    for name in (names["plural"], names["kind"]):
-        owner = kinds.setdefault((group, name), pack)
-        if owner != pack:
-            return f'packs "{owner}" and "{pack}" both define {name} of {group}'
     return ""
