@@ -34,7 +34,6 @@ _NETWORK_PROGRAM: Final = re.compile(
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 _TIMED: Final = ("readinessProbe", "livenessProbe", "startupProbe", "lifecycle")
 _WITHIN_SECOND: Final = timedelta(microseconds=999_999)
-_SPECS: Final = ("containers", "initContainers", "ephemeralContainers")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _PULL_FAILURES: Final = {
     "ErrImagePull": "image can't be pulled",
@@ -56,21 +55,14 @@ class ContainerRun(Struct, frozen=True, kw_only=True):
 
 
 def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    return next(
-        (container for container in _items_of(pod.get("spec") or {}, _SPECS) if container["name"] == name),
-        None,
-    )
+    containers = every_container(pod.get("spec") or {})
+    return next((container for container in containers if container["name"] == name), None)
 
 
 def container_status(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    return next(
-        (status for status in _items_of(pod.get("status") or {}, _STATUSES) if status["name"] == name), None
-    )
-
-
-def _items_of(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyTree]:
-    for field in fields:
-        yield from tree.get(field) or ()
+    status = pod.get("status") or {}
+    statuses = (entry for field in _STATUSES for entry in status.get(field) or ())
+    return next((entry for entry in statuses if entry["name"] == name), None)
 
 
 def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> ContainerRun:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.program import name_unknown
+from mockube.controller_manager.kubelet.containers.runs import container_spec
 from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.pod_script import script_of
 
@@ -72,7 +72,7 @@ def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
 
 def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> EmitEvent | None:
     """Return the warning about a program that a command in real time has run; `end` says what happens without it."""
-    container = next((spec for spec in every_container(pod["spec"]) if spec["name"] == name), None)
+    container = container_spec(pod, name)
     if container is None:
         return None
     has_script = script_of(meta.annotations(pod)).command(name) is not None
