@@ -128,13 +128,13 @@ class ResourceQuota(Plugin):
         namespace = attributes.namespace
         if not namespace or not (self._limited or registry.list_cached(QUOTAS, namespace)):
             return
+        if _CHARGED in attributes.reinvocation.state:
+            return  # the creation is tried again with another name or address
         if self._evaluators is None:
             self._evaluators = Evaluators(_CachedDevices(registry), registry.gates)
         evaluator = self._evaluators[attributes.resource.group_resource]
         request = _Request(attributes=attributes, evaluator=evaluator, limited=self._limited)
         operation, subresource = attributes.operation.value, attributes.subresource
-        if _CHARGED in attributes.reinvocation.state:
-            return  # the creation is tried again with another name or address
         if evaluator.handles(operation, subresource, request.object, attributes.old):
             await self._charge(registry, request)
             if request.error is not None:
