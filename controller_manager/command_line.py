@@ -39,7 +39,9 @@ def parse(
         _sections(()).parser.error(f"--packs: {error}")
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     options = {pack: records.pop(_section_of(pack)) for pack in packs if _section_of(pack) in records}
-    config = Config(**records, packs=options, ignored=tuple(ignored))
+    controllers = records.pop("controllers")
+    controllers = replace(controllers, packs=tuple(dict.fromkeys(controllers.packs)))
+    config = Config(**records, controllers=controllers, packs=options, ignored=tuple(ignored))
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
         server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
         config = replace(config, server=server)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.feature_gates import gates_of
@@ -128,7 +129,9 @@ def _sections() -> Sections:
 def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Config:
     sections = _sections()
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
-    config = Config(**records, ignored=tuple(ignored))
+    features = records.pop("features")
+    features = replace(features, packs=tuple(dict.fromkeys(features.packs)))
+    config = Config(**records, features=features, ignored=tuple(ignored))
     print_version(config.features.version, config.features.kubernetes_version)
     problem = _problem(config)
     if problem:

@@ -84,6 +84,13 @@ def test_controllers_of_pack_can_be_selected_by_name(pack_folder):
         command_line("--controllers=*,-shops")
 
 
+def test_controllers_of_pack_that_is_named_twice_run_once(pack_folder):
+    text = CONTROLLER + packs.pack_of('controllers=lambda _: [controller("reviews")]')
+    packs.install(pack_folder, "repeated_controllers", text)
+    config = command_line("--packs=repeated_controllers,repeated_controllers")
+    assert config.controllers.packs == ("repeated_controllers",)
+
+
 def test_flags_of_pack_are_those_of_the_manager_while_it_is_on(pack_folder):
     controllers = "controllers=lambda flags: [controller(f'shops-{flags.concurrent_shop_syncs}')]"
     text = CONTROLLER + packs.pack_with_flag("concurrent_shop_syncs", controllers)

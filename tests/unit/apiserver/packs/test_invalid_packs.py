@@ -90,3 +90,9 @@ def test_invalid_definition_is_refused(pack_folder, capsys, name, text, problem)
 def test_invalid_webhook_is_refused(pack_folder, capsys, name, webhooks, problem):
     packs.install(pack_folder, name, packs.pack_of(f"webhooks=lambda: {webhooks}", packs.definition()))
     assert refusal(capsys, name).startswith(f'pack "{name}": {problem}')
+
+
+def test_pack_that_is_named_twice_is_served_once(pack_folder):
+    packs.install(pack_folder, "repeated_pack", packs.pack_of("", packs.definition()))
+    config = parse(["--packs=repeated_pack", "--packs=repeated_pack"], {})
+    assert config.features.packs == ("repeated_pack",)
