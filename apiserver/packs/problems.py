@@ -1,4 +1,4 @@
-"""Why a server cannot have some packs: one is invalid, or defines a kind that exists already."""
+"""Why a server cannot have some packs: one is invalid, or defines a kind that is defined already."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -22,9 +22,12 @@ def _conflict_of(packs: Iterable[str]) -> str:
     owners: dict[tuple[str, str], str] = {}
     for pack in packs:
         for group, name in _names_of_kinds(pack):
-            owner = owners.setdefault((group, name), pack)
-            if owner != pack:
+            owner = owners.get((group, name))
+            if owner == pack:
+                return f'pack "{pack}": two of its definitions define {name} of {group}'
+            if owner is not None:
                 return f'packs "{owner}" and "{pack}" both define {name} of {group}'
+            owners[group, name] = pack
     return ""
 
 
@@ -32,8 +35,8 @@ def _names_of_kinds(pack: str) -> Iterator[tuple[str, str]]:
     """Yield the group of each kind of a pack with each of its names."""
     for tree in definition_trees(pack):
         group, names = tree["spec"]["group"], tree["spec"]["names"]
-        yield group, names["plural"]
-        yield group, names["kind"]
+        for name in dict.fromkeys((names["plural"], names["kind"])):
+            yield group, name
 
 
 def _webhook_problem(packs: Iterable[str]) -> str:

@@ -42,6 +42,13 @@ def test_kind_of_another_pack_is_refused(pack_folder, capsys, other, name):
     )
 
 
+def test_two_definitions_of_a_kind_in_a_pack_are_refused(pack_folder, capsys):
+    definitions = packs.definition(), packs.definition(kind="Site")
+    packs.install(pack_folder, "doubled_pack", packs.pack_of("", *definitions))
+    problem = 'pack "doubled_pack": two of its definitions define websites of example.com'
+    assert refusal(capsys, "doubled_pack") == problem
+
+
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
