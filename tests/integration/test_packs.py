@@ -31,12 +31,11 @@ def webhooks():
 
 
 @pytest.fixture
-async def client(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
+async def client(pack_folder):
     definition = packs.definition().replace("{type: object}", SCHEMA)
     rule = "{'apiGroups': ['example.com'], 'resources': ['websites'], 'verbs': ['*']}"
     packs.install(
-        tmp_path, "served_pack", WEBHOOK + packs.pack_of(f"webhooks=webhooks, roles=[{rule}]", definition)
+        pack_folder, "served_pack", WEBHOOK + packs.pack_of(f"webhooks=webhooks, roles=[{rule}]", definition)
     )
     async with apiserver.running("--packs=served_pack") as client:
         yield client
