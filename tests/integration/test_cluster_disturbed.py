@@ -9,6 +9,6 @@ from tests.support.controllers.cluster_disturbances import cases, check_end
 from tests.support.controllers.cluster_scenarios import SCENARIOS
 
 
-@pytest.mark.parametrize(("scenario", "disturbance"), [*cases(SCENARIOS, every=8)])
-async def test_disturbed_cluster_reaches_same_state(scenario, disturbance):
-    await check_end(scenario, disturbance)
+@pytest.mark.parametrize(("scenario", "disturbance_of"), [*cases(SCENARIOS, every=8)])
+async def test_disturbed_cluster_reaches_same_state(scenario, disturbance_of):
+    await check_end(scenario, disturbance_of)

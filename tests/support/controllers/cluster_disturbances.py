@@ -35,7 +35,6 @@ DISTURBANCES = {
     "late replicasets": lambda clock, _: DelayEvents("replicasets", 0.7, clock),
     "late deployments": lambda clock, _: DelayEvents("deployments", 0.7, clock),
     "late statefulsets": lambda clock, _: DelayEvents("statefulsets", 0.7, clock),
-    "late clonesets": lambda clock, _: DelayEvents("clonesets", 0.7, clock),
     "late claims": lambda clock, _: DelayEvents("persistentvolumeclaims", 0.7, clock),
     "stolen lease": lambda _, server: StealLease(40, server, maximum=3),
     "late nodes": lambda clock, _: DelayEvents("nodes", 0.7, clock),
@@ -62,21 +61,21 @@ async def _run_scenario(scenario, disturbance_of, flags):
         return EndState(census.state(), dict(census.came), dict(census.went))
 
 
-async def check_end(scenario, disturbance, flags=()):
-    """Check that a scenario ends as without the disturbance of this name."""
+async def check_end(scenario, disturbance_of, flags=()):
+    """Check that a scenario ends as without the disturbance."""
     if scenario not in _ends:
         _ends[scenario] = await _run_scenario(scenario, lambda *_: Disturbance(), flags)
     expected = _ends[scenario]
-    end = await _run_scenario(scenario, DISTURBANCES[disturbance], flags)
+    end = await _run_scenario(scenario, disturbance_of, flags)
     assert end.came == expected.came
     assert end.went == expected.went
     assert end.state == expected.state
 
 
-def cases(scenarios, *, every):
-    """Yield one of so many disturbances of each scenario."""
+def cases(scenarios, *, every, more=()):
+    """Yield one of so many disturbances of each scenario; `more` are those of the scenarios' own kinds."""
     step = 1 if EVERYTHING else every
     for row, scenario in enumerate(scenarios):
-        for column, disturbance in enumerate(DISTURBANCES):
+        for column, (name, disturbance_of) in enumerate({**dict(more), **DISTURBANCES}.items()):
             if (row + column) % step == 0:
-                yield pytest.param(scenario, disturbance, id=f"{scenario.__name__}-{disturbance}")
+                yield pytest.param(scenario, disturbance_of, id=f"{scenario.__name__}-{name}")

@@ -8,8 +8,11 @@ import pytest
 from tests.packs.kruise.support.kruise_scenarios import KRUISE_SCENARIOS
 from tests.packs.kruise.support.united_scenarios import KRUISE
 from tests.support.controllers.cluster_disturbances import cases, check_end
+from tests.support.controllers.disturbances import DelayEvents
+
+LATE = {"late clonesets": lambda clock, _: DelayEvents("clonesets", 0.7, clock)}
 
 
-@pytest.mark.parametrize(("scenario", "disturbance"), [*cases(KRUISE_SCENARIOS, every=12)])
-async def test_disturbed_cluster_reaches_same_state(scenario, disturbance):
-    await check_end(scenario, disturbance, KRUISE)
+@pytest.mark.parametrize(("scenario", "disturbance_of"), [*cases(KRUISE_SCENARIOS, every=12, more=LATE)])
+async def test_disturbed_cluster_reaches_same_state(scenario, disturbance_of):
+    await check_end(scenario, disturbance_of, KRUISE)
