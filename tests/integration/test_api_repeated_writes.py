@@ -1,11 +1,10 @@
-"""Writes whose stages are repeated because another write came between, and objects that admission or the client made odd."""
+"""Writes whose stages are repeated because another write came between, and odd objects of clients."""
 
 import asyncio
 
 import orjson
 import pytest
 
-from mockube.apiserver.admission.chain import Admission
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.user import User
@@ -55,19 +54,6 @@ async def test_delete_succeeds_if_another_write_ends_the_marked_object(client, m
     assert (response.status, response.body["metadata"]["name"]) == (200, "a")
     assert patched
     assert (await client.get(f"{PODS}/a")).status == 404
-
-
-async def test_namespace_that_admission_changes_is_refused(client, monkeypatch):
-    mutate = Admission.mutate
-
-    async def move(self, registry, attributes):
-        await mutate(self, registry, attributes)
-        attributes.object["metadata"]["namespace"] = "other"
-
-    monkeypatch.setattr(Admission, "mutate", move)
-    response = await client.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
-    problem = "the namespace of the provided object does not match the namespace sent on the request"
-    assert (response.status, response.body["message"]) == (400, problem)
 
 
 async def test_repeated_creation_is_charged_once(tmp_path):

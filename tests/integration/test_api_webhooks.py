@@ -70,6 +70,13 @@ async def test_new_object_has_no_uid_before_validation(client, hooks):
     assert validated["object"]["metadata"]["labels"] == {"hooked": "yes"} == labels(created)
 
 
+async def test_namespace_that_webhook_changes_is_refused(client, hooks):
+    await register(client, MUTATING, hooks.hook("other-namespace"))
+    response = await client.post(PATH, MAP)
+    problem = "the namespace of the provided object does not match the namespace sent on the request"
+    assert (response.status, response.body["message"]) == (400, problem)
+
+
 @pytest.mark.parametrize(
     ("spec", "is_asked"),
     [

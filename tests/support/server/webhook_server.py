@@ -75,6 +75,7 @@ RESPONSES = {
     "bad-path": lambda _: patch([{"op": "remove", "path": "/data/none"}]),
     "mistyped": lambda _: {"allowed": "yes"},
     "unknown-field": lambda _: patch([{"op": "add", "path": "/other", "value": "text"}]),
+    "other-namespace": lambda _: patch([{"op": "add", "path": "/metadata/namespace", "value": "other"}]),
     "bad-field": lambda _: patch([{"op": "add", "path": "/data", "value": "text"}]),
     "patch-without-type": lambda _: {"patch": base64.b64encode(b"[]").decode()},
     "label-without-type": lambda review: {"patch": label(review, hooked="yes")["patch"]},
