@@ -15,6 +15,7 @@ from tests.support.server.definitions import GROUP, WIDGETS, define, definition,
 from tests.support.server.rows import catalog
 
 PODS = "/api/v1/namespaces/default/pods"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 SERVICES = "/api/v1/namespaces/default/services"
 ANY = {"x-kubernetes-preserve-unknown-fields": True}
@@ -122,3 +123,13 @@ def test_references_with_one_uid_are_not_compared_with_each_other(monkeypatch):
     assert CountedReference.comparisons <= len(references)
     assert unique["metadata"]["ownerReferences"] == references
     assert "u" in context.report.warnings[0]
+
+
+async def test_write_of_other_times_of_managers_makes_no_version(client):
+    created = await client.post(
+        f"{CONFIG_MAPS}?fieldManager=x", {"metadata": {"name": "c"}, "data": {"a": "b"}}
+    )
+    sent = orjson.loads(orjson.dumps(created.body))
+    sent["metadata"]["managedFields"][0]["time"] = "2001-01-01T00:00:00Z"
+    response = await client.put(f"{CONFIG_MAPS}/c?fieldManager=x", sent)
+    assert response.body["metadata"] == created.body["metadata"]
