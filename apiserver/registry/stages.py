@@ -111,9 +111,7 @@ async def admit(write: Write) -> None:
     """Let mutating admission change the new object."""
     registry, context, is_new = write.registry, write.context, write.old is None
     name = metadata.ensure_metadata(write.new).get("name", "") if is_new else context.name
-    if is_new and context.resource.terminating:
-        problem = "create not allowed while custom resource definition is terminating"
-        raise status.forbidden(context.resource.group_resource, name, problem)
+    _check_kind_remains(write, name)
     write.attributes = attributes = AdmissionAttributes(
         operation=Operation.CREATE if is_new else Operation.UPDATE,
         context=context,
@@ -124,10 +122,24 @@ async def admit(write: Write) -> None:
         patched=write.patched,
     )
     await registry.admission.mutate(registry, attributes)
+    _check_kind_remains(write, name)  # while a webhook was asked, its definition may have been deleted
     assert attributes.object is not None
     write.new = metadata.without_duplicate_owners(attributes.object, context, when=metadata.AFTER_ADMISSION)
     if write.old is not None:
         _check_version(write, write.old)
+
+
+def _check_kind_remains(write: Write, name: str) -> None:
+    """Refuse to write a custom object whose definition was deleted, and to create one while its definition is being deleted."""
+    resource = write.context.resource
+    if not resource.custom:
+        return
+    row = write.registry.rows.get(resource.group_resource)
+    if row is None:
+        raise status.not_found(resource.group_resource, name)
+    if row.terminating and write.old is None:
+        problem = "create not allowed while custom resource definition is terminating"
+        raise status.forbidden(resource.group_resource, name, problem)
 
 
 def _check_version(write: Write, old: Tree) -> None:
@@ -315,7 +327,7 @@ async def convert_by_webhook(write: Write) -> None:
 
 
 def encode(write: Write) -> None:
-    """Encode the object; a changed object that is the same as the stored one is not stored."""
+    """Encode the object; a changed object that is the same as the stored one is not stored again."""
     resource, tree = write.row, write.to_store
     is_same = tree == write.stored_tree
     if not is_same:
@@ -324,7 +336,10 @@ def encode(write: Write) -> None:
             tree, write.value = without_empty_lists(write.registry, resource, tree, write.value)
             is_same = tree == write.stored_tree
     if is_same:
-        write.result = ObjectResult(stored=write.stored)
+        assert write.stored is not None
+        write.value = write.stored.value
+        if not _is_ended(write):  # one that waits for nothing is removed by any write, as upstream
+            write.result = ObjectResult(stored=write.stored)
         return
     write.to_store = tree
     if not resource.custom:
@@ -382,13 +397,14 @@ async def _store(write: Write) -> ObjectResult | None:
     registry, resource, stored = write.registry, write.context.resource, write.stored
     allocations = write.allocations
     name = write.to_store["metadata"]["name"]
+    _check_kind_remains(write, name)
     if stored is None:
         if _is_set_resource_version(write.to_store["metadata"].get("resourceVersion", "")):
             raise ApiError("resourceVersion should not be set on objects to be created")
         key, revision, is_ended = registry.layout.object(resource, write.context.namespace, name), 0, False
     else:
         key, revision = stored.key, stored.revision
-        is_ended = _is_ended(registry.scheme.strategy(resource), write.new)
+        is_ended = _is_ended(write)
     if stored is not None and is_ended:
         allocations = await registry.allocators.allocate(registry, resource, None, stored.tree())
     lease = await registry.allocators.lease(resource)
@@ -412,12 +428,12 @@ async def _store(write: Write) -> ObjectResult | None:
     return None
 
 
-def _is_ended(strategy: Strategy, tree: Tree) -> bool:
-    """Return whether an object that is being deleted waits for nothing any more."""
-    object_meta = tree["metadata"]
+def _is_ended(write: Write) -> bool:
+    """Return whether the new object is being deleted, and waits for nothing any more."""
+    object_meta = write.new["metadata"]
     if "deletionTimestamp" not in object_meta or object_meta.get("deletionGracePeriodSeconds", 0):
         return False
-    return not strategy.pending(tree)
+    return not write.registry.scheme.strategy(write.context.resource).pending(write.new)
 
 
 def _is_set_resource_version(text: str) -> bool:

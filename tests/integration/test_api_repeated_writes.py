@@ -10,6 +10,7 @@ from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.kv import Put
 from tests.support.server import apiserver
 from tests.support.server.definitions import GROUP, WIDGETS, define, definition, version
 from tests.support.server.rows import catalog
@@ -55,6 +56,18 @@ async def test_delete_succeeds_if_another_write_ends_the_marked_object(client, m
     assert (response.status, response.body["metadata"]["name"]) == (200, "a")
     assert patched
     assert (await client.get(f"{PODS}/a")).status == 404
+
+
+async def test_write_that_changes_nothing_removes_object_that_waits_for_nothing(client):
+    registry = client.server.registry
+    tree = (await client.post(CONFIG_MAPS, {"metadata": {"name": "a"}})).body
+    tree["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+    del tree["metadata"]["resourceVersion"]
+    stored = await registry.kv.put(Put(key=b"/registry/configmaps/default/a", value=orjson.dumps(tree)))
+    await registry.watch_cache.wait_reached(stored.revision)
+    response = await client.put(f"{CONFIG_MAPS}/a", tree)
+    assert (response.status, response.body["metadata"]["name"]) == (200, "a")
+    assert (await client.get(f"{CONFIG_MAPS}/a")).status == 404
 
 
 async def test_repeated_creation_is_charged_once(tmp_path):

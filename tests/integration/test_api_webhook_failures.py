@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.support.server import apiserver
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, until
 from tests.support.server.webhook_server import (
     FAILED,
     MAP,
@@ -103,3 +104,23 @@ async def test_lost_connection_to_webhook_has_error_of_go(client, hooks, path, m
 async def test_invalid_webhook_response_is_a_failure(client, hooks, path, mutating, message):
     await register(client, MUTATING if mutating else VALIDATING, hooks.hook(path))
     assert (await client.post(PATH, MAP)).body["message"] == f"{FAILED}{INVALID}{message}"
+
+
+@pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=["mutating", "validating"])
+async def test_object_whose_definition_is_deleted_while_webhook_is_asked_is_not_stored(client, hooks, kind):
+    name = f"widgets.{GROUP}"
+    await define(client, definition())
+    rule = {"operations": ["*"], "apiGroups": [GROUP], "apiVersions": ["v1"], "resources": ["widgets"]}
+    await register(client, kind, hooks.hook("ok", rules=[rule]))
+
+    async def delete_definition():
+        await client.delete(f"{DEFINITIONS}/{name}")
+        await until(client, name, lambda tree: tree is None)
+
+    hooks.before_answer = delete_definition
+    widget = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    answer = await client.post(WIDGETS, widget)
+    assert (answer.status, answer.body["message"]) == (404, f'widgets.{GROUP} "a" not found')
+    hooks.before_answer = None
+    await define(client, definition())
+    assert (await client.get(WIDGETS)).body["items"] == []
