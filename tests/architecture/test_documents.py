@@ -11,6 +11,12 @@ from tools.packages import ROOT
 DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 DECISIONS = tuple(sorted((ROOT / "docs/decisions").glob("*.md")))
 
+PAGES_FROM_A_SEARCH = (
+    *sorted((ROOT / "docs/guides").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+)
+"""Pages that a search engine may show to a reader who does not know what mockube is."""
+
 each_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
 )
@@ -20,6 +26,12 @@ each_decision = pytest.mark.parametrize("decision", DECISIONS, ids=lambda path: 
 @each_document
 def test_link_targets_exist(document):
     assert list(dead_links(document.read_text(), document.parent)) == []
+
+
+@pytest.mark.parametrize("page", PAGES_FROM_A_SEARCH, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_page_says_at_its_start_what_mockube_is(page):
+    _title, first_paragraph = page.read_text().split("\n\n")[:2]
+    assert "README.md) is a Kubernetes control plane in Python" in first_paragraph
 
 
 @each_document
