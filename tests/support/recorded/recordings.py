@@ -21,11 +21,9 @@ DIFFERENCES: dict[str, dict[str, list[str]]] = orjson.loads((EXPECTED / "differe
 """The recordings that may differ: by file, by the reason, their ids."""
 
 JOBS = {
-    "rights": 6,
-    "controllers": 4,
-    "controllers/mirroring": 8,
-    "controllers/rules": 7,
-    "controllers/steps": 14,
+    "answers/registrations": 6,
+    "controllers": 16,
+    "rights": 16,
 }
 """How many conversations run at a time, by file or folder: those with controllers mostly wait."""
 
