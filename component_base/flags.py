@@ -35,6 +35,10 @@ class Flag:
     """Whether the flag can be given more than once; the values are collected in a tuple."""
     value_if_bare: str = ""
     """The value of the flag if it is given without one, as pflag's NoOptDefVal; "" if a value is required."""
+    alias: str = ""
+    """Another name of the flag."""
+    topic: str = ""
+    """The heading under which the main page of `mockube up --help` lists the flag; "" if only a page of its process does."""
 
 
 # --- readers
@@ -303,6 +307,11 @@ def flags_of(record: type[Any]) -> Mapping[str, Flag]:
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
+def long_names(name: str, flag: Flag) -> Sequence[str]:
+    """Return the names of a flag on a command line, without its short one."""
+    return [f"--{text.replace('_', '-')}" for text in (name, flag.alias) if text]
+
+
 def _add_argument(group: Any, section: str, name: str, flag: Flag) -> None:
     names = [f"-{flag.short}"] if flag.short else []
     options: dict[str, Any] = {
@@ -318,7 +327,7 @@ def _add_argument(group: Any, section: str, name: str, flag: Flag) -> None:
         options |= {"nargs": "?", "const": flag.read(flag.value_if_bare)}
     if flag.repeats:
         options["action"] = "append"
-    group.add_argument(*names, f"--{name.replace('_', '-')}", **options)
+    group.add_argument(*names, *long_names(name, flag), **options)
 
 
 def _section_values(values: Mapping[str, Any], section: str) -> dict[str, Any]:

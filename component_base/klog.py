@@ -16,7 +16,14 @@ class Logging(Struct, frozen=True, kw_only=True):
 
     v: Annotated[
         int,
-        Flag("log level; 4 and more include debug messages (0)", non_negative_int, short="v"),
+        Flag(
+            "log level; 4: debug messages (0; bare -v: 2)",
+            non_negative_int,
+            metavar="LEVEL",
+            short="v",
+            value_if_bare="2",
+            topic="Start",
+        ),
     ] = 0
     logging_format: Annotated[
         str, Flag("format of the log: text, as klog, or json (text)", choice("text", "json"))

@@ -52,7 +52,7 @@ class ReleaseOptions(Struct, frozen=True, kw_only=True):
     version: Annotated[str, VERSION] = "false"
     feature_gates: Annotated[
         tuple[Setting, ...],
-        Flag("feature gates, as A=true,B=false", read_gates, repeats=True),
+        Flag("feature gates, as A=true,B=false", read_gates, repeats=True, topic="Cluster"),
     ] = ()
 
     @property

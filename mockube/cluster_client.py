@@ -171,7 +171,7 @@ async def wait_usable(
                 desired = await desired_node_count(client, nodes)
                 report("API server ready")
                 await ServerClient(client).wait_usable(desired, seconds=seconds)
-                report(f"{desired} nodes ready")
+                report("1 node ready" if desired == 1 else f"{desired} nodes ready")
                 return desired
         except NoResponse:
             await clock.sleep(_RETRY_SECONDS)

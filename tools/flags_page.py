@@ -15,7 +15,7 @@ from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.main import COMMANDS
 from mockube.cli.output import Code
 from mockube.cli.parsing import CommandParser
-from mockube.component_base.flags import flags_of
+from mockube.component_base.flags import flags_of, long_names
 from mockube.component_base.packs import flags_of_packs, own_pack_names
 from mockube.controller_manager.command_line import ENVIRONMENT as MANAGER_PREFIX
 from mockube.controller_manager.config import settings as manager_settings
@@ -25,7 +25,8 @@ PAGE = Path(__file__).parents[1] / "docs/flags.md"
 
 OPENING = """# Flags
 
-This page is generated from the code by `make flags`. Defaults are in parentheses.
+This page is generated from the code by `make flags`. Defaults are in parentheses. `mockube COMMAND --help` prints the flags of one
+command; `mockube up --help` those that people use, `mockube up --help=all` all.
 
 Every flag of `mockube` can also be set by an environment variable: `MOCKUBE_SIMULATE_NODES=5` is `--simulate-nodes=5`. The
 variables of the two processes have other prefixes, see below. A flag on the command line takes precedence."""
@@ -106,9 +107,8 @@ def _is_choice_of_commands(action: argparse.Action) -> bool:
 
 def _row(action: argparse.Action) -> tuple[str, str]:
     value = "" if action.nargs == 0 else _value(action)
-    names = [
-        f"{name}{'=' + value if value and name.startswith('--') else ''}" for name in action.option_strings
-    ]
+    suffix = f"[={value}]" if action.nargs == "?" else f"={value}" if value else ""
+    names = [f"{name}{suffix if name.startswith('--') else ''}" for name in action.option_strings]
     return ", ".join(f"`{name}`" for name in names or [value]), (action.help or "").replace("%%", "%")
 
 
@@ -150,7 +150,8 @@ def _process(process: Process) -> Iterator[str]:
 def _flag_row(name: str, flag: Any) -> tuple[str, str]:
     short = f"`-{flag.short}`, " if flag.short else ""
     again = "; may be repeated" if flag.repeats else ""
-    return f"{short}`--{name.replace('_', '-')}`", f"{flag.help}{again}"
+    names = ", ".join(f"`{long_name}`" for long_name in long_names(name, flag))
+    return f"{short}{names}", f"{flag.help}{again}"
 
 
 def _table(rows: Iterable[tuple[str, str]], head: str = "flag") -> str:

@@ -61,8 +61,10 @@ def _size(text: str) -> tuple[str, int]:
 class Serving(Struct, frozen=True, kw_only=True):
     """Serving"""
 
-    bind_address: Annotated[str, Flag("address to listen on (127.0.0.1)", address)] = "127.0.0.1"
-    secure_port: Annotated[int, Flag("HTTPS port; 0 chooses a free one and prints it (6443)", port)] = 6443
+    bind_address: Annotated[str, Flag("address to listen on (127.0.0.1)", address, topic="Start")] = (
+        "127.0.0.1"
+    )
+    secure_port: Annotated[int, Flag("HTTPS port; 0 chooses a free one (6443)", port, topic="Start")] = 6443
     http_port: Annotated[
         int | None,
         Flag("port for unencrypted HTTP, on 127.0.0.1 only; 0 chooses a free one (none)", port),
@@ -150,9 +152,11 @@ class StorageOptions(Struct, frozen=True, kw_only=True):
     etcd_servers: Annotated[
         tuple[str, ...],
         Flag(
-            "endpoints of etcd, such as http://127.0.0.1:2379 (a store in this process)",
+            "etcd, such as http://127.0.0.1:2379 (no etcd)",
             comma_separated,
+            metavar="URLS",
             repeats=True,
+            topic="Store",
         ),
     ] = ()
     etcd_prefix: Annotated[str, Flag("prefix of all keys (/registry)")] = "/registry"
@@ -180,9 +184,10 @@ class StorageOptions(Struct, frozen=True, kw_only=True):
     snapshot: Annotated[
         Path | None,
         Flag(
-            "snapshot file with which a new store starts (none)",
+            "snapshot with which a new store starts (none)",
             Path,
             metavar="FILE",
+            topic="Store",
         ),
     ] = None
     fsync: Annotated[

@@ -257,34 +257,43 @@ class Simulation(Struct, frozen=True, kw_only=True):
     """Simulation"""
 
     simulate_nodes: Annotated[
-        int, Flag("number of nodes to simulate, with their pods; 0: none (0)", non_negative_int, metavar="N")
+        int,
+        Flag(
+            "number of nodes to simulate, with their pods; 0: none (0)",
+            non_negative_int,
+            metavar="N",
+            alias="nodes",
+        ),
     ] = 0
     stages: Annotated[
         tuple[Path, ...],
         Flag(
-            "files of kwok's Stage documents that script simulated nodes and pods (built in)",
+            "kwok's Stages for nodes and pods (built in)",
             Path,
             metavar="FILE",
             repeats=True,
+            topic="Nodes and pods",
         ),
     ] = ()
     simulate_node_zones: Annotated[
-        tuple[str, ...], Flag("zones of the simulated nodes, in turn (none)", comma_separated)
+        tuple[str, ...], Flag("zones of the nodes, in turn (none)", comma_separated, topic="Nodes and pods")
     ] = ()
     node_labels: Annotated[
         tuple[tuple[str, str], ...],
         Flag(
-            "additional labels of the simulated nodes (none)",
+            "more labels of the nodes (none)",
             labels,
             metavar="KEY=VALUE",
+            topic="Nodes and pods",
         ),
     ] = ()
     simulate_node_capacity: Annotated[
         tuple[tuple[str, str], ...],
         Flag(
-            "capacity of each simulated node (cpu=32,memory=256Gi,pods=1100,ephemeral-storage=1Ti)",
+            "capacity of each node (cpu=32,memory=256Gi,pods=1100,ephemeral-storage=1Ti)",
             quantities,
             metavar="NAME=AMOUNT",
+            topic="Nodes and pods",
         ),
     ] = (("cpu", "32"), ("memory", "256Gi"), ("pods", "1100"))
     kubelet_address: Annotated[
@@ -312,9 +321,9 @@ class Simulation(Struct, frozen=True, kw_only=True):
     container_runtime: Annotated[
         str,
         Flag(
-            "runtime of containers: simulated, or process, which runs the images of --images as local "
-            "processes (simulated)",
+            "simulated, or process: see --images (simulated)",
             simulation_values.parse_container_runtime,
+            topic="Nodes and pods",
         ),
     ] = simulation_values.SIMULATED
     simulate_unknown_programs: Annotated[
@@ -336,9 +345,10 @@ class Simulation(Struct, frozen=True, kw_only=True):
     images: Annotated[
         Path | None,
         Flag(
-            "file that maps images to local commands, for --container-runtime=process (none)",
+            "images that run as local processes (none)",
             Path,
             metavar="FILE",
+            topic="Nodes and pods",
         ),
     ] = None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from .parsing import CommandParser
-from .shared_flags import add_version, version_flags
+from .shared_flags import add_nodes, add_version, version_flags
 
 _MARK: Final = "# Written by `mockube envtest`."
 _HELP_CASES: Final = """\
@@ -135,9 +135,7 @@ def add_flags(parser: CommandParser) -> None:
         action="store_true",
         help="also run the controller manager and simulated nodes, which envtest does not",
     )
-    parser.add_argument(
-        "--nodes", type=int, default=1, help="number of simulated nodes, with --with-controllers (1)"
-    )
+    add_nodes(parser, "number of simulated nodes, with --with-controllers (1)", 1)
     add_version(parser)
 
 
@@ -167,7 +165,7 @@ def launchers(options: argparse.Namespace) -> Mapping[str, str]:
     flags = shlex.join(version_flags(options))
     run_server = _RUN_SERVER
     if options.with_controllers:
-        run_server = _RUN_SERVER_AND_MANAGER.format(nodes=options.nodes, flags=flags)
+        run_server = _RUN_SERVER_AND_MANAGER.format(nodes=options.simulate_nodes, flags=flags)
     kubectl = shutil.which("kubectl")
     start = _NO_KUBECTL if kubectl is None else f'exec {shlex.quote(kubectl)} "$@"'
     return {

@@ -1,18 +1,51 @@
-"""The parser of every command: flags, environment variables, and the errors of invalid command lines.
+"""The parser of every command: flags, environment variables, help, and the errors of invalid command lines.
 
-Each flag can also be set by a variable, `--data-dir` by `MOCKUBE_DATA_DIR`; the flag takes precedence.
+Each flag can also be set by a variable, `--data-dir` by `MOCKUBE_DATA_DIR`; the flag takes precedence. The help of a command
+with many flags has pages: `--help` prints the flags that people use, in groups, and `--help=PAGE` others.
 """
 
 import argparse
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 from .output import Code
 
 PREFIX: Final = "MOCKUBE_"
 TRUE_VALUES, FALSE_VALUES = frozenset({"1", "true", "yes"}), frozenset({"0", "false", "no"})
+
+ALL: Final = "all"
+"""The page of the help that has every flag."""
+_MAIN: Final = ""
+"""The page that `--help` prints."""
+
+FlagGroup: TypeAlias = argparse._ArgumentGroup  # noqa: SLF001 - argparse has no public name for what it returns
+
+
+class _Help(argparse.HelpFormatter):
+    """Prints `-n, --name NAME` on one line, where argparse repeats the value's name."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=31)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        value = "" if action.nargs == 0 else self._format_args(action, action.dest.upper())
+        value = value.replace("[", "[=", 1) if value.startswith("[") else f" {value}".rstrip()
+        return ", ".join(action.option_strings) + value
+
+
+class _PrintPage(argparse.Action):
+    """The action of `--help[=PAGE]`."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, _options: object, page: Any, _flag: object = None
+    ) -> None:
+        assert isinstance(parser, CommandParser)
+        print(parser.page(page) if page else parser.format_help(), end="")
+        parser.exit()
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -20,9 +53,55 @@ class CommandParser(argparse.ArgumentParser):
 
     arguments: Sequence[str] = ()
     """The arguments to be read, on which the flags of a command may depend."""
+    passes_flags: bool = False
+    """Whether an unknown flag begins the command that is the rest of the arguments, as those of kubectl."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Help, **options)
+        self._pages: dict[str, Sequence[str]] = {}
+        """The pages of each group of flags that is not on the main page, by its title."""
+        self._help = self.add_argument(
+            "-h",
+            "--help",
+            action=_PrintPage,
+            nargs=0,
+            default=argparse.SUPPRESS,
+            help="print this help and exit",
+        )
+
+    def add_pages(self, help_text: str, *pages: str) -> None:
+        """Give the help more pages than the main one; the groups that exist are before the flag of the help."""
+        self._help.nargs, self._help.choices = "?", [ALL, *pages]
+        self._help.metavar, self._help.help = "PAGE", help_text
+        self._optionals.title = "Help"
+        self._action_groups.append(self._action_groups.pop(self._action_groups.index(self._optionals)))
+
+    def group(self, title: str, *pages: str) -> FlagGroup:
+        """Return the group of flags with this title, which is on the given pages of the help, or else on the main one."""
+        if pages:
+            self._pages[title] = pages
+        return next(
+            (group for group in self._action_groups if group.title == title), None
+        ) or self.add_argument_group(title)
+
+    def format_help(self) -> str:
+        return self.page(_MAIN)
+
+    def page(self, name: str) -> str:
+        """Return a page of the help. A flag that is in several groups is printed once."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        printed: set[int] = set()
+        for group in self._action_groups:
+            if name == ALL or name in self._pages.get(group.title or "", [_MAIN]):
+                actions = [action for action in group._group_actions if id(action) not in printed]  # noqa: SLF001 - as argparse does
+                printed.update(map(id, actions))
+                formatter.start_section(group.title)
+                formatter.add_arguments(actions)
+                formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def read(
         self,
@@ -30,11 +109,27 @@ class CommandParser(argparse.ArgumentParser):
         environment: Mapping[str, str],
         namespace: argparse.Namespace | None = None,
     ) -> argparse.Namespace:
+        if any(action.nargs == argparse.REMAINDER for action in self._actions):
+            arguments = self._with_separator(arguments)
         self.read_environment(environment, flag_names=set(_flag_names(arguments)))
         options, rest = self.parse_known_args([*_with_dashes(arguments)], namespace)
         if rest:
             self.error(_unknown_problem(rest[0], [*self.flags()]))
         return options
+
+    def _with_separator(self, arguments: Sequence[str]) -> Sequence[str]:
+        """Put `--` before the command that the arguments end with: its flags are not those of this parser."""
+        own_arguments = iter(enumerate(arguments, 1))
+        for end, argument in own_arguments:
+            name, equals, _ = argument.partition("=")
+            action = self._option_string_actions.get(name.replace("_", "-"))
+            if argument == "--":
+                break
+            if action is None and (self.passes_flags or not argument.startswith("-")):
+                return [*arguments[: end - 1], "--", *arguments[end - 1 :]]
+            if action is not None and not equals and _is_value(action, arguments[end : end + 1]):
+                next(own_arguments)
+        return arguments
 
     def flags(self) -> Iterator[str]:
         """Yield the flags of this command and its subcommands, except hidden ones."""
@@ -47,6 +142,11 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(Code.USAGE, f"mockube: {message.removeprefix('argument ')} (see `{self.prog} --help`)\n")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not a choice, with the message that an environment variable gets."""
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, _choice_problem(value, action.choices))
+
     def _command_parsers(self) -> Iterator["CommandParser"]:
         for action in self._actions:
             if isinstance(action.choices, Mapping):
@@ -55,23 +155,26 @@ class CommandParser(argparse.ArgumentParser):
     def read_environment(self, environment: Mapping[str, str], *, flag_names: set[str]) -> None:
         """Set the defaults of flags from the environment, if they are not on the command line."""
         for action in self._actions:
-            text = environment.get(variable_name(action)) if action.option_strings else ""
-            if text and flag_names.isdisjoint(action.option_strings):
-                action.default, action.required = self._value(action, text), False
+            if action is not self._help and flag_names.isdisjoint(action.option_strings):
+                self._read_variable(action, environment)
         for subparser in self._command_parsers():
             subparser.read_environment(environment, flag_names=flag_names)
 
-    def _value(self, action: argparse.Action, text: str) -> Any:
-        try:
-            return _parse_value(action, text)
-        except (argparse.ArgumentTypeError, ValueError) as error:
-            self.error(f"{variable_name(action)}: {error}")
+    def _read_variable(self, action: argparse.Action, environment: Mapping[str, str]) -> None:
+        for name in variable_names(action):
+            if text := environment.get(name):
+                try:
+                    action.default, action.required = _parse_value(action, text), False
+                except (argparse.ArgumentTypeError, ValueError) as error:
+                    self.error(f"{name}: {error}")
+                return
 
 
-def variable_name(action: argparse.Action) -> str:
-    """Return the name of the environment variable that sets a flag."""
-    name = max(action.option_strings, key=len)
-    return PREFIX + name.lstrip("-").replace("-", "_").upper()
+def variable_names(action: argparse.Action) -> Iterator[str]:
+    """Yield the names of the environment variables that set a flag: one for each long name."""
+    for flag in action.option_strings:
+        if flag.startswith("--"):
+            yield PREFIX + flag.lstrip("-").replace("-", "_").upper()
 
 
 def suggestion(word: str, known_names: Iterable[str]) -> str:
@@ -87,8 +190,25 @@ def _parse_value(action: argparse.Action, text: str) -> Any:
         return _parse_bool(text)
     value = action.type(text) if callable(action.type) else text
     if action.choices is not None and value not in action.choices:
-        raise ValueError(f'"{text}" is not one of {", ".join(action.choices)}')
+        raise ValueError(_choice_problem(text, action.choices))
     return [value] if isinstance(action.default, list) else value
+
+
+def _is_value(action: argparse.Action, next_arguments: Sequence[str]) -> bool:
+    """Return whether the argument after a flag is its value, and not the next argument."""
+    if not next_arguments or action.nargs == 0 or next_arguments[0].startswith("-"):
+        return False
+    if action.nargs is None:
+        return True
+    try:
+        _parse_value(action, next_arguments[0])
+    except (argparse.ArgumentTypeError, ValueError):
+        return False
+    return True
+
+
+def _choice_problem(text: str, choices: Iterable[str]) -> str:
+    return f'"{text}" is not one of {", ".join(choices)}{suggestion(text, choices)}'
 
 
 def _parse_bool(text: str) -> bool:

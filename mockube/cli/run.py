@@ -2,22 +2,37 @@
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from mockube.clusters.logs import Tail, merge_lines
 from mockube.component_base.clock import RealClock
+from mockube.component_base.flags import non_negative_int
+from mockube.component_base.klog import DEBUG_VERBOSITY
 from mockube.failure import UsageError
 from mockube.launch import LaunchOptions
 
 from .parsing import CommandParser
 from .progress import print_line
-from .shared_flags import add_cluster_flags, add_runtime, version_flags
+from .shared_flags import CLUSTER, PODS, START_TIMES, add_cluster_flags, add_runtime, version_flags
 
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
-    add_cluster_flags(parser)
-    add_runtime(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="print how long the start takes")
+    add_cluster_flags(parser.group(CLUSTER))
+    add_runtime(parser.group(PODS))
+    parser.add_argument(
+        "-v",
+        "--v",
+        type=non_negative_int,
+        nargs="?",
+        default=0,
+        const=START_TIMES,
+        metavar="LEVEL",
+        help=f"log level; {START_TIMES}: how long the start takes, {DEBUG_VERBOSITY}: the logs of both processes with "
+        f"debug messages (0; bare -v: {START_TIMES})",
+    )
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="CMD", help="the command; it is run with KUBECONFIG set"
     )
@@ -25,7 +40,7 @@ def add_flags(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from mockube.clusters.health import read_not_simulated  # noqa: PLC0415 - as below
-    from mockube.processes.run_command import run_once  # noqa: PLC0415 - it starts processes
+    from mockube.processes.run_command import RunReports, run_once  # noqa: PLC0415 - it starts processes
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
@@ -36,21 +51,35 @@ def run(options: argparse.Namespace) -> int:
             options=LaunchOptions(
                 nodes=options.simulate_nodes,
                 packs=options.packs,
-                flags=version_flags(options),
+                flags=(*version_flags(options), *_level_flags(options)),
                 manager_flags=manager_flags(options),
             ),
             clock=RealClock(),
-            report=print_line,
-            note=print_line if options.verbose else lambda _: None,
-            read_not_simulated=read_not_simulated,
+            reports=RunReports(
+                line=print_line,
+                note=print_line if options.v >= START_TIMES else lambda _: None,
+                read_not_simulated=read_not_simulated,
+                print_logs=_print_logs if options.v >= DEBUG_VERBOSITY else lambda _: None,
+            ),
         )
     )
+
+
+def _print_logs(folder: Path) -> None:
+    """Print the logs of both processes, which are deleted with the cluster."""
+    tails = [Tail(path, path.stem) for path in sorted(folder.glob("*.log"))]
+    sys.stderr.writelines(merge_lines(tails))
+
+
+def _level_flags(options: argparse.Namespace) -> Sequence[str]:
+    return (f"--v={options.v}",) if options.v else ()
 
 
 def manager_flags(options: argparse.Namespace) -> Sequence[str]:
     images = () if options.images is None else (f"--images={options.images.absolute()}",)
     return (
         *version_flags(options),
+        *_level_flags(options),
         f"--container-runtime={options.container_runtime}",
         f"--simulate-unknown-programs={options.simulate_unknown_programs}",
         *images,

@@ -10,7 +10,14 @@ from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
 from mockube.launch import NAME, NODES, PACKS
 
-from .parsing import CommandParser
+from .parsing import CommandParser, FlagGroup
+
+CLUSTER: Final = "Cluster"
+"""The groups of flags in the help of commands."""
+PODS: Final = "Nodes and pods"
+
+START_TIMES: Final = 2
+"""The lowest log level at which a command prints how long the start of its cluster takes."""
 
 SIMULATED: Final = "simulated"
 SUCCEED: Final = "succeed"
@@ -18,8 +25,8 @@ FAIL: Final = "fail"
 PROCESS: Final = "process"
 
 
-def add_name(parser: CommandParser) -> None:
-    parser.add_argument("-n", "--name", default=NAME, help=f"the cluster's name ({NAME})")
+def add_name(flags: CommandParser | FlagGroup) -> None:
+    flags.add_argument("-n", "--name", default=NAME, help=f"the cluster's name ({NAME})")
 
 
 def add_output(parser: CommandParser, *more: str) -> None:
@@ -32,30 +39,36 @@ def add_output(parser: CommandParser, *more: str) -> None:
     )
 
 
-def add_cluster_flags(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--simulate-nodes",
-        type=non_negative_int,
-        default=NODES,
-        metavar="N",
-        help=f"number of simulated nodes ({NODES})",
-    )
-    parser.add_argument(
+def add_cluster_flags(flags: FlagGroup) -> None:
+    add_nodes(flags, f"number of simulated nodes ({NODES})", NODES)
+    flags.add_argument(
         "--packs",
         default=PACKS,
         metavar="NAMES",
-        help=f"packs of kinds to serve besides Kubernetes' own ({PACKS or 'none'})",
+        help=f"packs of more kinds ({PACKS or 'none'})",
     )
-    add_version(parser)
+    add_version(flags)
 
 
-def add_version(parser: CommandParser) -> None:
-    parser.add_argument(
+def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: int) -> None:
+    flags.add_argument(
+        "--nodes",
+        "--simulate-nodes",
+        dest="simulate_nodes",
+        type=non_negative_int,
+        default=default,
+        metavar="N",
+        help=help_text,
+    )
+
+
+def add_version(flags: CommandParser | FlagGroup) -> None:
+    flags.add_argument(
         "--kubernetes-version",
         type=read_minor,
         default=minors.NEWEST,
         metavar="MINOR",
-        help=f"minor release of Kubernetes, {minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
+        help=f"{minors.OLDER[-1]} to {minors.NEWEST} ({minors.NEWEST})",
     )
 
 
@@ -65,25 +78,25 @@ def version_flags(options: argparse.Namespace) -> Sequence[str]:
     return () if minor == minors.NEWEST else (f"--kubernetes-version={minor}",)
 
 
-def add_runtime(parser: CommandParser) -> None:
+def add_runtime(flags: FlagGroup) -> None:
     """Add the flags of the container runtime; `mockube up` has them among the manager's flags."""
-    parser.add_argument(
+    flags.add_argument(
         "--container-runtime",
         choices=[SIMULATED, PROCESS],
         default=SIMULATED,
         metavar="RUNTIME",
-        help=f"runtime of containers: {SIMULATED}, or {PROCESS}, which runs the images of --images as local processes ({SIMULATED})",
+        help=f"{SIMULATED}, or {PROCESS}: see --images ({SIMULATED})",
     )
-    parser.add_argument(
+    flags.add_argument(
         "--simulate-unknown-programs",
         choices=[SUCCEED, FAIL],
         default=SUCCEED,
         metavar="RESULT",
         help=f"what programs do that are not simulated: {SUCCEED}, or {FAIL} with exit code 127 ({SUCCEED})",
     )
-    parser.add_argument(
+    flags.add_argument(
         "--images",
         type=Path,
         metavar="FILE",
-        help=f"file that maps images to local commands, for --container-runtime={PROCESS} (none)",
+        help="images that run as local processes (none)",
     )

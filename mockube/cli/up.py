@@ -24,7 +24,7 @@ from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, Cluster
 from mockube.clusters.ports import LOOPBACK, check_port_free, default_port
 from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.component_base.clock import RealClock
-from mockube.component_base.flags import Flag, boolean, comma_separated, flags_of, seconds
+from mockube.component_base.flags import Flag, boolean, comma_separated, flags_of, long_names, seconds
 from mockube.component_base.klog import Logging
 from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
 from mockube.controller_manager.config import settings as manager
@@ -33,9 +33,9 @@ from mockube.failure import Failure, UsageError
 
 from .detach import Reports, detach
 from .output import code_of
-from .parsing import PREFIX, CommandParser
+from .parsing import ALL, PREFIX, CommandParser, FlagGroup
 from .progress import Progress, is_live
-from .shared_flags import add_cluster_flags, add_name, version_flags
+from .shared_flags import CLUSTER, PODS, START_TIMES, add_cluster_flags, add_name, version_flags
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
 
@@ -52,6 +52,17 @@ _STORE_NOTES: Final = {
     False: "Objects are lost when the cluster stops; `mockube up --keep` keeps them.",
 }
 
+
+SERVER_PAGE: Final = "apiserver"
+MANAGER_PAGE: Final = "controller-manager"
+"""The pages of the help with the flags of one process."""
+PAGES_HELP: Final = (
+    f"print this help, or all flags: those of the {SERVER_PAGE}, of the {MANAGER_PAGE}, or {ALL}"
+)
+START: Final = "Start"
+STORE: Final = "Store"
+GROUPS: Final = (CLUSTER, START, STORE, PODS)
+"""The groups of the main page: of flags of this command, and of those of both processes that have a topic."""
 
 SERVER: Final = "API server"
 MANAGER: Final = "Controller manager"
@@ -70,6 +81,11 @@ UP_FLAGS: Final = frozenset(
     }
 )
 """Flags of the two processes that `mockube up` defines itself, or that it sets."""
+PAGES: Final[Mapping[str, Sequence[str]]] = {
+    SERVER: [SERVER_PAGE],
+    MANAGER: [MANAGER_PAGE],
+    BOTH: [SERVER_PAGE, MANAGER_PAGE],
+}
 FLAGS_OF_BOTH: Final = frozenset({"feature_gates"})
 """Flags that are passed to both processes, besides those of logging."""
 
@@ -94,41 +110,47 @@ class Wait(Struct, frozen=True, kw_only=True):
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...]"
-    add_name(parser)
-    add_cluster_flags(parser)
-    parser.add_argument(
+    for title in GROUPS:
+        parser.group(title)
+    parser.add_pages(PAGES_HELP, SERVER_PAGE, MANAGER_PAGE)
+    add_name(parser.group(CLUSTER))
+    add_cluster_flags(parser.group(CLUSTER))
+    _add_start_flags(parser)
+    persistence = parser.group(STORE).add_mutually_exclusive_group()
+    persistence.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the objects in the cluster's folder",
+    )
+    persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the objects in this folder")
+    add_process_flags(parser)
+
+
+def _add_start_flags(parser: CommandParser) -> None:
+    start = parser.group(START)
+    start.add_argument(
         "-d",
         "--detach",
         action="store_true",
-        help="return when the cluster is ready, and run it in the background",
+        help="run in the background, and return when ready",
     )
-    parser.add_argument(
+    start.add_argument(
         "--wait",
         type=read_wait,
         nargs="?",
         default=Wait(),
         const=Wait(seconds=WAIT_SECONDS),
         metavar="WHAT/TIME",
-        help="wait for the nodes or the server, and exit with code 4 after a timeout:"
-        f" nodes, 30s, server/10s (nodes, without a limit; {WAIT_SECONDS:g}s for a bare --wait)",
+        help=f"wait for: nodes, 30s, server/10s (bare: {WAIT_SECONDS:g}s)",
     )
-    parser.add_argument(
+    start.add_argument(
         "--exist-ok",
         action="store_true",
-        help="succeed if the cluster is already running, without changing it",
+        help="use the cluster as it is if it runs",
     )
-    parser.add_argument(
-        "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file as well"
+    start.add_argument(
+        "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file, too"
     )
-    store = parser.add_argument_group("Store")
-    persistence = store.add_mutually_exclusive_group()
-    persistence.add_argument(
-        "--keep",
-        action="store_true",
-        help="keep the objects for the next start, in the cluster's folder (memory only)",
-    )
-    persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the objects in this folder")
-    add_process_flags(parser)
 
 
 def read_wait(text: str) -> Wait:
@@ -239,6 +261,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         copy_to=copy_to,
         until=options.wait.until,
         seconds=options.wait.seconds,
+        notes_times=int(flags[f"{BOTH}.v"][-1]) >= START_TIMES if flags[f"{BOTH}.v"] else False,
     )
 
 
@@ -286,12 +309,14 @@ def add_process_flags(parser: CommandParser) -> None:
     for component, records in ((SERVER, settings.SECTIONS.values()), (MANAGER, records_of_manager)):
         for record in records:
             section_owner = BOTH if record is Logging else component
-            group = parser.add_argument_group(f"{section_owner}: {record.__doc__}")
+            group = parser.group(f"{section_owner}: {record.__doc__}", *PAGES[section_owner])
             for name, flag in flags_of(record).items():
                 if name not in known_flags:
                     known_flags.add(name)
                     owner = BOTH if name in FLAGS_OF_BOTH else section_owner
-                    _add_process_flag(group, owner, name, flag)
+                    action = _add_process_flag(group, owner, name, flag)
+                    if flag.topic:
+                        parser.group(flag.topic)._group_actions.append(action)  # noqa: SLF001 - argparse has no public way
     for component, names in ((SERVER, SERVER_IGNORED), (MANAGER, MANAGER_IGNORED)):
         for dashed in names:
             if dashed.replace("-", "_") not in known_flags:
@@ -322,7 +347,7 @@ def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[st
     return [*flags[SERVER], *flags[BOTH]], [*flags[MANAGER], *flags[BOTH]]
 
 
-def _add_process_flag(group: Any, component: str, name: str, flag: Flag) -> None:
+def _add_process_flag(group: FlagGroup, component: str, name: str, flag: Flag) -> argparse.Action:
     dashed = name.replace("_", "-")
     short = [f"-{flag.short}"] if flag.short else []
     options: dict[str, Any] = {
@@ -335,7 +360,9 @@ def _add_process_flag(group: Any, component: str, name: str, flag: Flag) -> None
     }
     if flag.read is boolean:
         options |= {"nargs": "?", "const": "true", "metavar": "true|false"}
-    group.add_argument(*short, f"--{dashed}", **options)
+    if flag.value_if_bare:
+        options |= {"nargs": "?", "const": flag.value_if_bare}
+    return group.add_argument(*short, *long_names(name, flag), **options)
 
 
 def _validator(flag: Flag) -> Callable[[str], str]:

@@ -65,6 +65,8 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     until: ReadyCondition = ReadyCondition.NODES
     seconds: float = math.inf
     """The timeout until the cluster is ready."""
+    notes_times: bool = False
+    """Whether to report how long the start takes."""
 
 
 class Supervisor:
@@ -80,6 +82,7 @@ class Supervisor:
         self._step = step
         self._is_resetting = False
         self._timed_out = False
+        self._began = 0.0
         self._record = ClusterRecord(
             pid=os.getpid(),
             version=spec.version,
@@ -118,7 +121,7 @@ class Supervisor:
 
     async def _run_once(self, on_ready: Callable[[ClusterRecord], None]) -> int:
         """Run both processes until a reset is requested, or until they stop; return the exit code."""
-        self._is_resetting = False
+        self._is_resetting, self._began = False, self._clock.monotonic()
         plane = control_plane(self._launch(), clock=self._clock, report=self._report)
         plane.manager.on_change = lambda: self._update_components(plane)
         plane.handle_signals()
@@ -154,9 +157,13 @@ class Supervisor:
     async def _wait_nodes(self, client: ModuleType) -> None:
         launch = self._launch()
         nodes = await client.wait_usable(
-            launch.kubeconfig, launch.nodes, clock=self._clock, report=lambda _: None
+            launch.kubeconfig, launch.nodes, clock=self._clock, report=self._note_time
         )
         self._record = msgspec.structs.replace(self._record, nodes=nodes)
+
+    def _note_time(self, milestone: str) -> None:
+        if self._spec.notes_times:
+            self._report(f"{milestone} after {self._clock.monotonic() - self._began:.2f} s")
 
     @contextmanager
     def _start_timeout(self, plane: ControlPlane) -> Iterator[None]:

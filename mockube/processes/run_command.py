@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
 from mockube.failure import TimedOut
@@ -29,27 +31,30 @@ KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
 """The environment variables by which the command finds its cluster; the command may be `mockube` itself."""
 
 
-async def run_once(
-    command: Sequence[str],
-    *,
-    options: LaunchOptions,
-    clock: Clock,
-    report: Report,
-    note: Report,
-    read_not_simulated: Callable[[Path], Sequence[str]] = lambda _: (),
-) -> int:
-    """Run a command with a temporary cluster, and return its exit code, as in a shell; `note` gets the times of milestones.
+class RunReports(Struct, frozen=True, kw_only=True):
+    """What a run reports."""
 
-    `read_not_simulated` returns the programs that were not simulated, by the path of the kubeconfig; they are reported at the end.
-    """
+    line: Report
+    note: Report
+    """For the times of milestones."""
+    read_not_simulated: Callable[[Path], Sequence[str]]
+    """Returns the programs that were not simulated, by the path of the kubeconfig; they are reported at the end."""
+    print_logs: Callable[[Path], None]
+    """Called with the folder of the logs before it is deleted."""
+
+
+async def run_once(
+    command: Sequence[str], *, options: LaunchOptions, clock: Clock, reports: RunReports
+) -> int:
+    """Run a command with a temporary cluster, and return its exit code, as in a shell."""
     began = clock.monotonic()
 
     def note_time(milestone: str) -> None:
-        note(f"{milestone} after {clock.monotonic() - began:.2f} s")
+        reports.note(f"{milestone} after {clock.monotonic() - began:.2f} s")
 
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
         launch = temporary_launch(Path(folder), options)
-        plane = control_plane(launch, clock=clock, report=report)
+        plane = control_plane(launch, clock=clock, report=reports.line)
         plane.handle_signals()
         code = None
         client_import = start_import("mockube.cluster_client")
@@ -64,15 +69,16 @@ async def run_once(
                 )
                 if not plane.is_over:
                     code = await _run(command, plane, launch)
-                    lines = await asyncio.to_thread(read_not_simulated, launch.kubeconfig)
-                    _report_not_simulated(lines, report)
+                    lines = await asyncio.to_thread(reports.read_not_simulated, launch.kubeconfig)
+                    _report_not_simulated(lines, reports.line)
         except TimeoutError:
             raise TimedOut(f"the cluster was not ready within {START_TIMEOUT:g} s") from None
         except NotReady:
             pass
+        reports.print_logs(launch.logs)
         own = plane.code(stopped=128 + plane.stopped_by)
         if plane.failed:
-            report(exit_message(plane.failed, own))
+            reports.line(exit_message(plane.failed, own))
         return own if code is None else code
 
 

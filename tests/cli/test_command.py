@@ -100,6 +100,12 @@ def test_command_line_without_command_prints_usage(capsys):
             '--event-ttl: time: invalid duration "soon" (see `mockube up --help`)',
             id="invalid value",
         ),
+        pytest.param(
+            ["up", "--help=apiservr"],
+            '-h/--help: "apiservr" is not one of all, apiserver, controller-manager: did you mean apiserver?'
+            " (see `mockube up --help`)",
+            id="mistyped page of the help",
+        ),
         pytest.param(["run"], "no command: use `mockube run -- CMD ...`", id="no command to run"),
         pytest.param(
             ["status", "--name=No/where"],
@@ -190,13 +196,35 @@ def test_manager_without_server_address_fails_with_message():
     assert "no API server" in answer.stderr
 
 
-@pytest.mark.parametrize("arguments", [["up", "--help"], ["help", "up"]])
-def test_help_of_up_lists_flags_of_both_processes(arguments, capsys):
+@pytest.mark.parametrize("arguments", [["up", "--help"], ["up", "-h"], ["help", "up"]])
+def test_help_of_up_is_one_screen(arguments, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     assert exit_code(arguments) == 0
     shown = capsys.readouterr().out
-    assert "--simulate-nodes" in shown
-    assert "--secure-port" in shown
-    assert "--concurrent-gc-syncs" in shown
+    assert len(shown.splitlines()) <= 40
+    assert "-v, --v[=LEVEL]" in shown
+    assert "--concurrent-gc-syncs" not in shown
+
+
+@pytest.mark.parametrize(
+    ("page", "flags", "others"),
+    [
+        ("apiserver", {"--secure-port", "--fsync", "--v"}, {"--concurrent-gc-syncs", "--detach"}),
+        ("controller-manager", {"--concurrent-gc-syncs", "--stages", "--v"}, {"--fsync", "--detach"}),
+        ("all", {"--secure-port", "--fsync", "--concurrent-gc-syncs", "--detach", "--v"}, set()),
+    ],
+)
+def test_page_of_the_help_lists_the_flags_of_its_process(page, flags, others, capsys):
+    assert exit_code(["up", f"--help={page}"]) == 0
+    shown = set(re.findall(r"--[a-z][-a-z]*", capsys.readouterr().out))
+    assert flags <= shown
+    assert others.isdisjoint(shown)
+
+
+def test_no_flag_is_listed_twice_in_the_whole_help(capsys):
+    assert exit_code(["up", "--help=all"]) == 0
+    listed = re.findall(r"^  (?:-\w, )?(--[-a-z0-9]+)", capsys.readouterr().out, re.MULTILINE)
+    assert len(listed) == len(set(listed)) > 150
 
 
 def test_version_as_json_has_mockube_and_kubernetes(capsys):

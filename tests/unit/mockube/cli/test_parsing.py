@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from mockube.cli.parsing import CommandParser, suggestion, variable_name
+from mockube.cli.parsing import CommandParser, suggestion, variable_names
 from mockube.component_base.flags import non_negative_int
 
 
@@ -108,9 +108,9 @@ def test_arguments_after_dashes_are_not_parsed():
     assert (options.command[-1], options.data_dir) == ("--data_dir=1", "/x")
 
 
-def test_environment_variable_has_name_of_long_flag():
-    action = argparse.ArgumentParser().add_argument("-n", "--node-name")
-    assert variable_name(action) == "MOCKUBE_NODE_NAME"
+def test_environment_variables_have_long_names_of_flag():
+    action = argparse.ArgumentParser().add_argument("-n", "--node-name", "--node")
+    assert [*variable_names(action)] == ["MOCKUBE_NODE_NAME", "MOCKUBE_NODE"]
 
 
 def test_similar_word_is_suggested():

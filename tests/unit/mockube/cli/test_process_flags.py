@@ -3,9 +3,9 @@
 import pytest
 
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
-from mockube.cli import envtest, run
+from mockube.cli import envtest, run, up
 from mockube.cli.parsing import CommandParser
-from mockube.cli.up import UP_FLAGS, add_process_flags, split_flags
+from mockube.cli.up import GROUPS, UP_FLAGS, add_process_flags, split_flags
 from mockube.component_base.flags import flags_of
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 
@@ -25,6 +25,13 @@ def parser():
         pytest.param(["--metrics-port=0"], [], ["--metrics-port=0"], id="flag of the manager"),
         pytest.param(["--secure-port=0"], ["--secure-port=0"], [], id="flag of both is passed to the server"),
         pytest.param(["-v", "4"], ["--v=4"], ["--v=4"], id="logging flag is passed to both"),
+        pytest.param(["-v4"], ["--v=4"], ["--v=4"], id="level without a space"),
+        pytest.param(["-v=4"], ["--v=4"], ["--v=4"], id="level after an equals sign"),
+        pytest.param(["--v", "4"], ["--v=4"], ["--v=4"], id="long name"),
+        pytest.param(["-v"], ["--v=2"], ["--v=2"], id="bare flag of the level"),
+        pytest.param(
+            ["-v", "--leader-elect"], ["--v=2"], ["--leader-elect=true", "--v=2"], id="flag after it"
+        ),
         pytest.param(["--fsync"], ["--fsync=true"], [], id="a switch"),
         pytest.param(["--fsync=false"], ["--fsync=false"], [], id="boolean flag set to false"),
         pytest.param(
@@ -39,6 +46,47 @@ def parser():
 )
 def test_flag_is_passed_to_process_that_has_it(parser, arguments, server, manager):
     assert split_flags(parser.read(arguments, {})) == (server, manager)
+
+
+def test_topics_are_groups_of_the_main_page():
+    sections = (*SERVER_SECTIONS.values(), *MANAGER_SECTIONS.values())
+    topics = {flag.topic for record in sections for flag in flags_of(record).values()}
+    assert topics - {""} <= {*GROUPS}
+
+
+@pytest.mark.parametrize("command", [up, run, envtest])
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        pytest.param(["--nodes=7"], {}, id="short name"),
+        pytest.param(["--simulate-nodes", "7"], {}, id="long name"),
+        pytest.param([], {"MOCKUBE_NODES": "7"}, id="variable of the short name"),
+        pytest.param([], {"MOCKUBE_SIMULATE_NODES": "7"}, id="variable of the long name"),
+        pytest.param(["--nodes=7"], {"MOCKUBE_SIMULATE_NODES": "1"}, id="flag before variable"),
+    ],
+)
+def test_number_of_nodes_has_two_names(command, arguments, environment):
+    parser = CommandParser(prog="mockube")
+    command.add_flags(parser)
+    rest = [] if command is up else ["folder"]
+    assert parser.read([*arguments, *rest], environment).simulate_nodes == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "level", "command"),
+    [
+        pytest.param(["-v", "--", "make", "-v"], 2, ["make", "-v"], id="bare, before dashes"),
+        pytest.param(["-v", "make", "-v", "3"], 2, ["make", "-v", "3"], id="bare, before a word"),
+        pytest.param(["-v", "4", "make"], 4, ["make"], id="with its level"),
+        pytest.param(["-v4", "--nodes", "1", "make", "-v"], 4, ["make", "-v"], id="joined, and another flag"),
+        pytest.param(
+            ["make", "--data_dir=x", "--nodes=9"], 0, ["make", "--data_dir=x", "--nodes=9"], id="none"
+        ),
+    ],
+)
+def test_flags_of_run_end_where_its_command_begins(arguments, level, command):
+    options = options_of(run, *arguments)
+    assert (options.v, options.command) == (level, ["--", *command])
 
 
 def test_environment_variable_is_passed_as_flag(parser):
