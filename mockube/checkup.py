@@ -25,6 +25,7 @@ from mockube.clusters import ports
 from mockube.clusters.named_cluster import ClusterState, cluster_folders, clusters_folder, inspect_cluster
 from mockube.component_base.clock import Clock
 from mockube.failure import Failure
+from mockube.kubectl import KUBECTL, how_to_install
 
 MIN_OPEN_FILES: Final = 1024
 """Every watch of every client needs a socket."""
@@ -139,9 +140,9 @@ def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 
 def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
-    path = shutil.which("kubectl")
+    path = shutil.which(KUBECTL)
     if path is None:
-        return note("not found: see https://kubernetes.io/docs/tasks/tools")
+        return note(f"not found: {how_to_install()}")
     result = subprocess.run(  # noqa: S603 - it was found by its name
         [path, "version", "--client"], capture_output=True, text=True, check=False
     )
@@ -157,7 +158,7 @@ def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
     clusters = [inspect_cluster(folder) for folder in cluster_folders(environment)]
     killed = [cluster.folder.name for cluster in clusters if cluster.state is ClusterState.DEAD]
     if killed:
-        return failed(f"{', '.join(killed)}: killed: run `mockube down --name {killed[0]}` to clean up")
+        return failed(f"{', '.join(killed)}: killed: run `mockube down --name={killed[0]}` to clean up")
     running = [cluster.folder.name for cluster in clusters if cluster.state is ClusterState.RUNNING]
     return ok(f"{len(clusters)} clusters, running: {', '.join(running) or 'none'}")
 

@@ -6,16 +6,34 @@ are printed to stdout, everything else to stderr.
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
 
-from mockube.failure import Failure
+from mockube import kubectl
+from mockube.failure import Failure, UsageError
 
 from .output import Code, code_of, signal_exit_code
 from .parsing import CommandParser, suggestion
+
+OVERVIEW = """\
+mockube is a Kubernetes control plane in Python. The first commands:
+
+  mockube demo                 shows a cluster at work, in 20 seconds
+  mockube up --detach          starts a cluster in the background
+  mockube kubectl get nodes    runs kubectl with the cluster
+  mockube run -- CMD           runs one command with a cluster of its own
+  mockube down                 stops the cluster
+
+`mockube --help` lists all commands, `mockube up --help` the flags of one.
+"""
+"""What `mockube` prints without arguments."""
+
+OTHER_NAMES = {"start": "up", "stop": "down", "destroy": "down", "ls": "list", "ps": "list", "info": "status"}
+"""Names that similar tools have for our commands."""
 
 VARIABLES = (
     "Each flag can also be set by an environment variable: --simulate-nodes by MOCKUBE_SIMULATE_NODES."
@@ -58,6 +76,7 @@ COMMANDS = {
         Command(
             name="reset", summary="delete all objects of a cluster, or restore its snapshot", module="reset"
         ),
+        Command(name="kubectl", summary="run kubectl with a cluster", module="kubectl"),
         Command(name="run", summary="run one command with a temporary cluster", module="run"),
         Command(
             name="crds",
@@ -108,17 +127,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    match arguments:
+        case []:
+            print(OVERVIEW, end="")
+            return Code.OK
+        case ["help", name, *_] if name in COMMANDS:
+            _command_parser(COMMANDS[name], []).print_help()
+            return Code.OK
     top_parser = _top_level_parser()
-    if not arguments:
-        top_parser.print_help(sys.stderr)
-        return Code.USAGE
     options = top_parser.read(_expand_aliases(arguments), {})
     if options.command not in COMMANDS:
-        top_parser.error(f'unknown command "{options.command}"{suggestion(options.command, COMMANDS)}')
+        if options.command in kubectl.RESOURCES:
+            options.command, options.rest = "get", [options.command, *options.rest]
+        if options.command in kubectl.COMMANDS and not _is_of_other_tools(options):
+            from .kubectl import lines_to_type  # noqa: PLC0415 - only for this error
+
+            raise UsageError(lines_to_type(options, os.environ))
+        top_parser.error(f'unknown command "{options.command}"{_suggestion(options)}')
     command = COMMANDS[options.command]
-    command_parser = CommandParser(prog=f"mockube {command.name}")
-    command_parser.arguments = options.rest
-    command.add_flags(command_parser)
+    command_parser = _command_parser(command, options.rest)
     top_level_options = {"name": options.name} if "name" in options else {}
     if top_level_options and "--name" not in command_parser.flags():
         command_parser.error("this command takes no --name")
@@ -129,12 +156,36 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _expand_aliases(arguments: list[str]) -> list[str]:
     match arguments:
-        case ["help", *words]:
-            return [*words[:1], "--help"]
+        case ["help"]:
+            return ["--help"]
+        case ["help", name, *_]:
+            return [name]
         case ["--version", *_]:
             return ["version"]
         case _:
             return arguments
+
+
+def _command_parser(command: Command, arguments: Sequence[str]) -> CommandParser:
+    command_parser = CommandParser(prog=f"mockube {command.name}")
+    command_parser.arguments = arguments
+    if command.name in kubectl.COMMANDS:
+        line = shlex.join(["mockube", kubectl.KUBECTL, command.name, *arguments])
+        command_parser.hint = f", or `{line}`"
+    command.add_flags(command_parser)
+    return command_parser
+
+
+def _is_of_other_tools(options: argparse.Namespace) -> bool:
+    """Return whether it is a command such as `create cluster` of kind, and not one of kubectl."""
+    return options.command in {"create", "delete", "get"} and options.rest[:1] in (["cluster"], ["clusters"])
+
+
+def _suggestion(options: argparse.Namespace) -> str:
+    names = {**OTHER_NAMES, "create": "up", "delete": "down", "get": "list"}
+    if options.command in names:
+        return f": did you mean {names[options.command]}?"
+    return suggestion(options.command, COMMANDS)
 
 
 class _TopLevelParser(CommandParser):

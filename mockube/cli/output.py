@@ -1,6 +1,9 @@
 """Tables, and the exit codes of commands."""
 
+import os
+import shutil
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
@@ -13,6 +16,15 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join(lines)
+
+
+def program_name() -> str:
+    """Return what a user types to run mockube: its path if it is not on the PATH, as after `make up`."""
+    return (
+        "mockube"
+        if shutil.which("mockube") or not sys.argv[0].endswith("mockube")
+        else os.path.relpath(sys.argv[0])
+    )
 
 
 class Code(IntEnum):

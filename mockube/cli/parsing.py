@@ -6,6 +6,7 @@ with many flags has pages: `--help` prints the flags that people use, in groups,
 
 import argparse
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NoReturn, TypeAlias
@@ -55,6 +56,8 @@ class CommandParser(argparse.ArgumentParser):
     """The arguments to be read, on which the flags of a command may depend."""
     passes_flags: bool = False
     """Whether an unknown flag begins the command that is the rest of the arguments, as those of kubectl."""
+    hint: str = ""
+    """What else to see after an unknown flag or argument."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Help, **options)
@@ -114,7 +117,7 @@ class CommandParser(argparse.ArgumentParser):
         self.read_environment(environment, flag_names=set(_flag_names(arguments)))
         options, rest = self.parse_known_args([*_with_dashes(arguments)], namespace)
         if rest:
-            self.error(_unknown_problem(rest[0], [*self.flags()]))
+            self.error(_unknown_problem(rest[0], [*self.flags()]), self.hint)
         return options
 
     def _with_separator(self, arguments: Sequence[str]) -> Sequence[str]:
@@ -125,6 +128,8 @@ class CommandParser(argparse.ArgumentParser):
             action = self._option_string_actions.get(name.replace("_", "-"))
             if argument == "--":
                 break
+            if action is self._help and self.passes_flags:
+                action = None
             if action is None and (self.passes_flags or not argument.startswith("-")):
                 return [*arguments[: end - 1], "--", *arguments[end - 1 :]]
             if action is not None and not equals and _is_value(action, arguments[end : end + 1]):
@@ -139,13 +144,17 @@ class CommandParser(argparse.ArgumentParser):
         for subparser in self._command_parsers():
             yield from subparser.flags()
 
-    def error(self, message: str) -> NoReturn:
-        self.exit(Code.USAGE, f"mockube: {message.removeprefix('argument ')} (see `{self.prog} --help`)\n")
+    def error(self, message: str, hint: str = "") -> NoReturn:
+        message = message.removeprefix("argument ")
+        self.exit(Code.USAGE, f"mockube: {message} (see `{self.prog} --help`{hint})\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is not a choice, with the message that an environment variable gets."""
         if action.choices is not None and value not in action.choices:
-            raise argparse.ArgumentError(action, _choice_problem(value, action.choices))
+            problem = _choice_problem(value, action.choices)
+            if not action.option_strings:
+                self.error(problem, self.hint)
+            raise argparse.ArgumentError(action, problem)
 
     def _command_parsers(self) -> Iterator["CommandParser"]:
         for action in self._actions:
@@ -239,4 +248,5 @@ def _unknown_problem(word: str, known_names: Sequence[str]) -> str:
     name = word.partition("=")[0]
     if name.startswith("-"):
         return f"unknown flag {name}{suggestion(name, known_names)}"
-    return f'unexpected argument "{word}"'
+    names_cluster = "--name" in known_names and re.fullmatch(r"[a-z0-9-]+", word)
+    return f'unexpected argument "{word}"{f": did you mean --name={word}?" if names_cluster else ""}'

@@ -25,8 +25,10 @@ FAIL: Final = "fail"
 PROCESS: Final = "process"
 
 
-def add_name(flags: CommandParser | FlagGroup) -> None:
-    flags.add_argument("-n", "--name", default=NAME, help=f"the cluster's name ({NAME})")
+def add_name(flags: CommandParser | FlagGroup, *, short: bool = True) -> None:
+    flags.add_argument(
+        *(["-n"] if short else []), "--name", default=NAME, help=f"the cluster's name ({NAME})"
+    )
 
 
 def add_output(parser: CommandParser, *more: str) -> None:

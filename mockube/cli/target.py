@@ -18,8 +18,8 @@ from .parsing import CommandParser
 from .shared_flags import add_name
 
 
-def add_server_flags(parser: CommandParser) -> None:
-    add_name(parser)
+def add_server_flags(parser: CommandParser, *, short: bool = True) -> None:
+    add_name(parser, short=short)
     parser.add_argument(
         "--kubeconfig",
         type=Path,

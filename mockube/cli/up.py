@@ -32,17 +32,20 @@ from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORE
 from mockube.failure import Failure, UsageError
 
 from .detach import Reports, detach
-from .output import code_of
+from .output import code_of, program_name
 from .parsing import ALL, PREFIX, CommandParser, FlagGroup
 from .progress import Progress, is_live
 from .shared_flags import CLUSTER, PODS, START_TIMES, add_cluster_flags, add_name, version_flags
 
-READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
+READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes}{elsewhere}:
+
+  {kubectl} get nodes
+  {kubectl} create deployment web --image=nginx --replicas=3
+  {kubectl} get pods -o wide
+
+For kubectl alone, helm and other clients:
 
   export KUBECONFIG={kubeconfig}
-  kubectl get nodes
-  kubectl create deployment web --image=nginx --replicas=3
-  kubectl get pods -o wide
 
 {store_note}
 {end}"""
@@ -286,11 +289,12 @@ def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None
 def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
     return READY.format(
         version=record.version,
-        nodes=record.nodes,
+        nodes="1 simulated node" if record.nodes == 1 else f"{record.nodes} simulated nodes",
+        kubectl=f"{program_name()} kubectl{named_cluster.name_flag(folder.name)}",
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(folder.kubeconfig)),
         store_note=_STORE_NOTES[record.store != named_cluster.MEMORY].format(store=record.store),
-        end=f"`mockube down{named_cluster.name_flag(folder.name)}` stops it."
+        end=f"`{program_name()} down{named_cluster.name_flag(folder.name)}` stops it."
         if record.detached
         else "Ctrl+C stops it.",
     )

@@ -295,12 +295,14 @@ def ready_record(cluster: FoundCluster) -> ClusterRecord:
     """Return the record of a cluster; raise Missing if it is not ready."""
     if cluster.state is not ClusterState.RUNNING or cluster.record is None:
         name = cluster.folder.name
+        if cluster.state is ClusterState.STARTING:
+            raise Missing(f'"{name}" is starting: try again')
         raise Missing(f'"{name}" is not running: `mockube up{name_flag(name)}` starts it')
     return cluster.record
 
 
 def name_flag(name: str) -> str:
-    return "" if name == launch.NAME else f" --name {name}"
+    return "" if name == launch.NAME else f" --name={name}"
 
 
 def _state_of(latest_record: ClusterRecord | None, *, is_locked: bool) -> ClusterState:

@@ -64,7 +64,7 @@ def port_user(port: int, environment: Mapping[str, str]) -> str:
     for folder in cluster_folders(environment):
         cluster = inspect_cluster(folder)
         if cluster.record and cluster.state is not ClusterState.DEAD and port_of(cluster.record.url) == port:
-            return f'the cluster "{folder.name}" (`mockube down --name {folder.name}` stops it)'
+            return f'the cluster "{folder.name}" (`mockube down --name={folder.name}` stops it)'
     with suppress(OSError):  # another system, or another user's processes
         return next(_processes(port), "another process")
     return "another process"

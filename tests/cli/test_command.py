@@ -68,11 +68,13 @@ def test_help_names_every_command(capsys):
         assert command.summary.split()[0] in shown
 
 
-def test_command_line_without_command_prints_usage(capsys):
-    assert main([]) == 2
+def test_command_line_without_command_prints_the_first_commands(capsys):
+    assert main([]) == 0
     shown, complaints = capsys.readouterr()
-    assert shown == ""
-    assert "usage: mockube" in complaints
+    assert complaints == ""
+    names = re.findall(r"^  mockube (\w+)", shown, re.MULTILINE)
+    assert names == ["demo", "up", "kubectl", "run", "down"]
+    assert "`mockube --help` lists all commands" in shown
 
 
 @pytest.mark.parametrize(

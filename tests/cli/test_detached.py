@@ -22,7 +22,7 @@ def mockube(tmp_path):
 def test_detached_kept_cluster_survives_restarts_until_deleted(mockube):
     up = mockube.run(*DETACHED, "--keep", "--write-kubeconfig=copy")
     assert up.returncode == 0, up.stderr
-    assert "`mockube down --name side` stops it." in up.stdout
+    assert "`mockube down --name=side` stops it." in up.stdout
     assert up.stderr.splitlines() == [
         "mockube: starting the API server and the controller manager",
         "mockube: waiting for the nodes",

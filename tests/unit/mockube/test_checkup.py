@@ -43,7 +43,7 @@ def test_killed_cluster_is_reported_with_advice(environment):
     write_record(folder, STARTING)
     finding = problem_of("clusters", environment)
     assert finding.verdict is CheckResult.WRONG
-    assert "`mockube down --name one`" in finding.message
+    assert "`mockube down --name=one`" in finding.message
 
 
 def test_unreadable_cluster_is_reported(environment):

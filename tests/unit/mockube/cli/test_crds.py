@@ -31,7 +31,7 @@ def test_unknown_pack_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["crds", "nothing"])
     assert ended.value.code == 2
-    assert 'pack: "nothing" is not one of kruise' in capsys.readouterr().err
+    assert '"nothing" is not one of kruise' in capsys.readouterr().err
 
 
 def test_up_reports_unknown_pack(capsys):

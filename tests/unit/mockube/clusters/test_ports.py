@@ -55,7 +55,7 @@ async def test_cluster_using_port_is_named(environment, used_port):
     async with hold_lock(folder, SteppedClock()):
         write_record(folder, ready(f"https://127.0.0.1:{used_port}"))
         with pytest.raises(
-            Failure, match='in use by the cluster "one" \\(`mockube down --name one` stops it\\)'
+            Failure, match='in use by the cluster "one" \\(`mockube down --name=one` stops it\\)'
         ):
             ports.check_port_free(ports.LOOPBACK, used_port, environment)
 

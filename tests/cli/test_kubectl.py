@@ -1,0 +1,159 @@
+"""`mockube kubectl`, and commands of kubectl that are given to mockube."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mockube.cli.main import main
+from mockube.clusters.named_cluster import cluster_folder
+from mockube.kubectl import INSTALL_COMMANDS
+from tools.packages import ROOT
+
+FAKE = """#!/bin/sh
+echo "KUBECONFIG=$KUBECONFIG"
+printf '<%s>' "$@"
+echo
+exit 7
+"""
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Return the only folder of the PATH."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return folder
+
+
+def add_program(folder, name, text=FAKE):
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+
+
+def exit_code(arguments):
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        pytest.param(["get", "pods", "--name=x"], ["get", "pods", "--name=x"], id="flags after the command"),
+        pytest.param(
+            ["-n", "kube-system", "get", "cm"], ["-n", "kube-system", "get", "cm"], id="flag before it"
+        ),
+        pytest.param(["--help"], ["--help"], id="help"),
+        pytest.param(["exec", "web", "--", "ls", "--a_b"], ["exec", "web", "--", "ls", "--a_b"], id="dashes"),
+        pytest.param(["--name=blue", "get", "cm"], ["get", "cm"], id="name of the cluster"),
+        pytest.param(["--name", "blue", "-v4", "get"], ["-v4", "get"], id="name without an equals sign"),
+        pytest.param([], [""], id="nothing"),
+    ],
+)
+def test_arguments_are_passed_to_kubectl(programs, tmp_path, arguments, passed):
+    add_program(programs, "kubectl")
+    answer = subprocess.run(
+        [sys.executable, "-m", "mockube", "kubectl", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "MOCKUBE_KUBECONFIG": "/some/file"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (answer.returncode, answer.stderr) == (7, "")
+    assert answer.stdout == f"KUBECONFIG=/some/file\n{''.join(f'<{text}>' for text in passed)}\n"
+
+
+def test_kubectl_of_a_cluster_that_does_not_exist_is_refused(programs, capsys):
+    add_program(programs, "kubectl")
+    assert exit_code(["kubectl", "--name=blue", "get", "pods"]) == 3
+    assert (
+        capsys.readouterr().err
+        == 'mockube: there is no cluster "blue": `mockube up --name=blue` starts one\n'
+    )
+
+
+def test_kubectl_of_a_stopped_cluster_is_refused(programs, tmp_path, capsys):
+    add_program(programs, "kubectl")
+    cluster_folder("default", os.environ).prepare()
+    assert exit_code(["kubectl", "get", "pods"]) == 3
+    assert capsys.readouterr().err == 'mockube: "default" is not running: `mockube up` starts it\n'
+
+
+@pytest.mark.parametrize(("manager", "others"), [("brew", ["snap", "conda"]), ("snap", ["brew", "conda"])])
+def test_missing_kubectl_names_the_command_of_the_package_manager(programs, capsys, manager, others):
+    add_program(programs, manager)
+    assert exit_code(["kubectl", "get", "pods"]) == 1
+    complaint = capsys.readouterr().err
+    assert complaint.startswith(
+        f"mockube: kubectl is not installed: `{INSTALL_COMMANDS[manager]}` installs it"
+    )
+    assert all(INSTALL_COMMANDS[other] not in complaint for other in others)
+
+
+def test_missing_kubectl_without_a_package_manager_names_all(programs, capsys):
+    assert exit_code(["kubectl", "get", "pods"]) == 1
+    complaint = capsys.readouterr().err
+    assert all(f"`{command}`" in complaint for command in INSTALL_COMMANDS.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command", "start", "line"),
+    [
+        (["get", "pods", "-A"], "get", "up --detach", "kubectl get pods -A"),
+        (["pods", "-A"], "get", "up --detach", "kubectl get pods -A"),
+        (
+            ["--name=blue", "apply", "-f", "a b"],
+            "apply",
+            "up --detach --name=blue",
+            "kubectl --name=blue apply -f 'a b'",
+        ),
+    ],
+)
+def test_command_of_kubectl_gets_the_line_to_type(programs, capsys, arguments, command, start, line):
+    add_program(programs, "kubectl")
+    assert exit_code(arguments) == 2
+    assert capsys.readouterr().err == (
+        f'mockube: "{command}" is a command of kubectl, and there is no cluster yet. Type\n'
+        f"  mockube {start}\n  mockube {line}\n"
+    )
+
+
+def test_command_of_kubectl_gets_the_kubeconfig_of_the_cluster(programs, capsys):
+    folder = cluster_folder("default", os.environ)
+    folder.prepare()
+    folder.kubeconfig.touch()
+    assert exit_code(["describe", "pod", "web"]) == 2
+    complaint = capsys.readouterr().err
+    assert "  mockube kubectl describe pod web\n" in complaint
+    assert f"  export KUBECONFIG={folder.kubeconfig}\n  kubectl describe pod web\n" in complaint
+    assert "kubectl is not installed" in complaint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["logs", "-f", "deploy/web"],
+            (
+                '"deploy/web" is not one of apiserver, controller-manager, mockube '
+                "(see `mockube logs --help`, or `mockube kubectl logs -f deploy/web`)"
+            ),
+        ),
+        (
+            ["version", "--client"],
+            "unknown flag --client (see `mockube version --help`, or `mockube kubectl version --client`)",
+        ),
+        (["start"], 'unknown command "start": did you mean up? (see `mockube --help`)'),
+        (["create", "cluster"], 'unknown command "create": did you mean up? (see `mockube --help`)'),
+        (["up", "web"], 'unexpected argument "web": did you mean --name=web? (see `mockube up --help`)'),
+    ],
+)
+def test_word_of_another_tool_gets_what_was_meant(arguments, says, capsys):
+    assert exit_code(arguments) == 2
+    assert capsys.readouterr() == ("", f"mockube: {says}\n")
