@@ -1,7 +1,7 @@
 """Read the objects of a YAML or JSON file, which may have several documents and lists, with their positions.
 
-A list as kubectl prints it is parsed item by item: other items are read if one is invalid, and the parser does not limit
-the length of the list. Pure.
+`read` checks that they are objects, `parse` returns whatever the file contains. A list as kubectl prints it is parsed item
+by item: other items are read if one is invalid, and the parser does not limit the length of the list. Pure.
 """
 
 import re
@@ -12,9 +12,10 @@ from typing import Any, Final
 import msgspec
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery.groups import GroupVersion
-from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_decode import LoadedDocument, load
 from mockube.apimachinery.yaml_scalars import YamlError
 
 _SEPARATOR: Final = re.compile(rb"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
@@ -48,38 +49,95 @@ class InvalidDocument(Struct, frozen=True, kw_only=True):
     problem: str
 
 
+class Parsed(Struct, frozen=True, kw_only=True):
+    """What a document or an item of a list contains, which need not be an object, and the text in which it is."""
+
+    origin: Origin
+    tree: Any = None
+    error: YamlError | None = None
+    """Why the text cannot be parsed."""
+    strict_errors: Sequence[str] = ()
+    """Duplicate keys."""
+    text: bytes
+    first_line: int
+    """The number of the text's first line in the file, from 1."""
+    path: tuple[str | int, ...] = ()
+    """The path of the value in the text."""
+
+
 def read(data: bytes, file: str) -> Iterator[Document | InvalidDocument]:
     """Yield every object of a file, or its problem, in order."""
+    return (_check(parsed) for parsed in parse(data, file))
+
+
+def parse(data: bytes, file: str) -> Iterator[Parsed]:
+    """Yield the content of every document of a file in order, and that of every item instead of a list."""
     number = 0
-    for text in _SEPARATOR.split(data):
-        for item, tree in _parse_document(text):
-            number += item <= 1
-            yield _check(tree, Origin(file=file, document=number, item=item))
+    for text, first_line in _split_documents(data):
+        for part in _parse_document(text, first_line):
+            number += part.item <= 1
+            yield Parsed(
+                origin=Origin(file=file, document=number, item=part.item),
+                tree=part.value.tree,
+                error=part.error,
+                strict_errors=part.value.strict_errors,
+                text=part.text,
+                first_line=part.first_line,
+                path=part.path,
+            )
 
 
-def _parse_document(text: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield each object or error of a document, with its number in a list, or 0 if the document is not a list."""
+def _split_documents(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield the text of each document with the number of its first line."""
+    start, line = 0, 1
+    for separator in _SEPARATOR.finditer(data):
+        yield data[start : separator.start()], line
+        line += data.count(b"\n", start, separator.end())
+        start = separator.end()
+    yield data[start:], line
+
+
+class _Part(Struct, frozen=True, kw_only=True):
+    """A document, or an item of a list."""
+
+    text: bytes
+    first_line: int
+    value: LoadedDocument = LoadedDocument(None)
+    error: YamlError | None = None
+    path: tuple[str | int, ...] = ()
+    item: int = 0
+    """The number in a list, from 1; 0 outside of a list."""
+
+
+def _parse_document(text: bytes, first_line: int) -> Iterator[_Part]:
+    """Yield the content of a document, or of each item if it is a list; nothing if it is empty."""
+    whole = _Part(text=text, first_line=first_line)
     try:
         head, items = _split_list(text)
-        tree = _parse_text(head)
-        if tree is None:
+        value = _parse_text(head)
+        if value.tree is None:
             return
-        if not _is_list(tree):
-            yield 0, _parse_text(text) if items else tree
+        if not _is_list(value.tree):
+            yield replace(whole, value=_parse_text(text) if items else value)
         elif items:
-            yield from ((number, _parse_item(item, tree)) for number, item in enumerate(items, 1))
+            for number, (item, index) in enumerate(items, 1):
+                yield _parse_item(_Part(text=item, first_line=first_line + index, item=number), value.tree)
         else:
-            list_items = tree.get("items") or ()
-            yield from ((number, _with_kind(item, tree)) for number, item in enumerate(list_items, 1))
+            for number, item in enumerate(value.tree.get("items") or (), 1):
+                loaded = LoadedDocument(
+                    _with_kind(item, value.tree), value.strict_errors if number == 1 else ()
+                )
+                yield replace(whole, value=loaded, item=number, path=("items", number - 1))
     except YamlError as error:
-        yield 0, error
+        yield replace(whole, error=error)
 
 
-def _parse_item(text: bytes, list_tree: Mapping[str, Any]) -> Any:
+def _parse_item(part: _Part, list_tree: Mapping[str, Any]) -> _Part:
     try:
-        return _with_kind(_parse_text(text), list_tree)
+        value = _parse_text(part.text)
     except YamlError as error:
-        return error
+        return replace(part, error=error)
+    return replace(part, value=LoadedDocument(_with_kind(value.tree, list_tree), value.strict_errors))
 
 
 def _with_kind(item: Any, list_tree: Mapping[str, Any]) -> Any:
@@ -115,14 +173,14 @@ class _Object(Struct, rename="camel"):
     metadata: _Metadata
 
 
-def _check(tree: Any, origin: Origin) -> Document | InvalidDocument:
-    if isinstance(tree, YamlError):
-        return InvalidDocument(origin=origin, problem=str(tree))
+def _check(parsed: Parsed) -> Document | InvalidDocument:
+    if parsed.error is not None:
+        return InvalidDocument(origin=parsed.origin, problem=str(parsed.error))
     try:
-        GroupVersion.parse(msgspec.convert(tree, _Object).api_version)
+        GroupVersion.parse(msgspec.convert(parsed.tree, _Object).api_version)
     except ValueError as error:  # msgspec.ValidationError is a subclass
-        return InvalidDocument(origin=origin, problem=f"is not an object: {error}")
-    return Document(origin=origin, tree=tree)
+        return InvalidDocument(origin=parsed.origin, problem=f"is not an object: {error}")
+    return Document(origin=parsed.origin, tree=parsed.tree)
 
 
 def _is_list(tree: Any) -> bool:
@@ -134,17 +192,20 @@ def _is_list(tree: Any) -> bool:
     return isinstance(tree.get("items", 0), list | NoneType) and not has_name
 
 
-def _parse_text(text: bytes) -> Any:
+def _parse_text(text: bytes) -> LoadedDocument:
     if text.lstrip()[:1] == b"{":
         try:
-            return orjson.loads(text)
+            return LoadedDocument(orjson.loads(text))
         except orjson.JSONDecodeError:
             pass  # it may be YAML in flow style, whose errors are also clearer
-    return load(text).tree
+    return load(text)
 
 
-def _split_list(text: bytes) -> tuple[bytes, Sequence[bytes]]:
-    """Return a list as kubectl prints it as the text around its items, and the items; or the whole text, and no items."""
+def _split_list(text: bytes) -> tuple[bytes, Sequence[tuple[bytes, int]]]:
+    """Return a list as kubectl prints it: the text around its items, and the items with the indexes of their first lines.
+
+    For other texts, return the whole text, and no items.
+    """
     lines = text.splitlines(keepends=True)
     start = next((index for index, line in enumerate(lines) if _ITEMS_FIELD.match(line)), None)
     if start is None or not lines[start + 1 : start + 2] or not lines[start + 1].startswith(b"- "):
@@ -155,7 +216,7 @@ def _split_list(text: bytes) -> tuple[bytes, Sequence[bytes]]:
     )
     starts = [index for index in range(start + 1, end) if lines[index].startswith(b"- ")]
     items = [
-        b" " + b"".join(lines[first:after])[1:]
+        (b" " + b"".join(lines[first:after])[1:], first)
         for first, after in zip(starts, [*starts[1:], end], strict=True)
     ]
     return b"".join([*lines[: start + 1], *lines[end:]]), items
