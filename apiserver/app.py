@@ -75,6 +75,7 @@ class ApiServer:
         self.registry = registry = make_registry(config, environment, kv, catalog, rights, admission)
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
+        self._definitions = DefinitionController(registry, catalog)
         consistency = ConsistencyMetrics(caches.resources)
         self.consistency_check = ConsistencyCheck(
             kv, registry.watch_cache, clock=clock, count=consistency.count
@@ -162,6 +163,11 @@ class ApiServer:
         group, _, resource = name
         return self.registry.rows[GroupResource(group, resource)]
 
+    async def wait_definitions_served(self) -> None:
+        """Wait until the kinds of all CustomResourceDefinitions that were created before this call are served."""
+        await self.registry.watch_cache.fresh()
+        await self._definitions.wait_idle()
+
     def end_streams(self) -> None:
         """End watches and proxied streams, which do not end by themselves."""
         self.handler.watch_handler.end_all()
@@ -198,15 +204,13 @@ class ApiServer:
             start("authentication-config", self.issuers.run)
         if self.authorizers is not None and self.authorizers.follows_file:
             start("authorization-config", self.authorizers.run)
-        definitions = backend.rows[DEFINITIONS]
         start(
             "api-service-registration",
-            APIServiceRegistration(backend, definitions, aggregated, USER_AGENT).run,
+            APIServiceRegistration(backend, backend.rows[DEFINITIONS], aggregated, USER_AGENT).run,
         )
-        definition_controller = DefinitionController(backend, self.catalog)
-        await definition_controller.catch_up()
-        self.on_restored.append(definition_controller.wait_idle)
-        start("crd-establishing", definition_controller.run)
+        await self._definitions.catch_up()
+        self.on_restored.append(self._definitions.wait_idle)
+        start("crd-establishing", self._definitions.run)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

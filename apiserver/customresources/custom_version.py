@@ -137,6 +137,10 @@ class CustomVersion(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         }
         vars(self).update(property_values)
 
+    def prepare_as(self, other: "CustomVersion") -> None:
+        """Use the functions of a version with the same schema, which another server of this process has built."""
+        vars(self).update(vars(other))
+
     @cached_property
     def type(self) -> SchemaType:
         return kind_type(self.definition_name, self.schema, self.metadata())
