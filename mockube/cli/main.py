@@ -98,6 +98,9 @@ COMMANDS = {
             summary="save all objects to a file, or restore them",
             module="snapshot",
         ),
+        Command(
+            name="lint", summary="check manifests and charts against several minor releases", module="lint"
+        ),
         Command(name="demo", summary="demonstrate the store", module="demo"),
         Command(name="doctor", summary="check this machine for problems", module="doctor"),
         Command(name="completion", summary="print the completion script for a shell", module="completion"),

@@ -1,0 +1,152 @@
+"""The check of all objects by the server of one minor.
+
+What other objects need at admission is really created, in the order of need, in the server that is thrown away; all
+others are created as a dry run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import wellknown
+from mockube.apimachinery.groups import GroupKind
+from mockube.apiserver.kinds.api_resource import Resource
+
+from .answers import SentObject, findings_of
+from .findings import LintResult, ObjectFinding, Outcome
+from .objects import LintObject
+from .server import Answer, MinorServer
+from .unserved import unserved
+
+_NAMESPACE: Final = GroupKind("", "Namespace")
+DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
+_NEEDED: Final[Mapping[GroupKind, int]] = {
+    _NAMESPACE: 0,
+    DEFINITION: 1,
+    **dict.fromkeys(
+        (
+            GroupKind("", "LimitRange"),
+            GroupKind("", "ServiceAccount"),
+            GroupKind("node.k8s.io", "RuntimeClass"),
+            GroupKind("scheduling.k8s.io", "PriorityClass"),
+            GroupKind("storage.k8s.io", "StorageClass"),
+        ),
+        2,
+    ),
+}
+"""The kinds of objects that others need, in the order of their creation."""
+_LAST: Final = 3
+
+
+class CheckOptions(Struct, frozen=True, kw_only=True):
+    namespace: str = wellknown.NAMESPACE_DEFAULT
+    """The namespace of objects that name none."""
+    ignores_unknown_kinds: bool = False
+    packs: str = ""
+    """Packs of kinds that the cluster has."""
+    definitions: Sequence[LintObject] = ()
+    """The definitions that the cluster has, which are not checked."""
+
+
+class MinorCheck:
+    def __init__(self, server: MinorServer, options: CheckOptions) -> None:
+        self._server = server
+        self._options = options
+
+    async def run(self, objects: Sequence[LintObject]) -> Sequence[LintResult]:
+        """Return the result of each object, in their order."""
+        for definition in self._options.definitions:
+            await self._create(definition)
+        await self._server.wait_definitions()
+        results: dict[int, LintResult] = {}
+        order = sorted(range(len(objects)), key=lambda index: _rank(objects[index]))
+        for rank, indexes in groupby(order, key=lambda index: _rank(objects[index])):
+            if rank > _NEEDED[_NAMESPACE]:
+                await self._create_namespaces(objects)
+            for index in indexes:
+                results[index] = await self._check(objects[index])
+            if rank == _NEEDED[DEFINITION]:
+                await self._server.wait_definitions()
+        return [results[index] for index in range(len(objects))]
+
+    async def _create_namespaces(self, objects: Sequence[LintObject]) -> None:
+        """Create the namespaces that exist in a cluster or are named by objects, each with its service account."""
+        names = {*SYSTEM_NAMESPACES, self._options.namespace, *(each.namespace for each in objects)} - {""}
+        for name in sorted(names):
+            for tree in _namespace_objects(name):
+                await self._create(LintObject(file="", tree=tree))
+
+    async def _check(self, item: LintObject) -> LintResult:
+        if any(finding.outcome is Outcome.REFUSED for finding in item.problems):
+            return LintResult.of(item.problems)
+        row = self._server.resource_of(item.api_version, item.kind)
+        if row is None:
+            return LintResult.of([self._unserved(item)])
+        sent = SentObject(
+            tree=item.tree,
+            row=row,
+            schema=partial(self._server.schema_of, item.api_version, item.kind),
+            minor=self._server.minor,
+        )
+        return LintResult.of([*item.problems, *findings_of(await self._send(item, row), sent)])
+
+    def _unserved(self, item: LintObject) -> ObjectFinding:
+        finding = unserved(item.api_version, item.kind, self._server.minor)
+        if finding.outcome is Outcome.UNKNOWN and self._options.ignores_unknown_kinds:
+            return ObjectFinding(outcome=Outcome.SKIPPED, message=finding.message)
+        return finding
+
+    async def _send(self, item: LintObject, row: Resource) -> Answer:
+        namespace, body = item.namespace or self._options.namespace, item.body
+        if _rank(item) == _LAST or _has_conversion_webhook(item):
+            answer = await self._server.create(row, namespace, body, dry_run=True)
+            if answer.is_success and _rank(item) < _LAST:
+                await self._create(item)
+        else:
+            answer = await self._server.create(row, namespace, body, dry_run=False)
+        if answer.tree.get("reason") == "AlreadyExists" and item.name:
+            return await self._server.patch(row, namespace, item.name, body)
+        return answer
+
+    async def _create(self, item: LintObject) -> None:
+        """Create an object if it can be created: a definition without its webhook, which does not run here."""
+        row = self._server.resource_of(item.api_version, item.kind)
+        if row is None:
+            return
+        body = item.body
+        if _has_conversion_webhook(item):
+            spec = {name: value for name, value in item.tree["spec"].items() if name != "conversion"}
+            body = orjson.dumps({**item.tree, "spec": spec})
+        await self._server.create(row, item.namespace, body, dry_run=False)
+
+
+SYSTEM_NAMESPACES: Final = (
+    wellknown.NAMESPACE_DEFAULT,
+    wellknown.NAMESPACE_NODE_LEASE,
+    wellknown.NAMESPACE_PUBLIC,
+    wellknown.NAMESPACE_SYSTEM,
+)
+
+
+def _rank(item: LintObject) -> int:
+    return _NEEDED.get(item.group_kind, _LAST)
+
+
+def _namespace_objects(name: str) -> Iterator[Mapping[str, Any]]:
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    yield {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "default", "namespace": name},
+    }
+
+
+def _has_conversion_webhook(item: LintObject) -> bool:
+    """Return whether an object is a definition whose objects a webhook converts."""
+    spec = item.tree.get("spec") if _rank(item) == _NEEDED[DEFINITION] else None
+    conversion = spec.get("conversion") if isinstance(spec, dict) else None
+    return isinstance(conversion, dict) and conversion.get("strategy") == "Webhook"

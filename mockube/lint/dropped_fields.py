@@ -1,0 +1,75 @@
+"""Fields that a server accepted and did not keep, although it gave no warning: their feature gate is off.
+
+What was sent is compared with what the server would store. Pure.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+
+_OF_THE_SERVER: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "namespace",  # dropped from objects without a namespace, which charts often have
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+"""Fields of metadata that a server sets."""
+_NOT_KEPT: Final = {"apiVersion", "kind", "status"}
+_WRITE_ONLY: Final = {("v1", "Secret"): {"stringData"}}
+"""Fields that a server moves into other fields."""
+
+
+def dropped_fields(sent: ReadOnlyTree, stored: ReadOnlyTree) -> Iterator[str]:
+    """Yield the paths of the fields with a value that the stored object does not have, without those of the server."""
+    ignored = _NOT_KEPT | _WRITE_ONLY.get((sent["apiVersion"], sent["kind"]), set())
+    for name, value in sent.items():
+        if name == "metadata":
+            own = {key: item for key, item in value.items() if key not in _OF_THE_SERVER}
+            yield from _dropped(own, stored.get(name), name)
+        elif name not in ignored:
+            yield from _dropped(value, stored.get(name), name)
+
+
+def _dropped(sent: Any, stored: Any, path: str) -> Iterator[str]:
+    if stored is None:
+        if _has_value(sent):
+            yield path
+    elif isinstance(sent, dict) and isinstance(stored, dict):
+        for name, value in sent.items():
+            yield from _dropped(value, stored.get(name), f"{path}.{name}")
+    elif isinstance(sent, list) and isinstance(stored, list):
+        yield from _dropped_of_list(sent, stored, path)
+
+
+def _dropped_of_list(sent: Sequence[Any], stored: Sequence[Any], path: str) -> Iterator[str]:
+    """Compare elements by their indexes; if some are missing and all have names, by their names."""
+    names = [_name(item) for item in sent] if len(sent) > len(stored) else [None]
+    if None in names:
+        stored_items: Sequence[Any] = [*stored, *[None] * (len(sent) - len(stored))]
+    else:
+        stored_by_name = {_name(item): item for item in stored}
+        stored_items = [stored_by_name.get(name) for name in names]
+    for index, item in enumerate(sent):
+        yield from _dropped(item, stored_items[index], f"{path}[{index}]")
+
+
+def _name(item: Any) -> str | None:
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _has_value(value: Any) -> bool:
+    """Return whether a value is not empty: servers leave out zeros and empty collections."""
+    if isinstance(value, dict):
+        return any(map(_has_value, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_value, value))
+    return bool(value)

@@ -1,0 +1,128 @@
+"""The inputs of a check: files, folders, standard input, kustomizations and charts, read into objects.
+
+A text that a chart renders equally for several minors is parsed once.
+"""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from mockube.failure import UsageError
+from mockube.importing.documents import parse
+
+from .findings import ObjectFinding, Outcome
+from .objects import LintObject, object_of
+from .renderers import (
+    CHART_FILE,
+    KUSTOMIZATION_FILES,
+    ChartOptions,
+    build_kustomization,
+    render_chart,
+)
+
+STDIN: Final = "-"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_PACKED: Final = (".tgz", ".tar.gz")
+_SOURCE: Final = re.compile(rb"^# Source: (.+?)\r?$", re.MULTILINE)
+_SEPARATOR: Final = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
+
+Inputs = Mapping[str, Sequence[LintObject]]
+"""The objects by the minor for which they are."""
+
+
+class InputReader:
+    def __init__(self, minors: Sequence[str], chart_options: ChartOptions) -> None:
+        self._minors = minors
+        self._chart_options = chart_options
+        self._parsed: dict[bytes, Sequence[LintObject]] = {}
+        self.charts: list[Path] = []
+
+    def read(self, names: Sequence[str]) -> Inputs:
+        """Read the objects of all inputs in their order; raise UsageError if one cannot be read."""
+        objects: dict[str, list[LintObject]] = {minor: [] for minor in self._minors}
+        for name in names:
+            for minor, found in self._read_input(name).items():
+                objects[minor] += found
+        return objects
+
+    def _read_input(self, name: str) -> Inputs:
+        if name == STDIN:
+            return self._same(_objects_of(sys.stdin.buffer.read(), "stdin"))
+        path = Path(name)
+        if path.name in (CHART_FILE, *KUSTOMIZATION_FILES) and path.is_file():
+            path = path.parent
+        if path.is_dir():
+            return self._read_folder(path)
+        if name.endswith(_PACKED):
+            return self._render(_existing(path))
+        return self._same(_objects_of(_read_file(path), name))
+
+    def _same(self, objects: Sequence[LintObject]) -> Inputs:
+        return dict.fromkeys(self._minors, objects)
+
+    def _read_folder(self, folder: Path) -> Inputs:
+        """Read a chart, a kustomization, or the files of a folder and its folders, which may be charts or kustomizations."""
+        if (folder / CHART_FILE).is_file():
+            return self._render(folder)
+        if any((folder / name).is_file() for name in KUSTOMIZATION_FILES):
+            return self._same(_objects_of(build_kustomization(folder), str(folder), has_lines=False))
+        objects: dict[str, list[LintObject]] = {minor: [] for minor in self._minors}
+        for path in sorted(folder.iterdir()):
+            for minor, found in self._read_entry(path).items():
+                objects[minor] += found
+        return objects
+
+    def _read_entry(self, path: Path) -> Inputs:
+        """Read an entry of a folder. Files with other YAML, such as the values of a chart, are left out."""
+        if path.name.startswith("."):
+            return {}
+        if path.is_dir():
+            return {} if path.is_symlink() else self._read_folder(path)
+        if path.suffix not in _SUFFIXES:
+            return {}
+        objects = _objects_of(_read_file(path), str(path))
+        return self._same(objects) if any(map(_may_be_object, objects)) else {}
+
+    def _render(self, chart: Path) -> Inputs:
+        self.charts.append(chart)
+        rendered = render_chart(chart, self._minors, self._chart_options)
+        return {
+            minor: [_failed_chart(chart, each.error)] if each.error else self._rendered_objects(each.text)
+            for minor, each in zip(self._minors, rendered, strict=True)
+        }
+
+    def _rendered_objects(self, text: bytes) -> Sequence[LintObject]:
+        objects: list[LintObject] = []
+        for document in _SEPARATOR.split(text):
+            if document not in self._parsed:
+                source = _SOURCE.search(document)
+                file = source[1].decode(errors="replace") if source else "chart"
+                self._parsed[document] = _objects_of(document, file, has_lines=False)
+            objects += self._parsed[document]
+        return objects
+
+
+def _objects_of(text: bytes, file: str, *, has_lines: bool = True) -> Sequence[LintObject]:
+    return [object_of(parsed, file=file, has_lines=has_lines) for parsed in parse(text, file)]
+
+
+def _may_be_object(item: LintObject) -> bool:
+    return bool((item.api_version and item.kind) or item.tree is None)
+
+
+def _failed_chart(chart: Path, error: str) -> LintObject:
+    finding = ObjectFinding(outcome=Outcome.REFUSED, message=f"helm: {error}")
+    tree = {"kind": "Chart", "metadata": {"name": chart.name}}
+    return LintObject(file=str(chart), tree=tree, problems=[finding])
+
+
+def _read_file(path: Path) -> bytes:
+    return _existing(path).read_bytes()
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise UsageError(f'the path "{path}" does not exist')
+    return path

@@ -1,0 +1,154 @@
+"""The objects to check: what the files and charts contain, each with its position. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.importing.documents import Parsed
+
+from .findings import ObjectFinding, Outcome
+from .positions import TextPosition, parse_path
+
+_LINE: Final = re.compile(r"\bline (\d+)")
+_DUPLICATE: Final = re.compile(r"line (\d+): (key .* already set in map)")
+
+
+class Identity(Struct, frozen=True):
+    """What identifies an object in the texts that a chart renders for several minors."""
+
+    file: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class LintObject(Struct, frozen=True, kw_only=True, dict=True):
+    """An object of a file, or what is there instead of one."""
+
+    file: str
+    tree: Any
+    position: TextPosition | None = None
+    """None if the object was rendered from a template."""
+    problems: Sequence[ObjectFinding] = ()
+    """What is wrong with its text in every minor."""
+
+    @property
+    def api_version(self) -> str:
+        return self._text("apiVersion")
+
+    @property
+    def kind(self) -> str:
+        return self._text("kind")
+
+    @property
+    def name(self) -> str:
+        return self._metadata_text("name") or self._metadata_text("generateName")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the object names; "" if it names none."""
+        return self._metadata_text("namespace")
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.file, self.kind, self.namespace, self.name)
+
+    @property
+    def group_kind(self) -> GroupKind:
+        group, slash, _ = self.api_version.rpartition("/")
+        return GroupKind(group if slash else "", self.kind)
+
+    @property
+    def title(self) -> str:
+        """The object's name as kubectl prints it, such as `deployment.apps/web`."""
+        group, kind = self.group_kind
+        kind_name = f"{kind.lower()}.{group}" if group else kind.lower()
+        return (f"{kind_name}/{self.name}" if self.name else kind_name) or "document"
+
+    @property
+    def line(self) -> int:
+        return 0 if self.position is None else self.position.line
+
+    @cached_property
+    def body(self) -> bytes:
+        """The object as JSON. A JSON text is sent as it is, so that the server finds its duplicate fields."""
+        position = self.position
+        if position is not None and not position.path and position.text.lstrip()[:1] == b"{":
+            try:
+                orjson.loads(position.text)
+            except orjson.JSONDecodeError:
+                pass
+            else:
+                return position.text
+        return orjson.dumps(self.tree)
+
+    def line_of(self, finding: ObjectFinding) -> int:
+        """Return the line of a finding; 0 if the object has no lines."""
+        if self.position is None:
+            return 0
+        if finding.line or not finding.field:
+            return finding.line or self.line
+        return self.position.line_of(parse_path(finding.field))
+
+    def _text(self, name: str) -> str:
+        value = self.tree.get(name) if isinstance(self.tree, dict) else None
+        return value if isinstance(value, str) else ""
+
+    def _metadata_text(self, name: str) -> str:
+        metadata = self.tree.get("metadata") if isinstance(self.tree, dict) else None
+        value = metadata.get(name) if isinstance(metadata, dict) else None
+        return value if isinstance(value, str) else ""
+
+
+def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObject:
+    position = TextPosition(text=parsed.text, first_line=parsed.first_line, path=parsed.path)
+    return LintObject(
+        file=file,
+        tree=parsed.tree,
+        position=position if has_lines else None,
+        problems=[*_problems(parsed)],
+    )
+
+
+def _problems(parsed: Parsed) -> Iterator[ObjectFinding]:
+    before = parsed.first_line - 1
+    if parsed.error is not None:
+        text = str(parsed.error)
+        line = _LINE.search(text)
+        yield ObjectFinding(
+            outcome=Outcome.REFUSED,
+            message=_LINE.sub(lambda match: f"line {int(match[1]) + before}", text),
+            line=int(line[1]) + before if line else 0,
+        )
+        return
+    for text in parsed.strict_errors:
+        for number, problem in _DUPLICATE.findall(text):
+            yield ObjectFinding(
+                outcome=Outcome.DROPPED,
+                message=f"{problem}: the last value counts",
+                line=int(number) + before,
+            )
+    yield from _missing_type(parsed.tree)
+
+
+def _missing_type(tree: Any) -> Iterator[ObjectFinding]:
+    """Yield what prevents that an object is sent to a server."""
+    if not isinstance(tree, dict):
+        yield ObjectFinding(outcome=Outcome.REFUSED, message=f"not an object: {str(tree)[:40]!r}")
+        return
+    missing = [
+        name for name in ("apiVersion", "kind") if not isinstance(tree.get(name), str) or not tree[name]
+    ]
+    if missing:
+        yield ObjectFinding(outcome=Outcome.REFUSED, message=", ".join(f"{name} not set" for name in missing))
+        return
+    try:
+        GroupVersion.parse(meta.api_version(tree))
+    except ValueError as error:
+        yield ObjectFinding(outcome=Outcome.REFUSED, message=str(error))

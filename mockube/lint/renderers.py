@@ -1,0 +1,94 @@
+"""The programs that render objects: helm for charts, kubectl or kustomize for kustomizations."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import wellknown
+from mockube.apimachinery.schema.minors import RELEASES
+from mockube.failure import UsageError
+
+_SECONDS: Final = 120
+CHART_FILE: Final = "Chart.yaml"
+KUSTOMIZATION_FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+class ChartOptions(Struct, frozen=True, kw_only=True):
+    """What `helm template` needs besides the chart."""
+
+    release: str = "release-name"
+    namespace: str = wellknown.NAMESPACE_DEFAULT
+    flags: Sequence[str] = ()
+    """Flags of helm, such as `--set=replicas=2`."""
+
+
+class Rendered(Struct, frozen=True, kw_only=True):
+    """What helm rendered for a minor, or its error."""
+
+    text: bytes = b""
+    error: str = ""
+
+
+def render_chart(chart: Path, minors: Sequence[str], options: ChartOptions) -> Sequence[Rendered]:
+    """Render a chart for several minors, because templates may depend on the cluster's version."""
+    helm = shutil.which("helm")
+    if helm is None:
+        raise UsageError(
+            f"{chart} is a chart, and helm, which renders it, is not on PATH: install it"
+            " (https://helm.sh/docs/intro/install), or pass the output of `helm template` as a file"
+        )
+
+    def render(minor: str) -> Rendered:
+        return _run_helm(helm, chart, minor, options)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
+        return [*threads.map(render, minors)]
+
+
+def _run_helm(helm: str, chart: Path, minor: str, options: ChartOptions) -> Rendered:
+    command = [
+        *(helm, "template", options.release, str(chart)),
+        *(f"--namespace={options.namespace}", f"--kube-version={RELEASES[minor]}", "--include-crds"),
+        *options.flags,
+    ]
+    finished = _run(command)
+    if finished.returncode == 0:
+        return Rendered(text=finished.stdout)
+    return Rendered(error=_error_of(finished))
+
+
+def build_kustomization(folder: Path) -> bytes:
+    if shutil.which("kubectl") is not None:
+        command = ["kubectl", "kustomize", str(folder)]
+    elif shutil.which("kustomize") is not None:
+        command = ["kustomize", "build", str(folder)]
+    else:
+        raise UsageError(
+            f"{folder} is a kustomization, and neither kubectl nor kustomize, which build it, is on PATH"
+        )
+    finished = _run(command)
+    if finished.returncode:
+        raise UsageError(f"{folder}: {_error_of(finished)}")
+    return finished.stdout
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=_SECONDS)  # noqa: S603 - the user's tools
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"`{' '.join(command)}` did not end within {_SECONDS} s") from error
+
+
+def _error_of(finished: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the error of a program without its advice."""
+    lines = finished.stderr.decode(errors="replace").strip().splitlines()
+    own_lines = [line.strip() for line in lines if line.strip() and not line.startswith("Use --debug")]
+    return (
+        " ".join(own_lines).removeprefix("Error: ").removeprefix("error: ") or "it failed without a message"
+    )

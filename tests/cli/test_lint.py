@@ -1,0 +1,372 @@
+"""`mockube lint` reports what the API servers of several minors say of objects and charts."""
+
+import io
+import os
+import xml.etree.ElementTree as ET
+from types import SimpleNamespace
+
+import orjson
+import pytest
+
+from mockube.cli.main import main
+
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec:
+  ports:
+    - port: 80
+      protokol: TCP
+  trafficDistribution: PreferClose
+"""
+GATE = "its feature gate ServiceTrafficDistribution is off before 1.31"
+DEPRECATION = '"PreferClose" is deprecated; use "PreferSameZone"'
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {a: b}
+"""
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: websites.example.com}
+spec:
+  group: example.com
+  names: {kind: Website, plural: websites}
+  scope: Namespaced
+  conversion:
+    strategy: Webhook
+    webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://localhost:1/"}}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties: {spec: {type: object, properties: {url: {type: string}}}}
+    - name: v1beta1
+      served: true
+      storage: false
+      deprecated: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+WRONG_TYPE = 'spec.url in body must be of type string: "integer"'
+WEBSITES = """\
+apiVersion: example.com/v1
+kind: Website
+metadata: {name: good}
+spec: {url: "x"}
+---
+apiVersion: example.com/v1
+kind: Website
+metadata: {name: bad}
+spec: {url: 1, utl: 2}
+---
+apiVersion: example.com/v1beta1
+kind: Website
+metadata: {name: old}
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: shop}
+spec:
+  serviceAccountName: robot
+  priorityClassName: high
+  runtimeClassName: sandbox
+  containers: [{name: c, image: nginx}]
+"""
+NEEDED_BY_POD = """\
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: robot, namespace: shop}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 5
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: sandbox}
+handler: sandbox
+"""
+RESTRICTED = """\
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: shop
+  labels: {pod-security.kubernetes.io/enforce: restricted}
+"""
+HELM = """\
+#!/bin/sh
+case "$*" in
+*--kube-version=1.36.*) echo "Error: chart requires kubeVersion: >=1.37.0" >&2; exit 1;;
+esac
+echo "---
+# Source: web/templates/settings.yaml
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {arguments: '$*'}
+unknown: 1"
+"""
+
+
+@pytest.fixture
+def lint(capsys, tmp_path, monkeypatch):
+    """Run the command in a folder with some files; return its exit code, the lines that it printed, and its errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, **files):
+        for name, text in files.items():
+            (tmp_path / f"{name}.yaml").write_text(text)
+        code = main(["lint", "--minors=1.37", *(f"{name}.yaml" for name in files), *arguments])
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines(), printed.err.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Return a function that makes a program the only one on PATH with its name."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/bin")
+
+    def make(name, text):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+
+    return make
+
+
+def test_each_minor_reports_what_it_does_with_field(lint):
+    code, lines, errors = lint("--minors=1.29-1.31,1.37", service=SERVICE)
+    assert (code, errors) == (1, [])
+    assert lines == [
+        "OBJECT        1.29-1.31, 1.37",
+        "service/web   dropped",
+        "",
+        "service/web",
+        '  service.yaml:7: dropped: unknown field "spec.ports[0].protokol" (did you mean "protocol"?)',
+        '  service.yaml:8: dropped in 1.29: unknown field "spec.trafficDistribution" (new in 1.30)',
+        f'  service.yaml:8: dropped in 1.30: field "spec.trafficDistribution" is not kept: {GATE}',
+        f"  service.yaml:8: warned in 1.37: spec.trafficDistribution: {DEPRECATION}",
+        "",
+        "1 object, 1.29-1.31, 1.37: 1 dropped",
+    ]
+
+
+def test_accepted_objects_are_counted_only(lint):
+    assert lint(settings=CONFIG_MAP) == (0, ["1 object, 1.37: 1 accepted"], [])
+
+
+def test_custom_resources_are_checked_by_definitions_that_come_later(lint):
+    code, lines, _ = lint(websites=WEBSITES, definition=DEFINITION)
+    assert code == 1
+    assert lines[4:] == [
+        "website.example.com/bad",
+        f'  websites.yaml:9: refused: spec.url: Invalid value: "integer": {WRONG_TYPE}',
+        '  websites.yaml:9: dropped: unknown field "spec.utl" (did you mean "url"?)',
+        "",
+        "website.example.com/old",
+        "  websites.yaml:11: warned: example.com/v1beta1 Website is deprecated; use example.com/v1 Website",
+        "",
+        "4 objects, 1.37: 1 refused, 1 warned, 2 accepted",
+    ]
+
+
+def test_definitions_of_cluster_are_not_objects_of_report(lint, tmp_path):
+    (tmp_path / "crds").mkdir()
+    (tmp_path / "crds/websites.yaml").write_text(DEFINITION)
+    assert lint("--crds=crds", websites=WEBSITES)[1][-1] == "3 objects, 1.37: 1 refused, 1 warned, 1 accepted"
+    code, _, errors = lint("--crds=websites.yaml", websites=WEBSITES)
+    assert (code, errors) == (2, ["mockube: no CustomResourceDefinition in websites.yaml"])
+
+
+def test_kind_without_definition_is_refused_unless_ignored(lint):
+    code, lines, _ = lint(websites=WEBSITES)
+    assert (code, lines[-1]) == (1, "3 objects, 1.37: 3 unknown")
+    code, lines, _ = lint("--ignore-unknown-kinds", websites=WEBSITES)
+    assert (code, lines) == (0, ["3 objects, 1.37: 3 skipped"])
+
+
+def test_pod_finds_what_same_files_create(lint):
+    assert lint(pod=POD, needed=NEEDED_BY_POD)[1] == ["4 objects, 1.37: 4 accepted"]
+    _, lines, _ = lint(pod=POD)
+    assert lines[4] == (
+        '  pod.yaml:1: refused: pods "p" is forbidden: error looking up service account shop/robot:'
+        ' serviceaccount "robot" not found'
+    )
+
+
+def test_labels_of_namespace_in_files_apply_to_pods(lint):
+    _, lines, _ = lint(pod=POD, needed=NEEDED_BY_POD, namespace=RESTRICTED)
+    assert lines[4].startswith(
+        '  pod.yaml:1: refused: pods "p" is forbidden: violates PodSecurity "restricted:latest"'
+    )
+
+
+def test_second_object_of_same_name_is_checked_as_change(lint):
+    text = f"{RESTRICTED}---\n{RESTRICTED}---\n{CONFIG_MAP}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: default}}"
+    assert lint(objects=text)[1] == ["4 objects, 1.37: 4 accepted"]
+
+
+def test_text_that_is_no_object_is_refused_with_its_line(lint):
+    text = (
+        "a: 1\n b: 2\n---\nkind: Pod\n---\n- 1\n---\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: b\n  a: c"
+    )
+    _, lines, _ = lint(objects=text)
+    assert [line for line in lines if line.startswith("  ")] == [
+        "  objects.yaml:2: refused: error converting YAML to JSON: yaml: line 2: mapping values are not allowed in this context",
+        "  objects.yaml:4: refused: apiVersion not set",
+        "  objects.yaml:6: refused: not an object: '[1]'",
+        "  objects.yaml:8: refused: metadata.name: Required value: name or generateName is required",
+        '  objects.yaml:12: dropped: key "a" already set in map: the last value counts',
+    ]
+
+
+def test_duplicate_field_of_json_is_found(lint, monkeypatch):
+    text = (
+        b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b", "a": "c"}}'
+    )
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+    code, lines, _ = lint("-")
+    assert (code, lines[4]) == (1, '  stdin:1: dropped: duplicate field "data.a"')
+
+
+def test_large_config_map_is_refused_as_by_server(lint):
+    text = CONFIG_MAP.replace("a: b", f"a: {'x' * (1 + (1 << 20))}")
+    assert "Too long: may not be more than 1048576 bytes" in lint(settings=text)[1][4]
+    text = CONFIG_MAP.replace("a: b", f"a: {'x' * (4 << 20)}")
+    assert "Request entity too large" in lint(settings=text)[1][4]
+
+
+def test_folder_is_read_without_other_yaml(lint, tmp_path):
+    for name, text in {
+        "a/web.yml": CONFIG_MAP,
+        "a/b/values.yaml": "replicas: 1",
+        ".git/x.yaml": "a: [",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert lint(".") == (0, ["1 object, 1.37: 1 accepted"], [])
+    code, _, errors = lint("a/b")
+    assert (code, errors) == (2, ["mockube: no objects in a/b"])
+
+
+def test_json_has_outcome_of_each_minor(lint):
+    text = "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: report, namespace: shop}\n"
+    code, lines, _ = lint("--minors=1.36-", "-o", "json", job=text)
+    assert code == 1
+    assert orjson.loads("\n".join(lines)) == {
+        "minors": ["1.36", "1.37"],
+        "failed": True,
+        "counts": {"removed": 1},
+        "objects": [
+            {
+                "file": "job.yaml",
+                "line": 1,
+                "apiVersion": "batch/v1beta1",
+                "kind": "CronJob",
+                "namespace": "shop",
+                "name": "report",
+                "outcome": "removed",
+                "outcomes": {"1.36": "removed", "1.37": "removed"},
+                "findings": [
+                    {
+                        "outcome": "removed",
+                        "minors": ["1.36", "1.37"],
+                        "message": 'no matches for kind "CronJob" in version "batch/v1beta1": removed in 1.25, use batch/v1',
+                        "field": "",
+                        "line": 1,
+                        "replacement": {"apiVersion": "batch/v1", "kind": "CronJob"},
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_junit_has_suite_of_each_minor(lint):
+    _, lines, _ = lint("--minors=1.36-", "-o", "junit", service=SERVICE, settings=CONFIG_MAP)
+    suites = ET.fromstring("\n".join(lines))
+    assert [suite.attrib for suite in suites] == [
+        {"name": f"Kubernetes {minor}", "tests": "2", "failures": "1", "errors": "0"}
+        for minor in ("1.36", "1.37")
+    ]
+    assert [case.attrib["name"] for case in suites.iter("testcase")][:2] == [
+        "service/web",
+        "configmap/settings",
+    ]
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("refused", 0), ("dropped", 1), ("warned", 1), ("never", 0)])
+def test_exit_code_depends_on_outcome(lint, fail_on, code):
+    assert lint(f"--fail-on={fail_on}", service=SERVICE)[0] == code
+
+
+def test_chart_is_rendered_for_each_minor(lint, tmp_path, program):
+    program("helm", HELM)
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/Chart.yaml").write_text("name: web")
+    arguments = ("--minors=1.36-", "--namespace=shop", "--set=a=b", "--values=v.yaml")
+    code, lines, _ = lint(*arguments, "web")
+    assert (code, lines) == (
+        1,
+        [
+            "OBJECT               1.36      1.37",
+            "chart/web            refused   -",
+            "configmap/settings   -         dropped",
+            "",
+            "chart/web",
+            "  web: refused in 1.36: helm: chart requires kubeVersion: >=1.37.0",
+            "",
+            "configmap/settings",
+            '  web/templates/settings.yaml: dropped in 1.37: unknown field "unknown"',
+            "",
+            "2 objects, 1.36-1.37: 1 refused, 1 dropped",
+        ],
+    )
+
+
+def test_flags_of_chart_are_passed_to_helm(lint, tmp_path, program):
+    program("helm", '#!/bin/sh\necho "$@" > arguments\n')
+    (tmp_path / "web-1.tgz").write_bytes(b"")
+    code, _, errors = lint("web-1.tgz", "--namespace=shop", "--release=r", "--set=a=b", "--values=v.yaml")
+    assert (code, errors) == (2, ["mockube: no objects in web-1.tgz"])
+    assert (tmp_path / "arguments").read_text() == (
+        "template r web-1.tgz --namespace=shop --kube-version=1.37.2 --include-crds --values=v.yaml --set=a=b\n"
+    )
+
+
+def test_kustomization_is_built(lint, tmp_path, program):
+    program("kubectl", f"#!/bin/sh\ncat <<END\n{CONFIG_MAP}END\n")
+    (tmp_path / "overlay").mkdir()
+    (tmp_path / "overlay/kustomization.yaml").write_text("resources: [x.yaml]")
+    assert lint("overlay")[1] == ["1 object, 1.37: 1 accepted"]
+    program("kubectl", "#!/bin/sh\necho 'error: no such file' >&2; exit 1\n")
+    code, _, errors = lint("overlay")
+    assert (code, errors) == (2, ["mockube: overlay: no such file"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "no file: use `mockube lint FILE...`, or `-` for standard input"),
+        (("no.yaml",), 'the path "no.yaml" does not exist'),
+        (("--packs=no", "a.yaml"), 'pack "no"'),
+        (("chart.tgz",), "chart.tgz is a chart, and helm, which renders it, is not on PATH"),
+    ],
+)
+def test_command_line_that_cannot_be_run_exits_with_2(lint, tmp_path, program, arguments, problem):
+    (tmp_path / "chart.tgz").write_bytes(b"")
+    (tmp_path / "a.yaml").write_text(CONFIG_MAP)
+    code, lines, errors = lint(*arguments)
+    assert (code, lines, len(errors)) == (2, [], 1)
+    assert problem in errors[0]
