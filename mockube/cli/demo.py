@@ -1,10 +1,21 @@
-"""`mockube demo`: demonstrate the store."""
+"""`mockube demo`: a Deployment on a cluster of its own, which loses a node and gets it back."""
 
 import argparse
 import asyncio
+import os
+import shutil
 import sys
+from typing import Final
+
+from mockube.component_base.clock import RealClock
+from mockube.kubectl import KUBECTL, how_to_install
 
 from .parsing import CommandParser
+
+PAUSE_SECONDS: Final = 0.9
+"""The pause after each command at a terminal. With it the demonstration takes about 20 seconds."""
+END: Final = """
+The cluster is gone. Start one of your own: `mockube up --detach`, then `mockube kubectl get nodes`."""
 
 
 def add_flags(parser: CommandParser) -> None:
@@ -12,7 +23,21 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(_options: argparse.Namespace) -> int:
-    from mockube.demonstration import demonstrate  # noqa: PLC0415 - the store is imported only for this command
+    kubectl = shutil.which(KUBECTL)
+    print("Starting a Kubernetes cluster.", flush=True)
+    if kubectl is None:
+        print(f"kubectl is not installed, and mockube sends its requests: {how_to_install()}.", flush=True)
+    from .demonstration import Output, demonstrate  # noqa: PLC0415 - the import takes longer than the first lines
 
-    asyncio.run(demonstrate(sys.stdout))
+    is_terminal = sys.stdout.isatty()
+    output = Output(
+        colored=is_terminal and not os.environ.get("NO_COLOR"),
+        pause=_pause if is_terminal else lambda: None,
+    )
+    demonstrate(output, kubectl)
+    print(END)
     return 0
+
+
+def _pause() -> None:
+    asyncio.run(RealClock().sleep(PAUSE_SECONDS))

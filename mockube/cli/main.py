@@ -101,7 +101,7 @@ COMMANDS = {
         Command(
             name="lint", summary="check manifests and charts against several minor releases", module="lint"
         ),
-        Command(name="demo", summary="demonstrate the store", module="demo"),
+        Command(name="demo", summary="show a cluster at work, in 20 seconds", module="demo"),
         Command(name="doctor", summary="check this machine for problems", module="doctor"),
         Command(name="completion", summary="print the completion script for a shell", module="completion"),
         Command(name="version", summary="print the version", module="version"),

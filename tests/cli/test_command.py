@@ -34,21 +34,6 @@ def run(module, *arguments):
     )
 
 
-def test_demo_shows_the_store_at_work(capsys):
-    assert main(["demo"]) == 0
-    shown, complaints = capsys.readouterr()
-    assert complaints == ""
-    shown = " ".join(shown.split())
-    for part in (
-        "done, revision 5",
-        "refused: it changed at revision 5",
-        "watched: DELETE /registry/pods/default/web-1 revision 8",
-        "refused, Compacted: revision 4 has been compacted: history begins at 8",
-        "watched: DELETE /registry/events/default/web-0.started revision 10",
-    ):
-        assert part in shown
-
-
 def test_version_is_that_of_the_project():
     answer = run("mockube", "version")
     assert (answer.returncode, answer.stdout, answer.stderr) == (

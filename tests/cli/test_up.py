@@ -39,9 +39,9 @@ def kubeconfig_of(commands):
 
 
 def test_up_prints_kubeconfig_and_kubectl_commands(running):
-    assert "is ready, with 1 simulated nodes" in running.lines[0]
+    assert "is ready, with 1 simulated node." in running.lines[0]
     assert kubeconfig_of(running) == str(running.folder().kubeconfig)
-    assert sum(line.startswith("  kubectl ") for line in running.lines) == 3
+    assert sum(line.startswith("  mockube kubectl ") for line in running.lines) == 3
     assert not (running.home / ".kube").exists()
 
 
