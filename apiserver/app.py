@@ -6,13 +6,12 @@ from types import TracebackType
 from typing import Self
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.component_base.metrics import Registry as Metrics
 from mockube.component_base.task_supervisor import TaskSupervisor
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
 
-from .admission.chain import AdmissionChainMetrics
 from .aggregation.registration import APIServiceRegistration
-from .authn.authenticators import CredentialCounts
 from .background_tasks import TASKS
 from .bootstrap.apiservices import API_SERVICES
 from .bootstrap.endpoint_reconciler import ENDPOINT_SLICES
@@ -25,9 +24,9 @@ from .customresources.catalog import GroupVersionResource
 from .customresources.controller import DEFINITIONS, DefinitionController
 from .customresources.conversion_webhook import ReviewDependencies
 from .kinds.api_resource import Resource
-from .metrics.authentication import CredentialMetrics
+from .metrics.admission import AdmissionMetrics, ConversionMetrics
+from .metrics.measured_kv import MeasuredKV
 from .metrics.storage import ConsistencyMetrics
-from .metrics.webhooks import ConversionMetrics
 from .parts import requests
 from .parts.admission import make_admission, make_webhooks
 from .parts.audit import make_audit
@@ -37,13 +36,14 @@ from .parts.caches import ResourceCaches
 from .parts.catalog import make_catalog
 from .parts.environment import ServerEnvironment
 from .parts.health import make_health
-from .parts.metrics import make_metrics, make_simulated_metrics
+from .parts.metrics import make_simulated_metrics, observe_storage
 from .parts.outgoing import make_aggregator, make_conversion_caller, make_outgoing, make_proxy
 from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
 from .request import snapshot_endpoint
 from .request.openapi import openid_pages
 from .storage.consistency import ConsistencyCheck
+from .storage.stored_object import Layout
 
 
 class ApiServer:
@@ -54,36 +54,41 @@ class ApiServer:
 
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
         config = config or Config()
-        self._config, clock = config, environment.clock
+        self._config, self._kv, clock = config, kv, environment.clock
         self._running, self._is_started = AsyncExitStack(), False
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
-        self.supervisor = TaskSupervisor(clock, TASKS)
-        self._outgoing = outgoing = make_outgoing(environment)
+        self.metrics = metrics = Metrics()
+        self.supervisor = TaskSupervisor(clock, TASKS, metrics)
+        self._outgoing = outgoing = make_outgoing(environment, metrics)
 
         # Kinds, rights and admission, and over them the registry: conversions call webhooks at addresses that it finds.
-        conversions = ConversionMetrics()
         caller = make_conversion_caller(config, outgoing, lambda: self.registry)
         reviews = ReviewDependencies(
-            post=caller.post, clock=clock, random=environment.random, metrics=conversions
+            post=caller.post, clock=clock, random=environment.random, metrics=ConversionMetrics(metrics)
         )
         self.catalog = catalog = make_catalog(config, reviews)
         self.rights = rights = make_rights(config, catalog)
-        admission_metrics = AdmissionChainMetrics()
-        webhooks = make_webhooks(config, catalog, rights, outgoing)
-        admission = make_admission(config, catalog, rights, webhooks, outgoing, admission_metrics)
-        self.registry = registry = make_registry(config, environment, kv, catalog, rights, admission)
+        webhooks = make_webhooks(config, catalog, rights, outgoing, metrics)
+        admission = make_admission(config, catalog, rights, webhooks, outgoing, AdmissionMetrics(metrics))
+        self.registry = registry = make_registry(
+            config,
+            environment,
+            MeasuredKV(kv, Layout(config.store.etcd_prefix), catalog.stored_rows, clock.monotonic, metrics),
+            catalog,
+            rights,
+            admission,
+        )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
         self._definitions = DefinitionController(registry, catalog)
-        consistency = ConsistencyMetrics(caches.resources)
+        consistency = ConsistencyMetrics(caches.resources, metrics)
         self.consistency_check = ConsistencyCheck(
             kv, registry.watch_cache, clock=clock, count=consistency.count
         )
 
         # Users, and other servers.
-        credential_counts = CredentialCounts()
-        authentication = make_authentication(config, environment, registry, outgoing, credential_counts)
+        authentication = make_authentication(config, environment, registry, outgoing, metrics)
         self.authorizers = make_authorizers(config, rights, outgoing.remote.authorization)
         self.issuers = authentication.issuers
         self.bootstrap_roles = BootstrapRoles(registry, self.stored_row, config.features.kubernetes_version)
@@ -95,24 +100,9 @@ class ApiServer:
         # What handles requests.
         self.audit = make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
-        observers = requests.make_observers(registry, rights, find)
+        observers = requests.make_observers(registry, rights, find, metrics)
         simulated = make_simulated_metrics(config, registry, catalog, aggregator)
-        metrics = make_metrics(
-            registry,
-            caches,
-            self.audit,
-            [
-                observers.requests,
-                observers.access,
-                consistency,
-                self.supervisor,
-                webhooks.metrics,
-                *admission_metrics.collectors,
-                conversions,
-                CredentialMetrics(credential_counts),
-                outgoing.remote,
-            ],
-        )
+        observe_storage(registry, caches, self.audit, metrics)
         health = make_health(
             config,
             environment,
@@ -125,7 +115,7 @@ class ApiServer:
         fixed_pages = {
             **make_fixed_pages(config, registry, health, metrics, lambda: self.handler.pages),
             **openid_pages(authentication.accounts, address=environment.address),
-            snapshot_endpoint.PATH: snapshot_endpoint.page(registry, self.on_restored),
+            snapshot_endpoint.PATH: snapshot_endpoint.page(registry, kv, self.on_restored),
         }
         pages = make_pages(
             config,
@@ -189,15 +179,15 @@ class ApiServer:
 
     async def _start(self) -> None:
         backend, start = self.registry, self.supervisor.start
-        if isinstance(backend.kv, EmbeddedStore):
-            start("store", backend.kv.supervise)
+        if isinstance(self._kv, EmbeddedStore):
+            start("store", self._kv.supervise)
         start("watch-cache", backend.watch_cache.run)
         await backend.watch_cache.wait_listed()
         self.rights.watch(self._caches.of, backend.watch_cache)
         start("watch-cache-lag", backend.watch_cache.watch_lag)
         aggregated = self.resources[API_SERVICES]
         others = self.resources["", "v1", "services"], self.stored_row(ENDPOINT_SLICES)
-        start("api-service-availability", self.aggregator.watch(aggregated, others).run)
+        start("api-service-availability", self.aggregator.watch(aggregated, others, self.metrics).run)
         schemas, levels = self.stored_row(FLOW_SCHEMAS), self.stored_row(PRIORITY_LEVELS)
         start("flow-schema-status", FlowSchemaStatus(backend, schemas, levels).run)
         if self.issuers is not None:

@@ -3,83 +3,58 @@
 Families are sorted by name and samples by labels, and a whole number has no fraction.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Final, Protocol
+from typing import Final
 
 from mockube.apimachinery.gotext import format_g
 
-_BOUNDS: Final = ("le", "quantile")
-_TYPES: Final = {"info": "gauge", "stateset": "gauge", "gaugehistogram": "histogram", "unknown": "untyped"}
-_SUFFIXES_NOT_IN_GO: Final = ("_created", "_gsum", "_gcount")
+from .metrics import Buckets, Collected, Family, Samples
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _ESCAPED_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
+_EXACT: Final = 1e6
+"""Whole numbers below this one are written without an exponent."""
 
 
-class Sample(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def labels(self) -> Mapping[str, str]: ...
-    @property
-    def value(self) -> float: ...
-
-
-class Family(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def documentation(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def samples(self) -> Sequence[Any]: ...
-
-
-def cumulative_buckets(bounds: Sequence[float], counts: Iterable[int]) -> list[tuple[str, float]]:
-    """Return the observations up to each bound of a histogram. `counts` is per bucket; the last bucket has no bound."""
-    return [*zip((*map(str, bounds), "+Inf"), map(float, accumulate(counts)), strict=True)]
-
-
-def metrics_text(families: Iterable[Family]) -> bytes:
+def metrics_text(collected: Iterable[Collected]) -> bytes:
     """Format the families that have samples."""
-    with_samples = [(_name(family), family) for family in families if family.samples]
-    named = sorted(with_samples, key=lambda pair: pair[0])
-    return "".join(line for name, family in named for line in _lines(name, family)).encode()
+    families = sorted((each for each in collected if each.samples), key=lambda each: each.family.name)
+    return "".join(line for each in families for line in _lines(*each)).encode()
 
 
-def _name(family: Family) -> str:
-    if family.type == "info":
-        return f"{family.name}_info"
-    is_total = family.type == "counter" and not family.name.endswith("_total")
-    # A counter of upstream's without that suffix has samples with the family's own name.
-    is_plain = bool(family.samples) and family.samples[0].name == family.name
-    return f"{family.name}_total" if is_total and not is_plain else family.name
+def cumulative(counts: Sequence[int]) -> Sequence[int]:
+    """Return the number of observations up to the bound of each bucket."""
+    return [*accumulate(counts)]
 
 
-def _lines(name: str, family: Family) -> Iterator[str]:
-    yield f"# HELP {name} {family.documentation.translate(_ESCAPED_HELP)}\n"
-    yield f"# TYPE {name} {_TYPES.get(family.type, family.type)}\n"
-    metrics: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
-    for sample in family.samples:
-        if not sample.name.endswith(_SUFFIXES_NOT_IN_GO) or sample.name == name:
-            labels = tuple(sorted(pair for pair in sample.labels.items() if pair[0] not in _BOUNDS))
-            metrics.setdefault(labels, []).append(sample)
-    for labels in sorted(metrics):
-        label_text = ",".join(f'{key}="{value.translate(_ESCAPED)}"' for key, value in labels)
-        for sample in sorted(metrics[labels], key=_sort_key):
-            yield _line(sample, label_text)
+def sorted_labels(family: Family, samples: Samples) -> list[tuple[list[tuple[str, str]], float | Buckets]]:
+    """Return samples in the order of their labels, whose names are sorted."""
+    order = sorted(range(len(family.labels)), key=family.labels.__getitem__)
+    found = [([(family.labels[at], values[at]) for at in order], value) for values, value in samples]
+    return sorted(found, key=lambda sample: sample[0])
 
 
-def _sort_key(sample: Sample) -> int:
-    """Sort the buckets first, in their order, then the sum, then the count."""
-    return sample.name.endswith("_sum") + 2 * sample.name.endswith("_count")
+def _lines(family: Family, samples: Samples) -> Iterator[str]:
+    name = family.name
+    yield f"# HELP {name} {family.help.translate(_ESCAPED_HELP)}\n# TYPE {name} {family.type}\n"
+    bounds = [*map(format_g, family.buckets), "+Inf"]
+    for labels, value in sorted_labels(family, samples):
+        text = ",".join([f'{label}="{each.translate(_ESCAPED)}"' for label, each in labels])
+        if not isinstance(value, Buckets):
+            yield f"{name}{{{text}}} {_number(value)}\n" if text else f"{name} {_number(value)}\n"
+            continue
+        before = f"{name}_bucket{{{text}," if text else f"{name}_bucket{{"
+        counts = cumulative(value.counts)
+        for bound, count in zip(bounds, counts, strict=True):
+            yield f'{before}le="{bound}"}} {_number(count)}\n'
+        after = f"{{{text}}}" if text else ""
+        yield f"{name}_sum{after} {_number(value.total)}\n{name}_count{after} {_number(counts[-1])}\n"
 
 
-def _line(sample: Sample, labels: str) -> str:
-    for bound in _BOUNDS:
-        if bound in sample.labels:
-            last = f'{bound}="{format_g(float(sample.labels[bound]))}"'
-            labels = f"{labels},{last}" if labels else last
-    label_text = f"{{{labels}}}" if labels else ""
-    return f"{sample.name}{label_text} {format_g(float(sample.value))}\n"
+def _number(value: float) -> str:
+    if isinstance(value, int) and -_EXACT < value < _EXACT:
+        return str(value + 0)  # True is 1
+    return format_g(float(value))

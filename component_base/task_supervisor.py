@@ -7,16 +7,13 @@ the block of `running` is cancelled, and `TaskFailed` is raised from it.
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from enum import Enum
 from typing import Final, NoReturn
 
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
-
 from .clock import Clock
+from .metrics import Registry, counter
 from .supervision import RestartBackoff, cancel_and_wait, is_cancelled, refuse_inner_cancellation
 
 LOG = logging.getLogger(__name__)
@@ -24,6 +21,9 @@ LOG = logging.getLogger(__name__)
 Work = Callable[[], Coroutine[None, None, None]]
 """Called at each start; the coroutine that it returns begins from a clean state."""
 
+TASK_RESTARTS: Final = counter(
+    "mockube_task_restarts_total", "Background tasks that failed unexpectedly and were restarted.", "task"
+)
 FIRST_DELAY: Final = 0.1
 """Seconds before the first restart; each further delay is twice as long."""
 MAX_DELAY: Final = 30.0
@@ -44,19 +44,20 @@ class TaskFailed(Exception):
         super().__init__(f"the task {name!r} failed, so the server ends: {type(error).__name__}: {error}")
 
 
-class TaskSupervisor(Collector):
+class TaskSupervisor:
     """Runs tasks within the block of `running`; `policies` has the names of all of them."""
 
-    def __init__(self, clock: Clock, policies: Mapping[str, OnFailure]) -> None:
+    def __init__(self, clock: Clock, policies: Mapping[str, OnFailure], metrics: Registry) -> None:
         self._clock = clock
         self._policies = policies
         self._group: asyncio.TaskGroup | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._problems: dict[str, str] = {}
         """By name, why a task does not run now."""
-        self._restarts: Counter[str] = Counter(
-            {name: 0 for name, on_failure in policies.items() if on_failure is OnFailure.RESTART}
-        )
+        self._restarts = metrics.numbers(TASK_RESTARTS)
+        for name, on_failure in policies.items():
+            if on_failure is OnFailure.RESTART:
+                self._restarts.of(name)
         self._failure: TaskFailed | None = None
 
     @asynccontextmanager
@@ -107,14 +108,6 @@ class TaskSupervisor(Collector):
         """Return why a task does not run; "" if it runs."""
         return self._problems.get(name, "")
 
-    def collect(self) -> Iterable[Metric]:
-        restarts = CounterMetricFamily(
-            "mockube_task_restarts", "Background tasks that failed and were restarted.", labels=["task"]
-        )
-        for name, count in self._restarts.items():
-            restarts.add_metric([name], count)
-        yield restarts
-
     async def _run_until_failure(self, name: str, work: Work) -> None:
         try:
             await _run(work)
@@ -139,7 +132,7 @@ class TaskSupervisor(Collector):
                 LOG.exception("The task %r failed and restarts in %g s", name, delay)
                 self._problems[name] = f"{type(error).__name__}: {error}"
             await self._clock.sleep(delay)
-            self._restarts[name] += 1
+            self._restarts.add(1, name)
             del self._problems[name]
 
 

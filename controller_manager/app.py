@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
-from prometheus_client import ProcessCollector
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
@@ -33,7 +32,7 @@ from .control.runnable import Runnable
 from .http_endpoints import Check, StatusSources
 from .leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, Timings, lead, run_without_lease
 from .metrics.client import ClientMetrics, InformerMetrics
-from .metrics.controllers import LeaderMetrics, Metrics
+from .metrics.controllers import Metrics, report_leadership
 from .running import Dependencies, ManagerRun
 
 LOG = logging.getLogger(__name__)
@@ -59,15 +58,12 @@ class Manager:
         self._access = access or access_of(config.server)
         self._transport = transport
         self._metrics = Metrics(clock)
-        self._client_metrics = ClientMetrics()
-        self._informer_metrics = InformerMetrics()
+        self._client_metrics = ClientMetrics(self._metrics.registry)
+        self._informer_metrics = InformerMetrics(self._metrics.registry)
         self._checks: dict[str, Check] = {"ping": _no_problem}
         self.status_sources = StatusSources(
             checks=self._checks, registry=self._metrics.registry, settings=configz(config)
         )
-        for collector in (self._client_metrics, self._informer_metrics):
-            self._metrics.registry.register(collector)
-        ProcessCollector(registry=self._metrics.registry)
 
     def fail(self, name: str, error: Exception) -> None:
         """Let the health check of this name fail until the process ends."""
@@ -121,7 +117,7 @@ class Manager:
             ),
         )
         elector = Elector(candidate, client, clock=self._clock, random=self._random)
-        self._metrics.registry.register(LeaderMetrics(candidate.lease.name, lambda: elector.is_leading))
+        report_leadership(candidate.lease.name, lambda: elector.is_leading, self._metrics.registry)
         self._checks["leaderElection"] = elector.problem
         return elector
 
@@ -170,14 +166,12 @@ class Manager:
                 recorder.record(
                     elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader"
                 )
-            self._metrics.registry.register(manager_run.events)
             try:
                 shutdown_timeout = config.controllers.controller_shutdown_timeout
                 await identity.run_until_changed(
                     manager_run.run(), clock=self._clock, shutdown_timeout=shutdown_timeout
                 )
             finally:
-                self._metrics.registry.unregister(manager_run.events)
                 for name in parts:
                     # The check of a failed part fails until the process ends.
                     if name not in manager_run.failures:

@@ -1,5 +1,6 @@
 """Serve the manager's health, metrics and configuration over HTTP or HTTPS, with a given or a self-signed certificate."""
 
+import asyncio
 import logging
 import ssl
 import tempfile
@@ -17,11 +18,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from msgspec import Struct
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
 from mockube.apimachinery.hosts import is_local_or_address, is_loopback, join_host_port
 from mockube.apimachinery.randomness import Random
-from mockube.component_base.exposition import metrics_text
+from mockube.component_base.exposition import CONTENT_TYPE, metrics_text
+from mockube.component_base.metrics import Registry
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ ENDPOINTS: Final = ("healthz", "livez", "readyz")
 class StatusSources(Struct, frozen=True, kw_only=True):
     checks: Mapping[str, Check]
     """The health checks by name; checks may be added and removed at any time."""
-    registry: CollectorRegistry
+    registry: Registry
     settings: Any
     """The JSON value of `/configz`."""
 
@@ -134,8 +135,8 @@ class _Endpoints:
             return _text("Unauthorized\n", 401)
         if request.path == "/metrics":
             return web.Response(
-                body=metrics_text(self._sources.registry.collect()),
-                headers={"Content-Type": CONTENT_TYPE_LATEST},
+                body=await asyncio.to_thread(metrics_text, self._sources.registry.collect()),
+                headers={"Content-Type": CONTENT_TYPE},
             )
         if request.path == "/configz":
             return web.Response(body=orjson.dumps(self._sources.settings), content_type="application/json")

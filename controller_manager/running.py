@@ -54,7 +54,7 @@ class ManagerRun:
             dependencies.informer_settings,
             {need for controller in controllers for need in controller.needs},
         )
-        self.events = EventWriter(dependencies.clock, dependencies.random)
+        self.events = EventWriter(dependencies.clock, dependencies.random, dependencies.metrics.registry)
         self.services = {"informers": self.informers.run, "events": self.events.run}
         """What controllers and runnables depend on: it is stopped after them."""
         self._shared: dict[type, Any] = {}

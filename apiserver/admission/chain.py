@@ -8,11 +8,12 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, retry_async_decision
-from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, AdmissionMetrics, PolicyMetrics
-from mockube.apiserver.metrics.requests import Durations
+from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, AdmissionMetrics
 from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+from mockube.component_base.metrics import Distribution
+from mockube.component_base.metrics import Registry as Metrics
 
 from .always import AlwaysAdmit, AlwaysDeny
 from .always_pull_images import AlwaysPullImages
@@ -154,18 +155,10 @@ EFFECTIVE_SINCE: Final[Mapping[type[Plugin], str]] = {
 """The first minor release in which a plugin has an effect: its kinds are served, and its feature gate is enabled."""
 
 
-class AdmissionChainMetrics:
-    def __init__(self) -> None:
-        self.admission = AdmissionMetrics()
-        self.validating = PolicyMetrics("validating", ("enforcement_action",))
-        self.mutating = PolicyMetrics("mutating")
-        self.collectors = self.admission, self.validating, self.mutating
-
-
 def plugins(
     webhooks: WebhookDependencies,
     authorization: Authorization,
-    metrics: AdmissionChainMetrics,
+    metrics: AdmissionMetrics,
     switches: PluginSelection = DEFAULT_PLUGINS,
     minor: str = minors.NEWEST,
     outbound: OutgoingDependencies | None = None,
@@ -210,9 +203,9 @@ _ALWAYS: Final[Sized] = (True,)
 class PluginSet(NamedTuple):
     """The plugins for one operation on one target, with what each needs and its duration metrics."""
 
-    plugins: Sequence[tuple[Run, Sized, Durations, Durations]]
-    passed: Durations
-    rejected: Durations
+    plugins: Sequence[tuple[Run, Sized, Distribution, Distribution]]
+    passed: Distribution
+    rejected: Distribution
 
 
 class _Step:
@@ -252,7 +245,7 @@ async def _run(plugin_set: PluginSet, registry: Registry, attributes: AdmissionA
     try:
         for run, needed, passed, rejected in plugin_set.plugins:  # noqa: B007 - the last one is the one that refused
             if not needed:
-                passed.quick += 1
+                passed.counts[0] += 1
                 continue
             try:
                 await run(registry, attributes)
@@ -262,7 +255,7 @@ async def _run(plugin_set: PluginSet, registry: Registry, attributes: AdmissionA
             now = monotonic()
             seconds = now - start
             if seconds <= QUICK:
-                passed.quick += 1
+                passed.counts[0] += 1
                 passed.total += seconds
             else:
                 passed.observe(seconds)
@@ -279,7 +272,7 @@ class Admission:
     """Runs every plugin that handles an operation on a target."""
 
     def __init__(self, plugins: Sequence[Plugin], metrics: AdmissionMetrics | None = None) -> None:
-        metrics = metrics or AdmissionMetrics()
+        metrics = metrics or AdmissionMetrics(Metrics())
         mutating = [(plugin, plugin.mutate) for plugin in plugins if type(plugin).mutate is not Plugin.mutate]
         validating = [
             (plugin, plugin.validate) for plugin in plugins if type(plugin).validate is not Plugin.validate

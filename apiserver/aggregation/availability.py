@@ -10,6 +10,7 @@ from mockube.apimachinery.groups import SERVICES
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.metrics.aggregation import UnavailableServices
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.registry.request_context import RequestContext, WriteOptions
@@ -54,12 +55,14 @@ class Availability:
         others: Sequence[Resource],
         remotes: Remotes,
         inspect: Inspect,
+        metrics: UnavailableServices,
     ) -> None:
         self._registry = registry
         self._api_services = api_services
         self._others = others
         """Services and EndpointSlices."""
         self._remotes = remotes
+        self._metrics = metrics
         self._inspect = inspect
         self._remote_services: dict[bytes, StoredObject] = {}
         """The APIServices of other servers, by key."""
@@ -114,6 +117,8 @@ class Availability:
                 self._remote_services[key] = stored
             elif stored is not None:
                 await self._try_to_check(stored)
+            else:
+                self._metrics.forget(key.rpartition(b"/")[2].decode())
         results = await asyncio.gather(*map(self._try_to_check, self._remote_services.values()))
         return bool(self._remote_services), all(results)
 
@@ -126,9 +131,11 @@ class Availability:
 
     async def _check(self, tree: Tree) -> bool:
         available = await self._available(tree)
+        is_available = bool(available["status"] == "True")
+        self._metrics.record(tree["metadata"]["name"], "" if is_available else available["reason"])
         if not conditions.has_condition(tree, available):
             await self._write_condition(tree, available)
-        return bool(available["status"] == "True")
+        return is_available
 
     async def _write_condition(self, tree: Tree, available: Tree) -> None:
         context = RequestContext(

@@ -19,7 +19,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.event_loop import Worker, batches
 from mockube.apiserver.kinds.kind import NotConverted
-from mockube.apiserver.metrics.webhooks import ConversionMetrics
+from mockube.apiserver.metrics.admission import ConversionMetrics
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.clock import Clock

@@ -34,11 +34,13 @@ from mockube.apiserver.aggregation.remotes import (
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.metrics.aggregation import UnavailableServices
 from mockube.apiserver.openapi.documents import ForeignDocuments
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.user import User
+from mockube.component_base.metrics import Registry as Metrics
 
 from .backend_connection import Dialer
 from .service_proxy import Address, Fetched, ServiceProxy
@@ -97,11 +99,13 @@ class Aggregator:
         self.remotes = Remotes(registry, api_services)
         self.proxy = ServiceProxy(self._resolve, certificate, dialer)
 
-    def watch(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
+    def watch(self, api_services: Resource, services: Sequence[Resource], metrics: Metrics) -> Availability:
         """Begin to watch APIServices; return the task that checks their availability."""
         self.remotes.watch()
         inspect = ServiceDocuments(self.proxy).inspect
-        return Availability(self._registry, api_services, services, self.remotes, inspect)
+        return Availability(
+            self._registry, api_services, services, self.remotes, inspect, UnavailableServices(metrics)
+        )
 
     def page(self, path: str) -> Page | None:
         """Return the proxy of a path to another server; None if this server serves it."""

@@ -3,13 +3,11 @@
 import ssl
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, ThreadedResolver
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 from yarl import URL
 
 from mockube.apimachinery.x509.der import CertificateError
@@ -21,6 +19,7 @@ from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
 from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies, OutgoingRequest, RemoteResponse, Tls
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
 
 from . import outgoing_limits
 from .named_sockets import NamedConnector, begin_request
@@ -112,34 +111,21 @@ def tls_context(tls: Tls, clock: Clock) -> ssl.SSLContext:
     return context
 
 
-class RemoteServices(Collector):
-    """The dependencies of authenticators and authorizers that call other servers; metrics are created when needed.
+class RemoteServices:
+    """The dependencies of authenticators and authorizers that call other servers.
 
     `server` is the identity of this server, and `sockets` the clock of connections.
     """
 
-    def __init__(self, server: str, clock: Clock, sockets: Clock) -> None:
-        self._server = server
-        self._clock = clock
+    def __init__(self, server: str, clock: Clock, sockets: Clock, metrics: Registry) -> None:
         self._client = OutgoingClient(sockets)
-        self._metrics: list[Collector] = []
-        self.authorization = RemoteAuthorization(self._client.send, self._observe_authorization, clock)
+        self.authorization = RemoteAuthorization(
+            self._client.send, partial(AuthorizationMetrics, server, clock, metrics), clock
+        )
         self.outbound = OutgoingDependencies(self._client.send, clock)
-        self.authentication = RemoteDependencies(self._client.send, self._observe_authentication)
-
-    def _observe_authentication(self) -> AuthenticationMetrics:
-        metrics = AuthenticationMetrics(self._server, self._clock)
-        self._metrics.append(metrics)
-        return metrics
-
-    def _observe_authorization(self) -> AuthorizationMetrics:
-        metrics = AuthorizationMetrics(self._server, self._clock)
-        self._metrics.append(metrics)
-        return metrics
-
-    def collect(self) -> Iterable[Metric]:
-        for metrics in self._metrics:
-            yield from metrics.collect()
+        self.authentication = RemoteDependencies(
+            self._client.send, partial(AuthenticationMetrics, server, clock, metrics)
+        )
 
     async def close(self) -> None:
         await self._client.close()

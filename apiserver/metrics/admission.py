@@ -1,77 +1,48 @@
-"""Admission and its plugins: upstream's metrics under upstream's names.
+"""Admission: its steps, plugins, policies, and admission and conversion webhooks."""
 
-Admission is on the path of every write, so observing it is a few additions; the metric families are built at each
-scrape.
-"""
-
-from collections.abc import Iterable
 from typing import Final
 
-import prometheus_client
-from prometheus_client.core import HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
+from mockube.component_base.metrics import Distribution, Family, Registry
 
-from .requests import Durations
+from . import families
 
 ADMIT, VALIDATE = "admit", "validate"
-_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
-QUICK: Final = _BUCKETS[0]
-_EXPRESSION_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
+QUICK: Final = families.ADMISSION_STEP.buckets[0]
+NO_ERROR, CALLING, INTERNAL = "no_error", "calling_webhook_error", "apiserver_internal_error"
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
 
 
-class AdmissionMetrics(Collector):
+class AdmissionMetrics:
     """The durations of both steps of admission, and of each plugin in them."""
 
-    def __init__(self) -> None:
-        self._durations: dict[tuple[str, ...], Durations] = {}
+    def __init__(self, metrics: Registry) -> None:
+        self._steps = metrics.distributions(families.ADMISSION_STEP)
+        self._plugins = metrics.distributions(families.ADMISSION_CONTROLLER)
+        self.validating = PolicyMetrics(families.VALIDATING_POLICIES, metrics)
+        self.mutating = PolicyMetrics(families.MUTATING_POLICIES, metrics)
 
-    def durations(self, step: str, operation: str, plugin: str = "") -> tuple[Durations, Durations]:
+    def durations(self, step: str, operation: str, plugin: str = "") -> tuple[Distribution, Distribution]:
         """Return the durations of what a plugin, or a whole step if there is none, allowed and rejected."""
         passed, rejected = (
-            self._durations.setdefault((plugin, step, operation, rejected), Durations(_BUCKETS))
+            self._plugins.of(plugin, step, operation, rejected)
+            if plugin
+            else self._steps.of(step, operation, rejected)
             for rejected in ("false", "true")
         )
         return passed, rejected
 
-    def collect(self) -> Iterable[Metric]:
-        steps = HistogramMetricFamily(
-            "apiserver_admission_step_admission_duration_seconds",
-            "Admission sub-step latency histogram in seconds, by operation and step.",
-            labels=["type", "operation", "rejected"],
-        )
-        controllers = HistogramMetricFamily(
-            "apiserver_admission_controller_admission_duration_seconds",
-            "Admission controller latency histogram in seconds, by name, operation and step.",
-            labels=["name", "type", "operation", "rejected"],
-        )
-        for (plugin, *rest), durations in self._durations.items():
-            if durations.number:
-                family, labels = (controllers, [plugin, *rest]) if plugin else (steps, rest)
-                family.add_metric(labels, durations.cumulative(), durations.total)
-        return steps, controllers
 
-
-class PolicyMetrics(Collector):
+class PolicyMetrics:
     """The decisions of policies, by policy and binding."""
 
-    def __init__(self, sort: str, labels: tuple[str, ...] = ()) -> None:
-        prefix = f"apiserver_{sort}_admission_policy"
-        names = ("policy", "policy_binding", "error_type", *labels)
-        text = "Admission policy checks, by policy, binding and kind of error."
-        self._checks = prometheus_client.Counter(f"{prefix}_check", text, names, registry=None)
-        self._durations = prometheus_client.Histogram(
-            f"{prefix}_check_duration_seconds", text, names, buckets=_EXPRESSION_BUCKETS, registry=None
-        )
+    def __init__(self, checks: tuple[Family, Family], metrics: Registry) -> None:
+        total, durations = checks
+        self._checks, self._durations = metrics.numbers(total), metrics.distributions(durations)
 
     def observe(self, policy: str, binding: str, error_type: str, seconds: float, *labels: str) -> None:
         values = (policy, binding, error_type, *labels)
-        self._checks.labels(*values).inc()
-        self._durations.labels(*values).observe(seconds)
-
-    def collect(self) -> Iterable[Metric]:
-        yield from self._checks.collect()
-        yield from self._durations.collect()
+        self._checks.add(1, *values)
+        self._durations.observe(seconds, *values)
 
 
 def error_type(message: str | None) -> str:
@@ -81,3 +52,45 @@ def error_type(message: str | None) -> str:
     if message.startswith("compilation"):
         return "compile_error"
     return "out_of_budget" if message.startswith(_OUT_OF_BUDGET) else "invalid_error"
+
+
+# --- webhooks
+
+
+class WebhookMetrics:
+    """The calls of admission webhooks, by the names in their configurations."""
+
+    def __init__(self, metrics: Registry) -> None:
+        self._duration = metrics.distributions(families.WEBHOOK_DURATION)
+        self._requests = metrics.numbers(families.WEBHOOK_REQUESTS)
+        self._rejections = metrics.numbers(families.WEBHOOK_REJECTIONS)
+        self._failed_open = metrics.numbers(families.WEBHOOK_FAIL_OPEN)
+
+    def observe(self, name: str, operation: str, code: int, seconds: float, **outcome: str) -> None:
+        """Count one call; `outcome` has its `type`, and an `error_type` if it was rejected."""
+        kind, error = outcome["type"], outcome.get("error_type", "")
+        rejected = "true" if error else "false"
+        self._duration.observe(seconds, name, kind, operation, rejected)
+        self._requests.add(1, name, kind, operation, str(code), rejected)
+        if error:
+            self._rejections.add(1, name, kind, operation, error, str(min(code, 600)))
+
+    def record_fail_open(self, name: str, kind: str) -> None:
+        self._failed_open.add(1, name, kind)
+
+
+class ConversionMetrics:
+    def __init__(self, metrics: Registry) -> None:
+        self._requests = metrics.numbers(families.CONVERSIONS)
+        self._duration = metrics.distributions(families.CONVERSION_DURATION)
+        self._of_definitions = metrics.distributions(families.DEFINITION_CONVERSIONS)
+
+    def observe(
+        self, definition: str, from_version: str, to_version: str, failure: str, seconds: float
+    ) -> None:
+        """Count one review; `failure` is the reason of a failure, "" for none."""
+        result = ("failure", failure) if failure else ("success", "")
+        self._requests.add(1, *result)
+        self._duration.observe(seconds, *result)
+        succeeded = "false" if failure else "true"
+        self._of_definitions.observe(seconds, definition, from_version, to_version, succeeded)

@@ -1,83 +1,39 @@
-"""Upstream's metrics of authorization webhooks, their conditions and their configuration file, under upstream's names."""
+"""Authorization webhooks, their conditions and their configuration file."""
 
-from collections.abc import Iterable
 from typing import Final
 
-from prometheus_client import Counter, Histogram
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
-
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
 
+from . import families
 from .config_reload import ConfigReloadMetrics
 
-_PREFIX: Final = "apiserver_authorization"
 _TYPE: Final = "Webhook"
-_CONDITION_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25)
 
 
-class AuthorizationMetrics(Collector):
+class AuthorizationMetrics:
     """The metrics of authorization; `server` is the identity of this server."""
 
-    def __init__(self, server: str, clock: Clock) -> None:
-        self._file = ConfigReloadMetrics("authorization", server, clock)
+    def __init__(self, server: str, clock: Clock, metrics: Registry) -> None:
+        self._file = ConfigReloadMetrics("authorization", server, clock, metrics)
         self.record_config, self.record_reload = self._file.record_config, self._file.record_reload
-        labels = ["name", "result"]
-        self._evaluations = Counter(
-            f"{_PREFIX}_webhook_evaluations", "Round-trips to authorization webhooks.", labels, registry=None
-        )
-        self._duration = Histogram(
-            f"{_PREFIX}_webhook_duration_seconds", "Request latency in seconds.", labels, registry=None
-        )
-        self._failed_open = Counter(
-            f"{_PREFIX}_webhook_evaluations_fail_open",
-            "NoOpinion results due to webhook timeout or error.",
-            labels,
-            registry=None,
-        )
-        labels = ["type", "name"]
-        self._failures = Counter(
-            f"{_PREFIX}_match_condition_evaluation_errors",
-            "Errors of match conditions, by type and name of the authorizer.",
-            labels,
-            registry=None,
-        )
-        self._exclusions = Counter(
-            f"{_PREFIX}_match_condition_exclusions",
-            "Requests that match conditions excluded, by type and name of the authorizer.",
-            labels,
-            registry=None,
-        )
-        self._conditions = Histogram(
-            f"{_PREFIX}_match_condition_evaluation_seconds",
-            "Time of match conditions in seconds, by type and name of the authorizer.",
-            labels,
-            buckets=_CONDITION_BUCKETS,
-            registry=None,
-        )
+        self._evaluations = metrics.numbers(families.WEBHOOK_EVALUATIONS)
+        self._duration = metrics.distributions(families.WEBHOOK_EVALUATION_DURATION)
+        self._failed_open = metrics.numbers(families.WEBHOOK_EVALUATIONS_FAIL_OPEN)
+        self._failures = metrics.numbers(families.MATCH_CONDITION_ERRORS)
+        self._exclusions = metrics.numbers(families.MATCH_CONDITION_EXCLUSIONS)
+        self._conditions = metrics.distributions(families.MATCH_CONDITION_DURATION)
 
     def record_evaluation(self, name: str, result: str, seconds: float) -> None:
-        self._evaluations.labels(name, result).inc()
-        self._duration.labels(name, result).observe(seconds)
+        self._evaluations.add(1, name, result)
+        self._duration.observe(seconds, name, result)
 
     def record_fail_open(self, name: str, result: str) -> None:
-        self._failed_open.labels(name, result).inc()
+        self._failed_open.add(1, name, result)
 
     def record_match(self, name: str, seconds: float, *, failed: bool, excluded: bool) -> None:
-        self._conditions.labels(_TYPE, name).observe(seconds)
+        self._conditions.observe(seconds, _TYPE, name)
         if failed:
-            self._failures.labels(_TYPE, name).inc()
+            self._failures.add(1, _TYPE, name)
         if excluded:
-            self._exclusions.labels(_TYPE, name).inc()
-
-    def collect(self) -> Iterable[Metric]:
-        for metric in (
-            self._evaluations,
-            self._duration,
-            self._failed_open,
-            self._failures,
-            self._exclusions,
-            self._conditions,
-            self._file,
-        ):
-            yield from metric.collect()
+            self._exclusions.add(1, _TYPE, name)

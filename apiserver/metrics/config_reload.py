@@ -1,12 +1,11 @@
-"""Upstream's metrics of a configuration file that is reloaded after changes."""
+"""Configuration files that are reloaded after changes."""
 
 import hashlib
-from collections.abc import Iterable
-
-from prometheus_client import Counter, Gauge
-from prometheus_client.core import GaugeMetricFamily, Metric
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
+
+from . import families
 
 
 class ConfigReloadMetrics:
@@ -15,44 +14,22 @@ class ConfigReloadMetrics:
     `subsystem` is `authentication` or `authorization`, `server` the identity of this server.
     """
 
-    def __init__(self, subsystem: str, server: str, clock: Clock) -> None:
-        self._prefix = f"apiserver_{subsystem}_config_controller"
-        self._subsystem = subsystem
+    def __init__(self, subsystem: str, server: str, clock: Clock, metrics: Registry) -> None:
         self._server = digest(server)
         self._clock = clock
-        self._config_hash = ""
-        self._reloads = Counter(
-            f"{self._prefix}_automatic_reloads",
-            f"Automatic reloads of {subsystem} configuration, by status and server.",
-            ["status", "apiserver_id_hash"],
-            registry=None,
-        )
-        self._last_reload = Gauge(
-            f"{self._prefix}_automatic_reload_last_timestamp_seconds",
-            f"Timestamp of the last automatic reload of {subsystem} configuration, by status and server.",
-            ["status", "apiserver_id_hash"],
-            registry=None,
-        )
+        reloads, last_reload, config = families.reloads(subsystem)
+        self._reloads = metrics.numbers(reloads)
+        self._last_reload = metrics.numbers(last_reload)
+        self._config = metrics.numbers(config)
 
     def record_config(self, data: bytes) -> None:
-        self._config_hash = digest(data)
+        config_hash = digest(data)
+        self._config.replace([((self._server, config_hash), 1)] if config_hash else [])
 
     def record_reload(self, *, success: bool) -> None:
         status = "success" if success else "failure"
-        self._reloads.labels(status, self._server).inc()
-        self._last_reload.labels(status, self._server).set(self._clock.now().timestamp())
-
-    def collect(self) -> Iterable[Metric]:
-        yield from self._reloads.collect()
-        yield from self._last_reload.collect()
-        if self._config_hash:
-            info = GaugeMetricFamily(
-                f"{self._prefix}_last_config_info",
-                f"The last {self._subsystem} configuration that was applied, by its digest.",
-                labels=["apiserver_id_hash", "hash"],
-            )
-            info.add_metric([self._server, self._config_hash], 1)
-            yield info
+        self._reloads.add(1, status, self._server)
+        self._last_reload.set(self._clock.now().timestamp(), status, self._server)
 
 
 def digest(data: str | bytes) -> str:

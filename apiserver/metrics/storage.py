@@ -1,86 +1,88 @@
-"""Metrics of the store: the numbers of objects, and the results of consistency checks of the watch cache."""
+"""The store: its size, its objects, the requests to it, the results of consistency checks, and the audit log."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.component_base.metrics import Registry
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV
 
-
-class ObjectMetrics(Collector):
-    """The numbers of objects, which `counts` returns at each scrape."""
-
-    def __init__(self, counts: Callable[[], Mapping[GroupResource, int]]) -> None:
-        self._counts = counts
-
-    def collect(self) -> Iterable[Metric]:
-        objects = GaugeMetricFamily(
-            "apiserver_storage_objects", "Objects stored, by resource.", labels=["resource"]
-        )
-        by_group = GaugeMetricFamily(
-            "apiserver_resource_objects",
-            "Objects stored, by group and resource.",
-            labels=["group", "resource"],
-        )
-        for resource, count in self._counts().items():
-            objects.add_metric([str(resource)], count)
-            by_group.add_metric([resource.group, resource.resource], count)
-        yield objects
-        yield by_group
+from . import families
 
 
-async def storage_size(kv: KV) -> Iterable[Metric]:
-    """Return the size of the store; nothing if it cannot be reached."""
+def count_objects(counts: Callable[[], Mapping[GroupResource, int]], metrics: Registry) -> None:
+    """Collect the numbers of objects, which `counts` returns."""
+    objects, by_group = metrics.numbers(families.STORAGE_OBJECTS), metrics.numbers(families.RESOURCE_OBJECTS)
+
+    def update() -> None:
+        found = counts()
+        objects.replace(((str(resource),), count) for resource, count in found.items())
+        by_group.replace(((resource.group, resource.resource), count) for resource, count in found.items())
+
+    metrics.on_collect(update)
+
+
+async def measure_store(kv: KV, metrics: Registry) -> None:
+    """Set the size of the store; there is none if it cannot be reached."""
+    size = metrics.numbers(families.STORAGE_SIZE)
     try:
-        size = (await kv.status()).size
+        size.replace([(("etcd-0",), (await kv.status()).size)])
     except KVError:
-        return ()
-    family = GaugeMetricFamily(
-        "apiserver_storage_size_bytes", "Size of the store in bytes.", labels=["storage_cluster_id"]
-    )
-    family.add_metric(["etcd-0"], size)
-    return (family,)
+        size.replace(())
 
 
-class ConsistencyMetrics(Collector):
+class ConsistencyMetrics:
     """The results of consistency checks by resource; `resources` maps prefixes of the store to resources."""
 
-    def __init__(self, resources: Mapping[bytes, GroupResource]) -> None:
+    def __init__(self, resources: Mapping[bytes, GroupResource], metrics: Registry) -> None:
         self._resources = resources
-        self._checks: Counter[tuple[GroupResource, str]] = Counter()
+        self._checks = metrics.numbers(families.CONSISTENCY_CHECKS)
 
     def count(self, prefix: bytes, status: str) -> None:
-        self._checks[self._resources[prefix], status] += 1
+        resource = self._resources[prefix]
+        self._checks.add(1, resource.group, resource.resource, status)
 
-    def collect(self) -> Iterable[Metric]:
-        checks = CounterMetricFamily(
-            "apiserver_storage_consistency_checks",
-            "Comparisons of the watch cache with the store, by result.",
-            labels=["group", "resource", "status"],
+
+def count_unreadable(
+    failures: Mapping[bytes, int], resources: Mapping[bytes, GroupResource], metrics: Registry
+) -> None:
+    """Collect the numbers of stored values that could not be read as objects, by prefix."""
+    errors = metrics.numbers(families.DECODE_ERRORS)
+
+    def update() -> None:
+        found = [(resources.get(folder), count) for folder, count in failures.items()]
+        errors.replace(
+            ((resource.group, resource.resource), count) for resource, count in found if resource is not None
         )
-        for (resource, status), count in self._checks.items():
-            checks.add_metric([resource.group, resource.resource, status], count)
-        yield checks
+
+    metrics.on_collect(update)
 
 
-class DecodeMetrics(Collector):
-    """The number of stored values that could not be read as objects: upstream's metric under upstream's name."""
+# --- the audit log
 
-    def __init__(self, failures: Mapping[bytes, int], resources: Mapping[bytes, GroupResource]) -> None:
-        self._failures = failures
-        self._resources = resources
 
-    def collect(self) -> Iterable[Metric]:
-        errors = CounterMetricFamily(
-            "apiserver_storage_decode_errors",
-            "Stored values that could not be read as the objects that their keys name.",
-            labels=["group", "resource"],
-        )
-        for folder, count in self._failures.items():
-            if (resource := self._resources.get(folder)) is not None:
-                errors.add_metric([resource.group, resource.resource], count)
-        yield errors
+class AuditLogCounts(Protocol):
+    events: int
+    errors: int
+    levels: Counter[str]
+
+
+def count_audit(counts: AuditLogCounts | None, metrics: Registry) -> None:
+    """Collect the numbers of the audit log; without a log they are zero."""
+    events, errors, levels = (
+        metrics.numbers(family)
+        for family in (families.AUDIT_EVENTS, families.AUDIT_ERRORS, families.AUDIT_LEVELS)
+    )
+    metrics.numbers(families.AUDIT_REJECTED).of()
+    events.of()
+    if counts is None:
+        return
+
+    def update() -> None:
+        events.set(counts.events)
+        errors.replace([(("log",), counts.errors)] if counts.errors else [])
+        levels.replace(((level,), count) for level, count in counts.levels.items())
+
+    metrics.on_collect(update)

@@ -1,7 +1,7 @@
 """The admission plugins: those that the flags select, those of packs, and those that cannot be disabled."""
 
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.admission.chain import Admission, AdmissionChainMetrics, PluginSelection, plugins
+from mockube.apiserver.admission.chain import Admission, PluginSelection, plugins
 from mockube.apiserver.admission.pod_certificate_signing import PodCertificateSigning
 from mockube.apiserver.admission.policies.param_access import PolicyParamAccess
 from mockube.apiserver.admission.resource_claim_access import ResourceClaimAccess
@@ -11,14 +11,16 @@ from mockube.apiserver.admission.webhooks.hooks import ALLOW
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog, equivalent_resources
+from mockube.apiserver.metrics.admission import AdmissionMetrics, WebhookMetrics
 from mockube.apiserver.packs.registry import pack_plugins
 from mockube.apiserver.storage.stored_object import Layout
+from mockube.component_base.metrics import Registry as Metrics
 
 from .outgoing import Outgoing
 
 
 def make_webhooks(
-    config: Config, catalog: Catalog, rights: Rights, outgoing: Outgoing
+    config: Config, catalog: Catalog, rights: Rights, outgoing: Outgoing, metrics: Metrics
 ) -> WebhookDependencies:
     """Return what admission needs to call webhooks."""
     return WebhookDependencies(
@@ -27,6 +29,7 @@ def make_webhooks(
         equivalents=equivalent_resources(catalog, Layout(config.store.etcd_prefix)),
         services=dict(config.admission.webhook_service),
         allows_simulated=config.admission.simulated_webhooks == ALLOW,
+        metrics=WebhookMetrics(metrics),
     )
 
 
@@ -36,7 +39,7 @@ def make_admission(
     rights: Rights,
     webhooks: WebhookDependencies,
     outgoing: Outgoing,
-    metrics: AdmissionChainMetrics,
+    metrics: AdmissionMetrics,
 ) -> Admission:
     minor, authorization = config.features.kubernetes_version, rights.authorization
     selected = plugins(webhooks, authorization, metrics, _selection(config), minor, outgoing.remote.outbound)
@@ -47,7 +50,7 @@ def make_admission(
         ResourceClaimAccess(authorizes_status=not minors.is_before(minor, "1.36")),
     )
     packed = pack_plugins(config.features.packs, catalog)
-    return Admission([*selected, *packed, *always], metrics.admission)
+    return Admission([*selected, *packed, *always], metrics)
 
 
 def _selection(config: Config) -> PluginSelection:

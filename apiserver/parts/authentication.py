@@ -7,8 +7,10 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import CredentialCounts
 from mockube.apiserver.authn.chain import Authenticators, authenticators
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.registry import Registry
+from mockube.component_base.metrics import Registry as Metrics
 
 from .environment import ServerEnvironment
 from .outgoing import Outgoing
@@ -19,12 +21,14 @@ def make_authentication(
     environment: ServerEnvironment,
     registry: Registry,
     outgoing: Outgoing,
-    counts: CredentialCounts,
+    metrics: Metrics,
 ) -> Authenticators:
     async def find(resource: str, namespace: str, name: str) -> Tree | None:
         stored = await registry.find(registry.rows[GroupResource("", resource)], namespace, name)
         return None if stored is None else stored.tree()
 
+    counts = CredentialCounts()
+    CredentialMetrics(counts, metrics)
     return authenticators(
         environment.trust,
         find,

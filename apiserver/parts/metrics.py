@@ -1,39 +1,30 @@
 """The metrics of a server, and the simulated metrics of nodes and pods, which are resources."""
 
-from collections.abc import Iterable
-
 from msgspec import Struct
-from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.registry import Collector
 
 from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apiserver.audit.audit import Audit, AuditCounts
+from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.http.aggregator import Aggregator
-from mockube.apiserver.metrics.audit import AuditMetrics
-from mockube.apiserver.metrics.storage import DecodeMetrics, ObjectMetrics
+from mockube.apiserver.metrics import storage
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.request.metrics_pages import MetricsPages
+from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.process_metrics import count_process
 
 from .caches import ResourceCaches
 
 
-def make_metrics(
-    registry: Registry, caches: ResourceCaches, audit: Audit | None, others: Iterable[Collector]
-) -> CollectorRegistry:
-    """Return the registry of all collectors; `others` are those of other parts."""
-    collectors = CollectorRegistry()
-    for collector in (
-        *others,
-        ObjectMetrics(caches.counts),
-        DecodeMetrics(registry.watch_cache.unreadable.failures, caches.resources),
-        AuditMetrics(AuditCounts() if audit is None else audit.counts),
-    ):
-        collectors.register(collector)
-    ProcessCollector(registry=collectors)
-    return collectors
+def observe_storage(
+    registry: Registry, caches: ResourceCaches, audit: Audit | None, metrics: Metrics
+) -> None:
+    """Collect what other parts count: objects, values that cannot be read, the audit log, the process."""
+    storage.count_objects(caches.counts, metrics)
+    storage.count_unreadable(registry.watch_cache.unreadable.failures, caches.resources, metrics)
+    storage.count_audit(None if audit is None else audit.counts, metrics)
+    count_process(metrics)
 
 
 class SimulatedMetrics(Struct, frozen=True, kw_only=True):

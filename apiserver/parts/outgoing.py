@@ -12,6 +12,7 @@ from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
+from mockube.component_base.metrics import Registry as Metrics
 
 from .environment import ServerEnvironment
 
@@ -23,13 +24,13 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     """For authenticators, authorizers and admission plugins that call other servers."""
 
 
-def make_outgoing(environment: ServerEnvironment) -> Outgoing:
+def make_outgoing(environment: ServerEnvironment, metrics: Metrics) -> Outgoing:
     sockets = environment.connection_clock
     dialer = Dialer(_kubelets(environment), sockets)
     return Outgoing(
         dialer=dialer,
         webhooks=WebhookClient(dialer, sockets),
-        remote=RemoteServices(environment.identity, environment.clock, sockets),
+        remote=RemoteServices(environment.identity, environment.clock, sockets, metrics),
     )
 
 

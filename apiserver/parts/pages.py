@@ -3,13 +3,11 @@
 from collections.abc import Callable, Collection
 from functools import partial
 
-from prometheus_client import CollectorRegistry
-
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.http.aggregator import Aggregator
-from mockube.apiserver.metrics.storage import storage_size
+from mockube.apiserver.metrics.storage import measure_store
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import HealthChecks, Pages
@@ -17,6 +15,7 @@ from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.openapi import openapi_pages
 from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.zpages import debug_pages, zpages
+from mockube.component_base.metrics import Registry as Metrics
 
 from .catalog import documented_resources
 from .environment import ServerEnvironment
@@ -27,15 +26,15 @@ def make_fixed_pages(
     config: Config,
     registry: Registry,
     health: HealthChecks,
-    metrics: CollectorRegistry,
+    metrics: Metrics,
     paths: Callable[[], Collection[str]],
 ) -> Pages:
     """Return the pages that do not depend on the served kinds; `paths` returns the paths of all pages."""
     clock = registry.clock
     return {
         **health.pages,
-        "/metrics": metrics_page(metrics.collect, clock, partial(storage_size, registry.kv)),
-        "/metrics/slis": metrics_page(health.collect, clock),
+        "/metrics": metrics_page(metrics, clock, partial(measure_store, registry.kv, metrics)),
+        "/metrics/slis": metrics_page(health.metrics, clock),
         **debug_pages(has_flow_control=config.features.enable_priority_and_fairness),
         **zpages(clock, config.features.gates, config.flags, paths),
     }

@@ -20,7 +20,9 @@ from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import printer_of_kind
-from mockube.apiserver.metrics.requests import AccessMetrics, RequestMetrics
+from mockube.apiserver.metrics.access import AccessMetrics
+from mockube.apiserver.metrics.requests import RequestMetrics
+from mockube.apiserver.metrics.watches import WatchMetrics
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.reviews.verbs import review_verbs
@@ -34,6 +36,7 @@ from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.wire.table import Printer
+from mockube.component_base.metrics import Registry as Metrics
 
 from .environment import ServerEnvironment
 from .metrics import SimulatedMetrics
@@ -47,11 +50,15 @@ class Observers(Struct, frozen=True, kw_only=True):
 
     requests: RequestMetrics
     access: AccessMetrics
+    watches: WatchMetrics
+    metrics: Metrics
 
 
-def make_observers(registry: Registry, rights: Rights, find: FindResource) -> Observers:
-    access = AccessMetrics(rights.authorization.decisions, registry.clock.monotonic)
-    return Observers(requests=RequestMetrics(find), access=access)
+def make_observers(registry: Registry, rights: Rights, find: FindResource, metrics: Metrics) -> Observers:
+    access = AccessMetrics(rights.authorization.decisions, registry.clock.monotonic, metrics)
+    return Observers(
+        requests=RequestMetrics(find, metrics), access=access, watches=WatchMetrics(metrics), metrics=metrics
+    )
 
 
 def make_verbs(
@@ -103,10 +110,11 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         authorization=rights.authorization,
         resources=find,
         access=observers.access,
+        watches=observers.watches,
         hosts=_hosts(config, environment),
         observer=RequestObserver(observers.requests, audit, clock=registry.clock),
         audit_ids=AuditIds(registry.random),
-        flows=Flows(registry) if config.features.enable_priority_and_fairness else None,
+        flows=Flows(registry, observers.metrics) if config.features.enable_priority_and_fairness else None,
         in_flight=InFlight(
             reads=serving.max_requests_inflight, writes=serving.max_mutating_requests_inflight
         ),

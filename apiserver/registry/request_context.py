@@ -56,6 +56,16 @@ class RequestReport(Struct, kw_only=True):
     """Annotations of the audit event."""
     audited: AuditedBody | None = None
     """None if the audit log contains nothing of the request's body."""
+    mutating_seconds: float = 0
+    """The time of its mutating admission webhooks."""
+    validating_seconds: float = 0
+
+    def add_webhook(self, kind: str, seconds: float) -> None:
+        """Add the time of an admission webhook: mutating ones are called one after the other, the others together."""
+        if kind == "admit":
+            self.mutating_seconds += seconds
+        else:
+            self.validating_seconds = max(seconds, self.validating_seconds)
 
     def warn(self, text: str) -> None:
         """Add a warning to the response, which shows it once."""

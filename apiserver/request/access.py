@@ -12,7 +12,7 @@ from mockube.apimachinery.status import ApiError, Unauthorized
 from mockube.apiserver.authn.authenticators import PresentedCredentials, TokenDetails, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, forbidden, retry_decision
-from mockube.apiserver.metrics import requests
+from mockube.apiserver.metrics import access as results
 from mockube.apiserver.user import ANONYMOUS
 
 from . import impersonation
@@ -37,7 +37,7 @@ def with_authentication(handle: Handle, config: FilterConfig) -> Handle:
             info = request.info
             user = await authentication.authenticate(presented, info.verb, info.path)
         except Unauthorized as error:
-            result = requests.ERROR if presented.authorization or presented.certificate else requests.FAILURE
+            result = results.ERROR if presented.authorization or presented.certificate else results.FAILURE
             access.authentication[result].observe(monotonic() - began)
             response = error_response(error, request)
             observer.reject(request, response)
@@ -116,7 +116,7 @@ def with_impersonation(handle: Handle, config: FilterConfig) -> Handle:
 def with_authorization(handle: Handle, config: FilterConfig) -> Handle:
     """Refuse a request with Forbidden unless an authorizer allows it; store the decision for the audit log."""
     authorization, durations = config.authorization, config.access.authorization
-    monotonic, allowed = config.access.monotonic, durations[requests.ALLOWED]
+    monotonic, allowed = config.access.monotonic, durations[results.ALLOWED]
 
     async def filter_(request: Request) -> Response:
         attributes = request.attributes()
@@ -124,13 +124,13 @@ def with_authorization(handle: Handle, config: FilterConfig) -> Handle:
         try:
             decision, reason = request.decision = await authorization.authorize(attributes)
         except AuthorizerFailed as error:
-            durations[requests.ERROR].observe(monotonic() - began)
+            durations[results.ERROR].observe(monotonic() - began)
             request.decision = error.decision, error.reason
             LOG.error('"Unable to authorize the request" err=%s', quote(str(error)))  # noqa: TRY400 - not a bug
             return internal_error(request, str(error))
         seconds = monotonic() - began
         if decision is not Decision.ALLOW:
-            durations[requests.DENIED if decision is Decision.DENY else requests.UNDECIDED].observe(seconds)
+            durations[results.DENIED if decision is Decision.DENY else results.UNDECIDED].observe(seconds)
             return refusal(forbidden(attributes, reason), request)
         allowed.observe(seconds)
         return await handle(request)

@@ -11,7 +11,6 @@ from msgspec import Struct
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apiserver.audit.audit import NO_RESPONSE, Audit, AuditedRequest, AuditedResponse
-from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.requests import RequestCounts, RequestMetrics, labels
 from mockube.component_base.clock import Clock
 
@@ -110,17 +109,23 @@ class RequestObserver:
         code, size = _code_and_size(request, response)
         if request.is_aborted:
             self._metrics.abort(record.counts)
-        self._metrics.end(record.counts, code, self._clock.monotonic() - record.started, size)
+        if request.is_terminated and response is not None:
+            self._metrics.terminate(record.counts, response.status)
+        seconds, context = self._clock.monotonic() - record.started, request.context
+        if context is None:
+            self._metrics.end(record.counts, code, seconds, size)
+        else:
+            report = context.report
+            webhooks = report.mutating_seconds + report.validating_seconds
+            self._metrics.end(record.counts, code, seconds, size, webhooks)
+            if record.counts.bodies is not None:
+                record.counts.bodies.observe(len(context.body.data))
         if self._audit is None or record.audited is None:
             return
         if _is_cut_stream(request):
             self._audit.abort(record.audited, request)
         else:
             self._audit.complete(record.audited, request, _outcome(record.audited, request, response))
-
-    def terminate_watch(self, resource: Resource) -> None:
-        """Record that a watch of a resource was ended because its client did not read."""
-        self._metrics.terminate_watch(resource)
 
 
 def _code_and_size(request: Request, response: Response | None) -> tuple[int | None, int]:

@@ -160,7 +160,7 @@ class Endpoints:
         self, request: Request, resource: Resource, body: Body, reservation: Reservation | None = None
     ) -> Response:
         """Handle a request for a resource after its body was read."""
-        context = _context(request, resource, body)
+        context = request.context = _context(request, resource, body)
         context.work.body_reservation = reservation
         output = negotiate(request.header(ACCEPT), _endpoint(resource, context.subresource))
         if output is None:

@@ -14,7 +14,8 @@ from .response import Response
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
-    from mockube.apiserver.metrics.requests import AccessMetrics
+    from mockube.apiserver.metrics.access import AccessMetrics
+    from mockube.apiserver.metrics.watches import WatchMetrics
 
     from .audit import AuditIds, RequestObserver
     from .flow_headers import Flows
@@ -36,6 +37,7 @@ class FilterConfig(Struct, frozen=True, kw_only=True):
     resources: Callable[[str, str, str], Resource | None]
     """Returns the resource of a group, version and name."""
     access: "AccessMetrics"
+    watches: "WatchMetrics"
     hosts: "Hosts"
     observer: "RequestObserver"
     audit_ids: "AuditIds"

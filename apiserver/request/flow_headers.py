@@ -9,9 +9,11 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apiserver.metrics import families
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
+from mockube.component_base.metrics import Number, Registry
 
 from .filter import FilterConfig, Handle
 from .limits import is_long_running
@@ -35,16 +37,25 @@ def with_flow_headers(handle: Handle, config: FilterConfig) -> Handle:
     def filter_(request: Request) -> Awaitable[Response]:
         info = request.info
         if info.verb == "watch" or not is_long_running(info):
-            request.client.head += flows.head(request.user, info)
+            flow = flows.of(request.user, info)
+            request.client.head += flow.head
+            flow.dispatched.value += 1
         return handle(request)
 
     return filter_
 
 
-class _Schema(NamedTuple):
-    rules: Sequence[ReadOnlyTree]
+class Flow(NamedTuple):
+    """What requests of one flow schema share."""
+
     head: str
     """The header lines with the uids of the schema and the level."""
+    dispatched: Number
+
+
+class _Schema(NamedTuple):
+    rules: Sequence[ReadOnlyTree]
+    flow: Flow
 
 
 class Flows:
@@ -53,8 +64,10 @@ class Flows:
     A request is matched once for each user and kind of request, until a schema or a level changes.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, metrics: Registry) -> None:
         self._backend = backend
+        self._dispatched = metrics.numbers(families.FLOW_DISPATCHED)
+        self._none = Flow("", Number())
         layout, rows = backend.layout, backend.rows
         self._caches = [
             backend.watch_cache.resource_cache(layout.prefix(rows[name]))
@@ -62,30 +75,30 @@ class Flows:
         ]
         self._revisions: tuple[int, int] | None = None
         self._schemas: Sequence[_Schema] = ()
-        self._heads: dict[Any, str] = {}
+        self._flows: dict[Any, Flow] = {}
 
-    def head(self, user: User, info: RequestInfo) -> str:
-        """Return the header lines with the uids of the schema and the priority level of a request."""
+    def of(self, user: User, info: RequestInfo) -> Flow:
+        """Return the flow of a request."""
         schemas, levels = self._caches
         newest = schemas.newest, levels.newest
         if newest != self._revisions:
-            self._revisions, self._schemas, self._heads = newest, self._sorted_schemas(), {}
+            self._revisions, self._schemas, self._flows = newest, self._sorted_schemas(), {}
         key = (
             *(user.name, tuple(user.groups), info.verb, info.group, info.resource, info.subresource),
             info.namespace if info.is_resource else info.path,
         )
-        head = self._heads.get(key)
-        if head is None:
-            if len(self._heads) >= _CACHE_SIZE:
-                self._heads.clear()
-            head = self._heads[key] = self._find(user, info)
-        return head
+        flow = self._flows.get(key)
+        if flow is None:
+            if len(self._flows) >= _CACHE_SIZE:
+                self._flows.clear()
+            flow = self._flows[key] = self._find(user, info)
+        return flow
 
-    def _find(self, user: User, info: RequestInfo) -> str:
+    def _find(self, user: User, info: RequestInfo) -> Flow:
         for schema in self._schemas:
             if any(_matches(rule, user, info) for rule in schema.rules):
-                return schema.head
-        return ""
+                return schema.flow
+        return self._none
 
     def _sorted_schemas(self) -> Sequence[_Schema]:
         """Return the schemas whose level exists, in order of precedence."""
@@ -96,10 +109,13 @@ class Flows:
             try:
                 tree = stored.tree()
                 spec, name = tree["spec"], meta.name(tree)
-                level = uids.get(spec["priorityLevelConfiguration"]["name"])
+                level_name = spec["priorityLevelConfiguration"]["name"]
+                level = uids.get(level_name)
                 if level is not None:
                     head = f"{_SCHEMA}: {meta.uid(tree)}\r\n{_LEVEL}: {level}\r\n"
-                    schema = _Schema(spec.get("rules") or (), head)
+                    schema = _Schema(
+                        spec.get("rules") or (), Flow(head, self._dispatched.of(level_name, name))
+                    )
                     ranked_schemas.append((spec.get("matchingPrecedence", 0), name, schema))
             except WRONG_TYPE_ERRORS as error:
                 self._backend.watch_cache.report_malformed(stored, error)

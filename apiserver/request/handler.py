@@ -114,8 +114,6 @@ class Handler:
         self.pages = routes.pages
         self.config = config
         self.in_flight = config.in_flight
-        self.watch_handler = WatchHandler(
-            registry, renderer, config.observer.terminate_watch, seconds=config.watch_seconds
-        )
+        self.watch_handler = WatchHandler(registry, renderer, config.watches, seconds=config.watch_seconds)
         endpoints = Endpoints(registry, routes, renderer, self.watch_handler, config)
         self.handle: Handle = build_handler_chain(endpoints.serve, config)

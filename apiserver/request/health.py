@@ -2,17 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
-
-from msgspec import Struct
-from prometheus_client.metrics_core import Metric
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.background_tasks import TASKS, check_name, is_restarted
+from mockube.apiserver.metrics import families
 from mockube.apiserver.registry.registry import Backend
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
 from mockube.etcd.errors import KVError
 
 from .limits import Deadlines
@@ -88,42 +87,18 @@ async def ping() -> str:
     return ""
 
 
-class _Result(Struct):
-    """The results of one check."""
-
-    healthy: bool = False
-    successes: int = 0
-    errors: int = 0
-
-
 class HealthResults:
     """The results of each check, by endpoint."""
 
     def __init__(self) -> None:
-        self._results: dict[tuple[str, str], _Result] = {}
+        self.metrics = Registry()
+        """Those of upstream's /metrics/slis."""
+        self._last = self.metrics.numbers(families.HEALTH_CHECK)
+        self._total = self.metrics.numbers(families.HEALTH_CHECKS)
 
     def add(self, name: str, endpoint: str, *, healthy: bool) -> None:
-        result = self._results.setdefault((name, endpoint), _Result())
-        result.healthy = healthy
-        result.successes += healthy
-        result.errors += not healthy
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the results as the metrics of upstream's /metrics/slis."""
-        last = Metric("kubernetes_healthcheck", _LAST, "gauge")
-        total = Metric("kubernetes_healthchecks_total", _TOTAL, "counter")
-        for (name, endpoint), result in sorted(self._results.items()):
-            of = {"name": name, "type": endpoint}
-            last.add_sample(last.name, of, result.healthy)
-            for status, count in (("error", result.errors), ("success", result.successes)):
-                if count:
-                    labels = {"name": name, "status": status, "type": endpoint}
-                    total.add_sample("kubernetes_healthchecks_total", labels, count)
-        return (last, total)
-
-
-_LAST: Final = "[STABLE] This metric records the result of a single healthcheck."
-_TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
+        self._last.set(int(healthy), name, endpoint)
+        self._total.add(1, name, endpoint, "success" if healthy else "error")
 
 
 class HealthChecks:
@@ -133,7 +108,7 @@ class HealthChecks:
         results, deadlines = HealthResults(), Deadlines(clock)
         guarded_checks = {name: _guard(name, check, deadlines) for name, check in checks.items()}
         self.pages = _health_pages(guarded_checks, results)
-        self.collect = results.collect
+        self.metrics = results.metrics
 
 
 def _guard(name: str, check: Check, deadlines: Deadlines) -> Check:

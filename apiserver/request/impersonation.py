@@ -20,7 +20,7 @@ from mockube.apimachinery.status import Forbidden
 from mockube.apiserver.authn.serviceaccount.claims import groups as account_groups
 from mockube.apiserver.authn.serviceaccount.claims import split_username
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, DecisionAndReason, forbidden
-from mockube.apiserver.metrics.requests import ALLOWED, DENIED, Attempt, ImpersonationMetrics
+from mockube.apiserver.metrics.access import ALLOWED, DENIED, Attempt, ImpersonationMetrics
 from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, MASTERS, ImpersonatedUser, User
 
 USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"

@@ -46,6 +46,7 @@ def with_max_in_flight(handle: Handle, config: FilterConfig) -> Handle:
         info = request.info
         if not is_long_running(info):
             if not in_flight.enter(info.verb, request.user):
+                request.is_terminated = True
                 return _refuse()
             request.is_in_flight = True
         return handle(request)
@@ -77,7 +78,8 @@ def with_deadline(handle: Handle, config: FilterConfig) -> Handle:
     def filter_(request: Request) -> Awaitable[Response]:
         if not request.is_in_flight or has_no_deadline(request.info):
             return handle(request)
-        return deadlines.within(request_timeout(request.query.get("timeout", ()), maximum), handle(request))
+        seconds = request_timeout(request.query.get("timeout", ()), maximum)
+        return deadlines.within(seconds, handle(request), request)
 
     return filter_
 
@@ -136,8 +138,11 @@ class Deadlines:
         self._timer_due = math.inf
         """The time of the timer: at or before the earliest deadline."""
 
-    async def within(self, seconds: float, work: Awaitable[T]) -> T:
-        """Return the result of the work, or cancel it and raise Timeout; a write that was sent may still happen."""
+    async def within(self, seconds: float, work: Awaitable[T], request: Request | None = None) -> T:
+        """Return the result of the work, or cancel it and raise Timeout; a write that was sent may still happen.
+
+        The request is marked as terminated if all of its work is late.
+        """
         task = asyncio.current_task()
         assert task is not None
         due = self._due[task] = self._clock.monotonic() + seconds
@@ -148,6 +153,8 @@ class Deadlines:
         except asyncio.CancelledError:
             if task in self._due or task.uncancel() > 0:
                 raise
+            if request is not None:
+                request.is_terminated = True
             raise status.timeout(OUT_OF_TIME, 0) from None
         finally:
             self._due.pop(task, None)

@@ -19,6 +19,7 @@ from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.fields import FieldSelectorError
 from mockube.apiserver.fields import parse as parse_field_selector
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import NO_USER, ImpersonatedUser, User
 
@@ -109,12 +110,14 @@ class Request:
         "audited",
         "authenticated",
         "client",
+        "context",
         "decision",
         "headers",
         "impersonated",
         "info",
         "is_aborted",
         "is_in_flight",
+        "is_terminated",
         "method",
         "on_stream",
         "path",
@@ -169,6 +172,10 @@ class Request:
         """The status of a streamed response that has begun; 0 before."""
         self.is_aborted = False
         """Whether the connection was cut while its response was written."""
+        self.is_terminated = False
+        """Whether the server ended it to protect itself."""
+        self.context: RequestContext | None = None
+        """The request for a resource, after its body was read."""
 
     def header(self, name: str) -> str:
         """Return the first header of a name; "" if there is none."""

@@ -21,6 +21,7 @@ from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import KVError
+from mockube.etcd.kv import KV
 
 from .health import Page
 from .limits import Deadlines
@@ -40,16 +41,16 @@ _NEEDS_EMBEDDED_STORE: Final = (
 )
 
 
-def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
-    """Return the page. `on_restored` are called after a PUT, to restore the system objects of this server."""
+def page(backend: Backend, kv: KV, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
+    """Return the page of a store. `on_restored` are called after a PUT, to restore the system objects of this server."""
     deadlines = Deadlines(backend.clock)
 
     async def serve(request: Request) -> Response:
         match request.method:
             case "GET":
-                return await _send_snapshot(request, backend)
+                return await _send_snapshot(request, backend, kv)
             case "PUT":
-                answer = await _restore_snapshot(request, backend, deadlines)
+                answer = await _restore_snapshot(request, backend, kv, deadlines)
                 for callback in on_restored:
                     await callback()
                 return answer
@@ -59,10 +60,10 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
     return serve
 
 
-async def _send_snapshot(request: Request, backend: Backend) -> Response:
+async def _send_snapshot(request: Request, backend: Backend, kv: KV) -> Response:
     response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
     sink = request.stream(response)
-    pieces = archive(backend.kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
+    pieces = archive(kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
     async with aclosing(pieces):
         first = await anext(pieces)  # raises errors before the response begins
         await sink.begin()
@@ -82,15 +83,15 @@ async def _write_rest(request: Request, sink: BodySink, pieces: AsyncIterator[by
     await sink.end()
 
 
-async def _restore_snapshot(request: Request, backend: Backend, deadlines: Deadlines) -> Response:
-    if not isinstance(backend.kv, EmbeddedStore):
+async def _restore_snapshot(request: Request, backend: Backend, kv: KV, deadlines: Deadlines) -> Response:
+    if not isinstance(kv, EmbeddedStore):
         raise BadRequest(_NEEDS_EMBEDDED_STORE)
     body = io.BytesIO(await deadlines.within(BODY_SECONDS, request.client.read(MAX_SNAPSHOT_BYTES)))
     replace = _first_value(request, "replace") == "true"
     try:
         name = _first_value(request, "name", "what was sent")
         snapshot = await asyncio.to_thread(check_snapshot, body, name)
-        revision = await restore(backend.kv, snapshot, restore_target(backend.layout.root), replace=replace)
+        revision = await restore(kv, snapshot, restore_target(backend.layout.root), replace=replace)
     except BadArchive as error:
         raise BadRequest(str(error)) from error
     except NotEmpty as error:

@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.event_loop import LARGE, batches, yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.metrics.watches import WatchMetrics
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
@@ -46,17 +47,15 @@ class WatchHandler:
         self,
         registry: Registry,
         renderer: Renderer,
-        on_terminated: Callable[[Resource], None],
+        metrics: WatchMetrics,
         *,
         seconds: int,
     ) -> None:
-        """Create a handler; `on_terminated` is called for each watch that ended because its client did not read. A watch without
-        timeoutSeconds lasts for `seconds` to twice as long, chosen at random.
-        """
+        """Create a handler. A watch without timeoutSeconds lasts for `seconds` to twice as long, chosen at random."""
         self._least_seconds = seconds
         self._registry = registry
         self._renderer = renderer
-        self._on_terminated = on_terminated
+        self._metrics = metrics
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
         self._streams: set[ClientWatch] = set()
 
@@ -105,7 +104,7 @@ class WatchHandler:
                 sink.release()
             client.on_lost(None)
             if stream.overflowed or client.is_cut:
-                self._on_terminated(context.resource)
+                self._metrics.terminate(context.resource)
             self._streams.discard(stream)
             stream.close()
             deadline.cancel()
@@ -120,7 +119,7 @@ class WatchHandler:
     async def _send(
         self, sink: BodySink, context: RequestContext, output: OutputFormat, stream: ClientWatch
     ) -> None:
-        frame = self._framer(context, output, stream)
+        frame, sent = self._framer(context, output, stream), self._metrics.of(context.resource)
         is_plain = output.view is View.OBJECT and output.format is MediaType.JSON
 
         def size(event: WatchEvent) -> int:
@@ -131,6 +130,7 @@ class WatchHandler:
                 events = await stream.convert(events)
             elif len(events) < FEW and sum(map(_stored_bytes, events)) < LARGE:  # most are
                 if frames := [*filter(None, map(frame, events))]:
+                    sent.add(frames)
                     await sink.write(frames)
                 continue
             # At most one batch is buffered for a client that does not read.
@@ -138,6 +138,7 @@ class WatchHandler:
                 # A stored object with fields of wrong types has no frame.
                 frames = await yield_between_batches(frame, batch, size=size, worker=self._registry.worker)
                 if frames := [*filter(None, frames)]:
+                    sent.add(frames)
                     await sink.write(frames)
                 if batch is not events:
                     await yield_to_loop()

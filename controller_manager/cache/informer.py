@@ -22,6 +22,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
 from mockube.component_base.supervision import start, start_in
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.kinds import rows
@@ -183,7 +184,7 @@ class Informer(Generic[T]):
 
     def reach(self, revision: int) -> None:
         self._tracker.reach(revision)
-        self._counts.objects = len(self._store)
+        self._counts.objects.value = len(self._store)
 
     def _by_key(self, trees: Sequence[Parsed]) -> dict[Key, Parsed]:
         trees_by_key = {}
@@ -237,7 +238,7 @@ class Informer(Generic[T]):
         if self._reported_versions.get(key) == version:
             return
         self._reported_versions[key] = version
-        self._counts.unusable += 1
+        self._counts.unusable.value += 1
         LOG.error("%s %s cannot be processed and is skipped", self.resource, key, exc_info=error)
 
 
@@ -247,7 +248,7 @@ class Informer(Generic[T]):
 class InformerSettings(Struct, frozen=True, kw_only=True):
     clock: Clock
     random: Random
-    metrics: InformerMetrics = field(default_factory=InformerMetrics)
+    metrics: InformerMetrics = field(default_factory=lambda: InformerMetrics(Registry()))
     min_resync_period: float | None = None
     """Seconds between resyncs, randomized up to twice that for each informer."""
     detector: MutationDetector | None = None

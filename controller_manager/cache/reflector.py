@@ -118,7 +118,7 @@ class Reflector:
 
     async def _list(self) -> None:
         trees, revision = await self._list_pages()
-        self._counts.lists += 1
+        self._counts.lists.value += 1
         self._sink.replace(trees, revision)
         self._revision = revision
 
@@ -142,7 +142,7 @@ class Reflector:
 
     async def _watch(self) -> None:
         started_at, events_before = self._clock.monotonic(), self._counts.events
-        self._counts.watches += 1
+        self._counts.watches.value += 1
         self._initial_objects = None if self._revision else []
         # Spread as by client-go's reflector, so that the watches of all kinds do not end together.
         seconds = int(MIN_WATCH_SECONDS * (1.0 + fraction(self._random)))
@@ -158,7 +158,7 @@ class Reflector:
             self._clock.monotonic() - started_at < SHORT_WATCH_SECONDS
             and self._counts.events == events_before
         ):
-            self._counts.short_watches += 1
+            self._counts.short_watches.value += 1
             raise NoResponse("the watch ended at once")
 
     def _query(self, seconds: int) -> dict[str, object]:
@@ -185,7 +185,7 @@ class Reflector:
         if event_type != "BOOKMARK":
             self._initial_objects.append(tree)
         elif meta.annotations(tree).get(_INITIAL_EVENTS_END) == "true":
-            self._counts.lists += 1
+            self._counts.lists.value += 1
             self._sink.replace(self._initial_objects, revision)
             self._revision = revision
             self._initial_objects = None

@@ -40,7 +40,7 @@ class RevisionTracker:
     def reach(self, revision: int) -> None:
         """Set the revision. A lower one belongs to another history, which ends all waits for the old one."""
         is_another_history = revision < self.revision
-        self.revision = self._counts.revision = revision
+        self.revision = self._counts.revision.value = revision
         while self._waiters and (is_another_history or self._waiters[0].revision <= revision):
             self._release(heapq.heappop(self._waiters))
 

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.metrics.client import ClientMetrics
 
 from .client import Client
@@ -34,7 +35,7 @@ class ClientOptions(Struct, frozen=True, kw_only=True):
     may_write: Callable[[], bool] | None = None
     """Returns whether a write may be sent; called before each. None allows all writes."""
     transport: Callable[[Access], Transport] = HttpTransport
-    metrics: ClientMetrics = field(default_factory=ClientMetrics)
+    metrics: ClientMetrics = field(default_factory=lambda: ClientMetrics(Registry()))
 
 
 @asynccontextmanager

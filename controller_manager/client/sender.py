@@ -126,6 +126,11 @@ class Sender(Struct, frozen=True, kw_only=True):
         except NoResponse as error:
             outcome = error
         self._count(request, _code(outcome), started)
+        if isinstance(outcome, Response):
+            sent, received = len(request.body), len(outcome.body)
+            self.metrics.record_sizes(
+                host=self.transport.host, method=request.method, sent=sent, received=received
+            )
         return outcome
 
     @asynccontextmanager

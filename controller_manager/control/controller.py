@@ -5,14 +5,14 @@
 made from stale objects.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct, field
-from prometheus_client.registry import Collector
 
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
@@ -45,12 +45,15 @@ class Watch(Struct, frozen=True, kw_only=True):
     """If set, each further change restarts the delay, up to this time after the first change."""
 
 
-class OutcomeMetrics(Collector):
+class OutcomeMetrics(ABC):
     """The metrics of one controller that depend on the outcomes of its reconciliations."""
 
     @abstractmethod
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:
         """Record an outcome. `primary` is the object as it was in the cache, or None."""
+
+    def update(self) -> None:  # noqa: B027 - most have nothing to read
+        """Set the numbers that are not counted, before they are collected."""
 
 
 class Controller(Struct, frozen=True, kw_only=True):
@@ -77,7 +80,7 @@ class Controller(Struct, frozen=True, kw_only=True):
     """The component of its Events, if that is not its service account."""
     metrics_name: str = ""
     """The label of its reconciliations in controller-runtime's metrics; empty if upstream has no such metrics for it."""
-    outcome_metrics: Callable[[], OutcomeMetrics] | None = None
+    outcome_metrics: Callable[[Registry], OutcomeMetrics] | None = None
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """The indexes of the caches that it needs, by name; a name stands for one function everywhere."""
     retries: RetryBackoff = DEFAULT_RETRY_BACKOFF

@@ -111,7 +111,7 @@ class ReconcileLoop:
             self.add_after(key, requeue_after)
 
     def _fail(self, key: Key, error: Exception) -> None:
-        self._stats.retries += 1
+        self._stats.retries.value += 1
         if isinstance(error, Conflict):
             LOG.debug("%s: %s: another client changed the object: %s", self.name, key, error)
         elif isinstance(error, ApiError | NoResponse | RequeueWithBackoff):
@@ -139,7 +139,8 @@ class ControllerRunner:
         self._own_writes = OwnWrites(self._informers, context.informers.list_uncached, context.clock)
         self._parked: set[Key] = set()
         self._memories: dict[Key, object] = {}
-        self._outcome_metrics = controller.outcome_metrics() if controller.outcome_metrics else None
+        make_metrics, registry = controller.outcome_metrics, context.metrics.registry
+        self._outcome_metrics = make_metrics(registry) if make_metrics else None
         self.loop = ReconcileLoop(
             controller.queue,
             self._reconcile,
@@ -156,9 +157,7 @@ class ControllerRunner:
             await informer.wait_synced()
         async with AsyncExitStack() as stack:
             if self._outcome_metrics is not None:
-                registry = self._context.metrics.registry
-                registry.register(self._outcome_metrics)
-                stack.callback(registry.unregister, self._outcome_metrics)
+                stack.callback(self._context.metrics.registry.on_collect(self._outcome_metrics.update))
             self._waits = await stack.enter_async_context(asyncio.TaskGroup())
             await self.loop.run()
 

@@ -1,38 +1,34 @@
-"""Metrics of work queues, reconciliations and leader election, with the names of client-go and controller-runtime.
+"""Work queues, reconciliations and leader election.
 
-Every key is counted, so counting is a few additions to plain numbers; the families are built when they are collected.
-Only controllers that have controller-runtime's metrics upstream have them here: those of packs, because kube-controller-manager has none.
+Every key is counted, so counting is a few additions to plain numbers. Only controllers that have controller-runtime's
+metrics upstream have them here: those of packs, because kube-controller-manager has none.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Protocol
 
-from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
-
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
+from mockube.component_base.process_metrics import count_process
+from mockube.component_base.task_supervisor import TASK_RESTARTS
 
-from .durations import Durations
-
-QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))
-"""Upper bounds in seconds; upstream's."""
+from . import families
 
 
 class QueueStats:
     """The statistics of one work queue, which `WorkQueue` updates."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, name: str, clock: Clock, metrics: Registry) -> None:
         self._clock = clock
         self._added_at: dict[Hashable, float] = {}
         self._started_at: dict[Hashable, float] = {}
-        self.adds = 0
-        self.retries = 0
-        self.queue_durations = Durations(QUEUE_BUCKETS)
-        self.work_durations = Durations(QUEUE_BUCKETS)
+        self.adds = metrics.numbers(families.QUEUE_ADDS).of(name)
+        self.retries = metrics.numbers(families.QUEUE_RETRIES).of(name)
+        self.queue_durations = metrics.distributions(families.QUEUE_DURATION).of(name)
+        self.work_durations = metrics.distributions(families.WORK_DURATION).of(name)
 
     def add(self, key: Hashable) -> None:
-        self.adds += 1
+        self.adds.value += 1
         self._added_at.setdefault(key, self._clock.monotonic())
 
     def get(self, key: Hashable) -> None:
@@ -62,47 +58,18 @@ class QueueStats:
         return [now - started_at for started_at in self._started_at.values()]
 
 
-_QUEUE_GAUGES: Final[Sequence[tuple[str, str, Callable[[QueueStats], float]]]] = (
-    ("workqueue_depth", "Current depth of workqueue.", lambda queue: queue.depth),
-    (
-        "workqueue_unfinished_work_seconds",
-        "How many seconds of work is in progress that work_duration has not observed yet.",
-        lambda queue: sum(queue.processing_times()),
-    ),
-    (
-        "workqueue_longest_running_processor_seconds",
-        "How many seconds the longest running worker of the workqueue has been running.",
-        lambda queue: max(queue.processing_times(), default=0.0),
-    ),
-)
-_QUEUE_COUNTERS: Final[Sequence[tuple[str, str, Callable[[QueueStats], float]]]] = (
-    ("workqueue_adds", "Total number of adds handled by workqueue.", lambda queue: queue.adds),
-    ("workqueue_retries", "Total number of retries handled by workqueue.", lambda queue: queue.retries),
-)
-_QUEUE_HISTOGRAMS: Final[Sequence[tuple[str, str, Callable[[QueueStats], Durations]]]] = (
-    (
-        "workqueue_queue_duration_seconds",
-        "How long in seconds an item stays in workqueue before being requested.",
-        lambda queue: queue.queue_durations,
-    ),
-    (
-        "workqueue_work_duration_seconds",
-        "How long in seconds processing an item from workqueue takes.",
-        lambda queue: queue.work_durations,
-    ),
-)
-
-
-class WorkQueueMetrics(Collector):
+class WorkQueueMetrics:
     """The metrics of all work queues of a process, by name."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, metrics: Registry) -> None:
         self._clock = clock
+        self._metrics = metrics
         self._queues: dict[str, QueueStats] = {}
+        metrics.on_collect(self._update)
 
     def of(self, name: str) -> QueueStats:
         if name not in self._queues:
-            self._queues[name] = QueueStats(self._clock)
+            self._queues[name] = QueueStats(name, self._clock, self._metrics)
         return self._queues[name]
 
     @property
@@ -110,32 +77,20 @@ class WorkQueueMetrics(Collector):
         """Whether no key waits for a worker or is being processed. Delayed keys do not count."""
         return all(queue.is_idle for queue in self._queues.values())
 
-    def collect(self) -> Iterable[Metric]:
-        for name, text, read in _QUEUE_GAUGES:
-            gauge = GaugeMetricFamily(name, text, labels=["name"])
-            for queue, stats in self._queues.items():
-                gauge.add_metric([queue], read(stats))
-            yield gauge
-        for name, text, read in _QUEUE_COUNTERS:
-            counter = CounterMetricFamily(name, text, labels=["name"])
-            for queue, stats in self._queues.items():
-                counter.add_metric([queue], read(stats))
-            yield counter
-        for name, text, durations in _QUEUE_HISTOGRAMS:
-            histogram = HistogramMetricFamily(name, text, labels=["name"])
-            for queue, stats in self._queues.items():
-                durations(stats).add_to(histogram, [queue])
-            yield histogram
+    def _update(self) -> None:
+        depth, unfinished, longest_running = (
+            self._metrics.numbers(family)
+            for family in (families.QUEUE_DEPTH, families.QUEUE_UNFINISHED, families.QUEUE_LONGEST)
+        )
+        for name, queue in self._queues.items():
+            times = queue.processing_times()
+            depth.set(queue.depth, name)
+            unfinished.set(sum(times), name)
+            longest_running.set(max(times, default=0.0), name)
 
 
 # --- reconciliations
 
-
-RECONCILE_BUCKETS: Final = (
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
-    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
-)  # fmt: skip
-"""Upper bounds in seconds; upstream's."""
 
 SUCCESS: Final = "success"
 ERROR: Final = "error"
@@ -173,147 +128,69 @@ NOOP_OBSERVER: Final = NoopObserver()
 class ControllerStats:
     """The statistics of one controller: its `ReconcileObserver`."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, name: str, clock: Clock, metrics: Registry) -> None:
         self._clock = clock
-        self.workers = 0
-        self.active = 0
-        self.panics = 0
-        self.results = dict.fromkeys((SUCCESS, ERROR, REQUEUE, REQUEUE_AFTER), 0)
-        self.durations = Durations(RECONCILE_BUCKETS)
+        self.workers = metrics.numbers(families.MAX_RECONCILES).of(name)
+        self.active = metrics.numbers(families.ACTIVE_WORKERS).of(name)
+        self._panics = metrics.numbers(families.RECONCILE_PANICS).of(name)
+        self._errors = metrics.numbers(families.RECONCILE_ERRORS).of(name)
+        results = metrics.numbers(families.RECONCILES)
+        self._results = {
+            result: results.of(name, result) for result in (SUCCESS, ERROR, REQUEUE, REQUEUE_AFTER)
+        }
+        self._durations = metrics.distributions(families.RECONCILE_TIME).of(name)
+        for never in (families.TERMINAL_RECONCILE_ERRORS, families.RECONCILE_TIMEOUTS):
+            metrics.numbers(never).of(name)
 
     def start(self) -> float:
-        self.active += 1
+        self.active.value += 1
         return self._clock.monotonic()
 
     def finish(self, started_at: float, result: str) -> None:
-        self.active -= 1
-        self.results[result] += 1
-        self.durations.observe(self._clock.monotonic() - started_at)
+        self.active.value -= 1
+        self._results[result].value += 1
+        if result == ERROR:
+            self._errors.value += 1
+        self._durations.observe(self._clock.monotonic() - started_at)
 
     def record_panic(self) -> None:
-        self.panics += 1
+        self._panics.value += 1
 
 
-_ControllerSeries = Sequence[tuple[str, str, Callable[[ControllerStats], float]]]
-"""The name, help text and value of each metric."""
-
-_RECONCILE_COUNTERS: Final[_ControllerSeries] = (
-    (
-        "reconcile_errors",
-        "Total number of reconciliation errors per controller.",
-        lambda controller: controller.results[ERROR],
-    ),
-    (
-        "terminal_reconcile_errors",
-        "Total number of terminal reconciliation errors per controller; always 0 in mockube.",
-        lambda _: 0,
-    ),
-    (
-        "reconcile_panics",
-        "Total number of reconciliation panics per controller.",
-        lambda controller: controller.panics,
-    ),
-    (
-        "reconcile_timeouts",
-        "Total number of reconciliation timeouts per controller; always 0 in mockube.",
-        lambda _: 0,
-    ),
-)
-_RECONCILE_GAUGES: Final[_ControllerSeries] = (
-    (
-        "active_workers",
-        "Number of currently used workers per controller.",
-        lambda controller: controller.active,
-    ),
-    (
-        "max_concurrent_reconciles",
-        "Maximum number of concurrent reconciles per controller.",
-        lambda controller: controller.workers,
-    ),
-)
-
-
-class ReconcileMetrics(Collector):
+class ReconcileMetrics:
     """The metrics of controllers that have controller-runtime's metrics upstream, by their names there."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, metrics: Registry) -> None:
         self._clock = clock
+        self._metrics = metrics
         self._controllers: dict[str, ControllerStats] = {}
 
     def of(self, name: str, workers: int) -> ReconcileObserver:
         """Return the observer of a controller; one that counts nothing if the name is empty."""
         if not name:
             return NOOP_OBSERVER
-        controller = self._controllers.setdefault(name, ControllerStats(self._clock))
-        controller.workers, controller.active = workers, 0
+        controller = self._controllers.get(name)
+        if controller is None:
+            controller = self._controllers[name] = ControllerStats(name, self._clock, self._metrics)
+        controller.workers.value, controller.active.value = workers, 0
         return controller
-
-    def collect(self) -> Iterable[Metric]:
-        for name, text, read in _RECONCILE_COUNTERS:
-            yield self._fill(CounterMetricFamily(_metric_name(name), text, labels=["controller"]), read)
-        for name, text, read in _RECONCILE_GAUGES:
-            yield self._fill(GaugeMetricFamily(_metric_name(name), text, labels=["controller"]), read)
-        results = CounterMetricFamily(
-            _metric_name("reconcile"),
-            "Total number of reconciliations per controller.",
-            labels=["controller", "result"],
-        )
-        durations = HistogramMetricFamily(
-            _metric_name("reconcile_time_seconds"),
-            "Length of time per reconciliation per controller, in seconds.",
-            labels=["controller"],
-        )
-        for name, controller in self._controllers.items():
-            controller.durations.add_to(durations, [name])
-            for result, count in controller.results.items():
-                results.add_metric([name, result], count)
-        yield results
-        yield durations
-
-    def _fill(
-        self, family: CounterMetricFamily | GaugeMetricFamily, read: Callable[[ControllerStats], float]
-    ) -> Metric:
-        for name, controller in self._controllers.items():
-            family.add_metric([name], read(controller))
-        return family
-
-
-def _metric_name(name: str) -> str:
-    return f"controller_runtime_{name}"
 
 
 # --- all metrics of a process
 
 
-class LeaderMetrics(Collector):
-    """The metric that reports whether this process is the leader."""
-
-    def __init__(self, lease: str, is_leading: Callable[[], bool]) -> None:
-        self._lease = lease
-        self._is_leading = is_leading
-
-    def collect(self) -> Iterable[Metric]:
-        gauge = GaugeMetricFamily(
-            "leader_election_master_status",
-            "Whether the reporting system is the leader of the lease in 'name': 1 for the leader, 0 for a backup.",
-            labels=["name"],
-        )
-        gauge.add_metric([self._lease], float(self._is_leading()))
-        yield gauge
+def report_leadership(lease: str, is_leading: Callable[[], bool], metrics: Registry) -> None:
+    """Collect whether this process is the leader."""
+    status = metrics.numbers(families.LEADER)
+    metrics.on_collect(lambda: status.set(int(is_leading()), lease))
 
 
 class Metrics:
-    """The metrics of a process, and the registry to which other parts add their collectors."""
+    """The metrics of a process, and the registry in which other parts count."""
 
     def __init__(self, clock: Clock) -> None:
-        self.registry = CollectorRegistry()
-        self.queues = WorkQueueMetrics(clock)
-        self.reconciles = ReconcileMetrics(clock)
-        self.task_restarts = Counter(
-            "mockube_task_restarts",
-            "Total number of tasks that failed unexpectedly and were restarted.",
-            ["task"],
-            registry=self.registry,
-        )
-        for collector in (self.queues, self.reconciles):
-            self.registry.register(collector)
+        self.registry = Registry()
+        self.queues = WorkQueueMetrics(clock, self.registry)
+        self.reconciles = ReconcileMetrics(clock, self.registry)
+        self.task_restarts = self.registry.numbers(TASK_RESTARTS)
+        count_process(self.registry)

@@ -41,6 +41,10 @@ class SchedulerCache:
     def node(self, name: str) -> NodeInfo | None:
         return self._nodes.get(name)
 
+    def sizes(self) -> dict[str, int]:
+        """Return the numbers of nodes and pods."""
+        return {"nodes": len(self._nodes), "pods": len(self._node_names)}
+
     def has_pod(self, uid: str) -> bool:
         return uid in self._node_names
 

@@ -37,7 +37,7 @@ class PreemptionExecutor:
         self._pods = context.informers.of(PODS).lister
         self._events = events
         self._resume = resume
-        self._failures = context.metrics.task_restarts.labels("scheduler/preempt")
+        self._failures = context.metrics.task_restarts.of("scheduler/preempt")
         self._last_victims: dict[Key, PodInfo | None] = {}
         """The last victim by the pod whose preemption is in progress; None until all other victims are evicted."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,7 +80,7 @@ class PreemptionExecutor:
             LOG.warning("scheduler: %s: preemption on node %s failed: %s", key, node, error)
         except Exception:
             LOG.exception("scheduler: %s: preemption on node %s failed", key, node)
-            self._failures.inc()
+            self._failures.value += 1
         finally:
             self._last_victims.pop(key, None)
             if is_failed or self._pods.get(*last.view.key) is None:

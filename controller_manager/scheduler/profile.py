@@ -31,6 +31,11 @@ SCHEDULER_NAME: Final = "default-scheduler"
 DYNAMIC_RESOURCES: Final = "DynamicResources"
 
 
+def is_gated(pod: PodView) -> bool:
+    """Return whether a pod waits for its scheduling gates to be removed."""
+    return bool(pod.is_active and pod.object["spec"].get("schedulingGates"))
+
+
 def should_schedule(pod: PodView) -> bool:
     """Return whether the scheduler has to schedule the pod: it names it, is active and unbound, and has no gate."""
     spec = pod.object["spec"]

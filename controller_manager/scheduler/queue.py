@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/backend/queue. Pods of higher priority are first, then t
 
 import asyncio
 import heapq
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -40,6 +40,8 @@ class _QueuedPod(Struct, eq=False):
     is_active: bool = False
     retry_at: float = 0.0
     timer: Timer | None = None
+    attempts: int = 0
+    first_attempt_at: float = 0.0
 
     def __lt__(self, other: "_QueuedPod") -> bool:
         return (-self.priority, self.sequence_number) < (-other.priority, other.sequence_number)
@@ -124,11 +126,33 @@ class SchedulingQueue:
                 queued_pod = heapq.heappop(self._active) if self._active else self._pop_early()
                 queued_pod.is_active = False
                 if self._is_queued(queued_pod):
+                    self._begin_attempt(queued_pod)
                     self._in_flight = queued_pod.key
                     self._events = []
                     return queued_pod.key
             self._wake.clear()
             await self._wake.wait()
+
+    def _begin_attempt(self, queued_pod: _QueuedPod) -> None:
+        if not queued_pod.attempts:
+            queued_pod.first_attempt_at = self._clock.monotonic()
+        queued_pod.attempts += 1
+
+    def attempts_of(self, key: Key) -> tuple[int, float]:
+        """Return the number of attempts of a pod, and the time of the first one."""
+        queued_pod = self._pods[key]
+        return queued_pod.attempts, queued_pod.first_attempt_at
+
+    def pending(self, gated: int) -> Mapping[str, int]:
+        """Return the number of pods that wait, by upstream's names of the queues; gated ones are not in this one."""
+        waiting, unschedulable = len(self._pods) - (self._in_flight in self._pods), len(self._unschedulable)
+        active = sum(self._is_queued(queued_pod) for queued_pod in self._active)
+        backoff = max(waiting - unschedulable - active, 0)
+        return {"active": active, "backoff": backoff, "gated": gated, "unschedulable": unschedulable}
+
+    def rejected(self) -> Iterable[Collection[str]]:
+        """Return the plugins that rejected each unschedulable pod."""
+        return [queued_pod.plugins for queued_pod in self._unschedulable.values()]
 
     def done(self) -> None:
         self._in_flight = None

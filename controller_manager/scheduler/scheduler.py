@@ -7,7 +7,7 @@ from the decision on.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import fraction
@@ -30,6 +30,7 @@ from .binder import Binder, BindingFailure
 from .choice import MALFORMED_OBJECT_ERRORS, FeasibleNodes, best_nodes, find_feasible
 from .cluster import ClusterSnapshot, SchedulerCache
 from .failure import SchedulingFailure, failure_of
+from .monitor import ERROR, SCHEDULED, UNSCHEDULABLE, SchedulerMonitor
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
 from .preemption import Candidate
@@ -81,8 +82,12 @@ class Scheduler:
         self._workloads = watched.workloads_of(context.informers.caches)
         self._nominees: dict[str, tuple[str, PodInfo]] = {}
         """The nominated pods and their nodes by uid: they wait for the end of preempted pods."""
-        self._binding_failures = context.metrics.task_restarts.labels("scheduler/bind")
-        self._scheduling_failures = context.metrics.task_restarts.labels("scheduler/schedule")
+        self._gated: set[Key] = set()
+        """The pods with scheduling gates."""
+        self._monitor = SchedulerMonitor(context.clock.monotonic, context.metrics.registry)
+        self._stop_reporting = context.metrics.registry.on_collect(self._report_state)
+        self._binding_failures = context.metrics.task_restarts.of("scheduler/bind")
+        self._scheduling_failures = context.metrics.task_restarts.of("scheduler/schedule")
         self._binding_slots = asyncio.Semaphore(_MAX_BINDINGS)
         self._informers[kinds.NODES].add_handler(self._node_changed)
         self._pods.add_handler(self._pod_changed)
@@ -105,12 +110,13 @@ class Scheduler:
                 except Exception:
                     # The pod is tried again with backoff, and others are scheduled meanwhile.
                     LOG.exception("scheduler: %s: scheduling failed and is retried", key)
-                    self._scheduling_failures.inc()
+                    self._scheduling_failures.value += 1
                     self._queue.retry(key)
                     self._binding_slots.release()
                 finally:
                     self._queue.done()
         finally:
+            self._stop_reporting()
             await asyncio.gather(*bindings)
             await self._preemptions.finish()
 
@@ -146,6 +152,7 @@ class Scheduler:
             self._pod_updated(new, old)
 
     def _pod_updated(self, pod: PodView, old: PodView | None = None) -> None:
+        self._gated.discard(pod.key)
         if profile.uses_resources(pod):
             before = old if self._cluster.has_pod(pod.uid) and pod.uid not in self._assumed else None
             self._assumed.discard(pod.uid)
@@ -157,6 +164,8 @@ class Scheduler:
                 self._queue.move(ClusterEvent("Pod", actions, before, pod))
         elif not profile.should_schedule(pod):
             self._pod_removed(pod)
+            if profile.is_gated(pod):
+                self._gated.add(pod.key)
         elif pod.uid not in self._assumed:
             if self._waits_for_claims(pod):
                 self._waiting_for_claims.add(pod.key)
@@ -189,6 +198,7 @@ class Scheduler:
         )
 
     def _pod_removed(self, pod: PodView) -> None:
+        self._gated.discard(pod.key)
         self._queue.delete(pod.key)
         self._assumed.discard(pod.uid)
         was_nominated = self._nominees.pop(pod.uid, None) is not None
@@ -225,9 +235,14 @@ class Scheduler:
             self._queue.delete(key)
             self._binding_slots.release()
             return
+        monitor, attempts = self._monitor, self._queue.attempts_of(key)
+        began = monitor.monotonic()
         pod, snapshot = PodInfo.of(view, self._gates), self._snapshot()
         feasible_nodes = find_feasible(pod, snapshot)
+        monitor.record_extension_point("Filter", began, success=bool(feasible_nodes.feasible))
         if not feasible_nodes.feasible:
+            monitor.algorithm.observe(monitor.monotonic() - began)
+            monitor.record_attempt(ERROR if feasible_nodes.is_error else UNSCHEDULABLE, began)
             await self._handle_failure(pod, snapshot, feasible_nodes)
             if feasible_nodes.is_error:
                 self._queue.retry(key)
@@ -235,7 +250,10 @@ class Scheduler:
                 self._queue.add_unschedulable(key, feasible_nodes.plugins)
             self._binding_slots.release()
             return
+        scoring_began = monitor.monotonic()
         node = self._select_node(best_nodes(pod, snapshot, feasible_nodes.feasible))
+        monitor.record_extension_point("Score", scoring_began)
+        monitor.algorithm.observe(monitor.monotonic() - began)
         claims = claims_of(pod, snapshot.storage)
         assigned = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage)
         volumes = [] if isinstance(assigned, str) else assigned
@@ -243,7 +261,8 @@ class Scheduler:
         self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
         self._assumed_bindings.assume(view.uid, node.name, volumes)
-        task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices))
+        attempt = _Attempt(began, *attempts)
+        task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices, attempt))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
 
@@ -271,6 +290,8 @@ class Scheduler:
         budgets = self._informers[kinds.POD_DISRUPTION_BUDGETS].lister.all()
         failure = failure_of(pod, snapshot, feasible_nodes, budgets)
         nominee = None if failure.keeps_nomination else ""
+        if not feasible_nodes.is_error:
+            self._monitor.record_preemption(len(failure.candidate.victims) if failure.candidate else 0)
         if failure.candidate is not None:
             nominee = failure.candidate.node
             self._nominate_and_evict(pod, failure.candidate)
@@ -321,26 +342,42 @@ class Scheduler:
         self._nominees[pod.view.uid] = (candidate.node, pod)
         self._preemptions.preempt(pod, candidate, displaced_nominees)
 
+    def _report_state(self) -> None:
+        pending = self._queue.pending(len(self._gated))
+        cache = self._cluster.sizes() | {"assumed_pods": len(self._assumed)}
+        self._monitor.report_state(pending, self._queue.rejected(), cache)
+
     def _resume(self, key: Key) -> None:
         self._queue.resume(key)
 
     # --- binding
 
     async def _bind(
-        self, pod: PodInfo, node: str, volumes: list[ClaimBinding], devices: "DeviceBinder | None"
+        self,
+        pod: PodInfo,
+        node: str,
+        volumes: list[ClaimBinding],
+        devices: "DeviceBinder | None",
+        attempt: "_Attempt",
     ) -> None:
         """Write the allocations of devices, and bind the pod. Allocations that were not written are released."""
         try:
             if devices is not None:
                 await devices.bind()
+            binding_began = self._monitor.monotonic()
             await self._binder.bind(pod, node, volumes)
+            self._monitor.record_extension_point("Bind", binding_began)
         except BindingFailure as error:
+            self._monitor.record_attempt(ERROR, attempt.began)
             await self._handle_binding_failure(pod, devices, error)
         except Exception as error:
             LOG.exception("scheduler: %s: binding failed and is retried", pod.view.key)
-            self._binding_failures.inc()
+            self._binding_failures.value += 1
+            self._monitor.record_attempt(ERROR, attempt.began)
             await self._handle_binding_failure(pod, devices, BindingFailure("Bind", "DefaultBinder", error))
         else:
+            self._monitor.record_attempt(SCHEDULED, attempt.began)
+            self._monitor.record_bound(attempt.number, attempt.first_at)
             text = f"Successfully assigned {pod.view.key} to {node}"
             self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
@@ -370,6 +407,14 @@ class Scheduler:
             return
         self._queue.retry(key)
         await self._report(latest, SchedulingFailure(message=str(error)), "", "SchedulerError")
+
+
+class _Attempt(NamedTuple):
+    """An attempt to schedule a pod: when it began, and which one it is of the pod."""
+
+    began: float
+    number: int
+    first_at: float
 
 
 KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=Scheduler)

@@ -274,7 +274,7 @@ async def test_webhook_calls_are_audited_and_counted(hooks, tmp_path):
     }  # fmt: skip
     assert annotations["failed-open.mutation.webhook.admission.k8s.io/round_0_index_1"] == "o.example.com"
     assert annotations["h.example.com/k"] == "v"
-    assert 'apiserver_admission_webhook_fail_open_count_total{name="o.example.com",type="admit"} 1' in metrics
+    assert 'apiserver_admission_webhook_fail_open_count{name="o.example.com",type="admit"} 1' in metrics
     assert (
         'apiserver_admission_webhook_request_total{code="200",name="h.example.com",operation="CREATE",'
         'rejected="false",type="validating"} 1'

@@ -26,6 +26,7 @@ from tests.support.controllers.disturbances import (
     RefuseWrites,
 )
 from tests.support.controllers.running_manager import running_manager
+from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import define
 
@@ -267,7 +268,7 @@ async def test_autoscaler_metrics_are_counted(cluster):
     prefix = "horizontal_pod_autoscaler_controller"
 
     def value(name, **labels):
-        return cluster.manager.metrics.registry.get_sample_value(f"{prefix}_{name}", labels)
+        return sample_value(cluster.manager.metrics.registry, f"{prefix}_{name}", labels)
 
     assert value("reconciliations_total", action="scale_down", error="none") == 1
     assert value("reconciliations_total", action="none", error="internal") == 2

@@ -7,6 +7,7 @@ from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
 from tests.support.controllers.running_manager import running_cluster
+from tests.support.metric_samples import sample_value
 
 PODS = "/api/v1/namespaces/default/pods"
 BATCH = "/apis/batch/v1/namespaces/default"
@@ -31,7 +32,7 @@ class JobCluster:
         await self.manager.step(30)
 
     def value(self, name, **labels):
-        return self.manager.metrics.registry.get_sample_value(name, labels)
+        return sample_value(self.manager.metrics.registry, name, labels)
 
     def job(self, name, **labels):
         return self.value(f"job_controller_{name}", **labels)

@@ -12,6 +12,7 @@ from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.scheduling import PODS, SchedulingScenario
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
+from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 
 VICTIMS = 20
@@ -147,7 +148,7 @@ async def test_unexpected_error_of_eviction_is_logged_and_preemption_is_retried(
     assert "default/greater: preemption on node a failed" in texts[-1]
     registry = cluster.manager.metrics.registry
     labels = {"task": "scheduler/preempt"}
-    assert registry.get_sample_value("mockube_task_restarts_total", labels) == 1.0
+    assert sample_value(registry, "mockube_task_restarts_total", labels) == 1.0
 
 
 async def test_pods_of_lower_priority_lose_their_nomination(cluster):

@@ -11,6 +11,7 @@ from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from mockube.etcd.kv import Put
 from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.scheduling import NO_HELP, NODES, PODS, SchedulingScenario, scheduling
+from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 
 
@@ -253,8 +254,8 @@ async def test_failed_binding_is_logged_and_retried(cluster, caplog):
     assert await cluster.place("web") == "a"
     (record,) = [record for record in caplog.records if record.exc_info]
     assert "binding failed" in record.getMessage()
-    restarts = cluster.manager.metrics.registry.get_sample_value(
-        "mockube_task_restarts_total", {"task": "scheduler/bind"}
+    restarts = sample_value(
+        cluster.manager.metrics.registry, "mockube_task_restarts_total", {"task": "scheduler/bind"}
     )
     assert restarts == 1.0
 

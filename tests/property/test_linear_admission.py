@@ -8,17 +8,19 @@ import pytest
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.admission.chain import AdmissionChainMetrics, plugins
+from mockube.apiserver.admission.chain import plugins
 from mockube.apiserver.admission.webhooks.dispatch import WebhookDependencies
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.kind_rules import Defaulter
+from mockube.apiserver.metrics.admission import AdmissionMetrics, WebhookMetrics
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
@@ -99,7 +101,12 @@ WRITTEN = {
 }
 
 AUTHORIZATION = Authorization()
-WEBHOOKS = WebhookDependencies(caller=None, authorization=AUTHORIZATION, equivalents=lambda row: [row])
+WEBHOOKS = WebhookDependencies(
+    caller=None,
+    authorization=AUTHORIZATION,
+    equivalents=lambda row: [row],
+    metrics=WebhookMetrics(Registry()),
+)
 MANY = 300
 STANDING = {
     b"limitranges/default/many": {
@@ -177,7 +184,7 @@ def make_admission_run(server, plugin, resource):
     ("plugin", "resource", "make"),
     [
         pytest.param(plugin, resource, make, id=f"{type(plugin).__name__}-{name}")
-        for plugin in plugins(WEBHOOKS, AUTHORIZATION, AdmissionChainMetrics())
+        for plugin in plugins(WEBHOOKS, AUTHORIZATION, AdmissionMetrics(Registry()))
         for resource, shapes in WRITTEN.items()
         if plugin.handles(Operation.CREATE, ("", resource, ""))
         for name, make in shapes.items()

@@ -18,7 +18,7 @@ from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
 from mockube.apiserver.authz.chain import Authorization, retry_async_decision
 from mockube.apiserver.kinds.admissionregistration.matching import VIRTUAL_EXCLUDED_SINCE, VIRTUAL_RESOURCES
-from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
+from mockube.apiserver.metrics.admission import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
 
@@ -37,12 +37,12 @@ class WebhookDependencies(Struct, frozen=True, kw_only=True):
     caller: Caller
     authorization: Authorization
     """Authorizes the checks in match conditions."""
+    metrics: WebhookMetrics
     equivalents: Equivalents
     services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """The host and port of Services that have no reachable addresses, by NAMESPACE/NAME."""
     allows_simulated: bool = False
     """Whether writes pass without webhooks whose Services lead to simulated pods only."""
-    metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
 
 
 class ConfiguredWebhooks:
@@ -200,6 +200,7 @@ class FailurePolicy:
         self._clock = registry.clock
         self._hook = hook
         self._operation = attributes.operation.value
+        self._report = attributes.context.report
         self._kind = kind
         self._began = registry.clock.monotonic()
         self.failed_open = False
@@ -230,3 +231,4 @@ class FailurePolicy:
         seconds = self._clock.monotonic() - self._began
         outcome = {"type": self._kind, "error_type": error_type}
         self._metrics.observe(self._hook.name, self._operation, code, seconds, **outcome)
+        self._report.add_webhook(self._kind, seconds)

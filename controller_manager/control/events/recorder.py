@@ -5,14 +5,11 @@ When the queue is full, an Event is dropped and counted: Events never block a co
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from mockube.apimachinery import meta, randomness
 from mockube.apimachinery.randomness import Random
@@ -20,12 +17,14 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.metrics import Registry
 from mockube.component_base.supervision import start_in
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import EVENTS, SCHEDULING_EVENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.actions import AnyResource
+from mockube.controller_manager.metrics import families
 
 from .correlation import (
     FINISHED_AFTER,
@@ -64,10 +63,10 @@ class _Component(Struct, frozen=True, kw_only=True):
     """Whether its Events are deferrable while many are recorded: for components with an Event for each pod."""
 
 
-class EventWriter(Collector):
+class EventWriter:
     """The queues of all components' Events, and the tasks that write them; client-go's EventBroadcaster."""
 
-    def __init__(self, clock: Clock, random: Random) -> None:
+    def __init__(self, clock: Clock, random: Random, metrics: Registry) -> None:
         self._clock = clock
         self._random = random
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)
@@ -80,7 +79,7 @@ class EventWriter(Collector):
         self._refilled_at = clock.monotonic()
         self._components: list[_Component] = []
         self._last_nanoseconds = 0
-        self._dropped = 0
+        self._dropped = metrics.numbers(families.EVENTS_DROPPED).of()
         self._writing = False
 
     @property
@@ -110,20 +109,13 @@ class EventWriter(Collector):
             else:
                 self._queue.put_nowait((component, occurrence))
         except asyncio.QueueFull:
-            self._dropped += 1
+            self._dropped.value += 1
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             start_in(group, "events/write", self._write_queued(), endless=True)
             start_in(group, "events/waiting", self._write_deferred(), endless=True)
             start_in(group, "events/series", self._write_due_series(), endless=True)
-
-    def collect(self) -> Iterable[Metric]:
-        yield CounterMetricFamily(
-            "mockube_events_dropped",
-            "Events that were dropped because the queue was full.",
-            value=self._dropped,
-        )
 
     async def _write_queued(self) -> None:
         while True:
@@ -178,7 +170,7 @@ class EventWriter(Collector):
                 return
             else:
                 return
-        self._dropped += 1
+        self._dropped.value += 1
 
 
 async def _write(component: _Component, write: EventWrite) -> None:

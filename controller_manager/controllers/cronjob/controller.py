@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from prometheus_client.core import Metric
-
 from mockube.apimachinery import cron, gotext, meta, timestamps
 from mockube.apimachinery.cron import Schedule, ScheduleError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
 from mockube.controller_manager.client.resources import Key
@@ -28,7 +27,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch, key_of_object
-from mockube.controller_manager.metrics.durations import Histogram
+from mockube.controller_manager.metrics import families
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of
 
 from . import start_times
@@ -227,9 +226,8 @@ def _cron_jobs_of_job(caches: Caches, change: Change) -> Iterable[Key]:
 class SkewObserver(OutcomeMetrics):
     """Measures the time from a Job's scheduled time to its creation."""
 
-    def __init__(self) -> None:
-        text = "How long after its time a Job was made."
-        self._skew = Histogram("cronjob_controller_job_creation_skew_duration_seconds", text, BUCKETS)
+    def __init__(self, metrics: Registry) -> None:
+        self._skew = metrics.distributions(families.CRON_JOB_SKEW).of()
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         for write in outcome.of(Create):
@@ -237,10 +235,7 @@ class SkewObserver(OutcomeMetrics):
             scheduled = meta.annotations(job).get(ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP)
             created = meta.creation_timestamp(job)
             if scheduled and created is not None:
-                self._skew.durations.observe((created - timestamps.parse_time(scheduled)).total_seconds())
-
-    def collect(self) -> Iterable[Metric]:
-        yield from self._skew.collect()
+                self._skew.observe((created - timestamps.parse_time(scheduled)).total_seconds())
 
 
 CRON_JOB: Final = Controller(

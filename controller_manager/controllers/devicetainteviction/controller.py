@@ -5,11 +5,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from prometheus_client.core import CounterMetricFamily, Metric
-
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
@@ -27,6 +26,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.executor import ignore
+from mockube.controller_manager.metrics import families
 from mockube.controller_manager.workloads import device_claims
 from mockube.controller_manager.workloads.device_claims import NotCreated
 from mockube.controller_manager.workloads.disruption import disruption_status
@@ -224,16 +224,11 @@ def has_same_spec(change: Change) -> bool:
 
 
 class EvictionMetrics(OutcomeMetrics):
-    def __init__(self) -> None:
-        self._deletions = 0
+    def __init__(self, metrics: Registry) -> None:
+        self._deletions = metrics.numbers(families.DEVICE_EVICTIONS).of()
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
-        self._deletions += len(outcome.of(Delete))
-
-    def collect(self) -> Iterable[Metric]:
-        text = "Total number of Pods deleted by DeviceTaintEvictionController since its start."
-        name = "device_taint_eviction_controller_pod_deletions"
-        yield CounterMetricFamily(name, text, value=self._deletions)
+        self._deletions.value += len(outcome.of(Delete))
 
 
 NAME: Final = "device-taint-eviction-controller"

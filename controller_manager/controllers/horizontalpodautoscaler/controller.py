@@ -61,7 +61,7 @@ class HorizontalPodAutoscalerController:
         self._selectors = Selectors()
         self._histories: dict[Key, ScalingHistory] = {}
         self._registry = context.metrics.registry
-        self._monitor = Monitor(lambda: len(self._selectors))
+        self._monitor = Monitor(lambda: len(self._selectors), self._registry)
         self._autoscalers = context.informers.of(HORIZONTAL_POD_AUTOSCALERS)
         self._pods = context.informers.of(PODS)
         self._loop = ReconcileLoop(
@@ -76,11 +76,11 @@ class HorizontalPodAutoscalerController:
     async def run(self) -> None:
         for informer in (self._autoscalers, self._pods):
             await informer.wait_synced()
-        self._registry.register(self._monitor)
+        stop_collecting = self._registry.on_collect(self._monitor.update)
         try:
             await self._loop.run()
         finally:
-            self._registry.unregister(self._monitor)
+            stop_collecting()
 
     def _on_change(self, change: Change) -> None:
         """Queue the autoscaler at once if it is new, deleted or has another spec, and otherwise for its next period."""

@@ -1,54 +1,44 @@
-"""The metrics of the HorizontalPodAutoscaler controller, with kube-controller-manager's names."""
+"""The metrics of the HorizontalPodAutoscaler controller."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-
+from mockube.component_base.metrics import Family, Registry
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.metrics.durations import LabelledDurations
+from mockube.controller_manager.metrics import families
 
-BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
-"""The buckets of durations in seconds; they are upstream's."""
 UP: Final = "scale_up"
 DOWN: Final = "scale_down"
 NONE: Final = "none"
 SPEC: Final = "spec"
 INTERNAL: Final = "internal"
 
-_PREFIX: Final = "horizontal_pod_autoscaler_controller_"
-_BY_RESULT: Final = ("action", "error")
-
 
 def action(old: int, new: int) -> str:
     return UP if new > old else DOWN if new < old else NONE
 
 
-def _observations(total: str, duration: str, labels: tuple[str, ...]) -> LabelledDurations:
-    return LabelledDurations(f"{_PREFIX}{total}", f"{_PREFIX}{duration}", labels, BUCKETS)
+class Operations:
+    """The number and the durations of operations."""
+
+    def __init__(self, total: Family, durations: Family, metrics: Registry) -> None:
+        self._total = metrics.numbers(total)
+        self._durations = metrics.distributions(durations)
+
+    def observe(self, labels: tuple[str, ...], seconds: float) -> None:
+        self._total.add(1, *labels)
+        self._durations.observe(seconds, *labels)
 
 
-class Monitor(Collector):
-    def __init__(self, count: Callable[[], int]) -> None:
+class Monitor:
+    def __init__(self, count: Callable[[], int], metrics: Registry) -> None:
         self._count = count
         self.desired: dict[Key, int] = {}
-        self.reconciliations = _observations("reconciliations", "reconciliation_duration_seconds", _BY_RESULT)
-        self.computations = _observations(
-            "metric_computation", "metric_computation_duration_seconds", (*_BY_RESULT, "metric_type")
-        )
+        self.reconciliations = Operations(families.HPA_RECONCILES, families.HPA_RECONCILE_DURATION, metrics)
+        self.computations = Operations(families.HPA_COMPUTATIONS, families.HPA_COMPUTATION_DURATION, metrics)
+        self._number = metrics.numbers(families.HPA_NUMBER)
+        self._desired = metrics.numbers(families.HPA_DESIRED)
 
-    def collect(self) -> Iterable[Metric]:
-        yield from self.reconciliations.collect()
-        yield from self.computations.collect()
-        yield GaugeMetricFamily(
-            f"{_PREFIX}num_horizontal_pod_autoscalers", "Number of autoscalers.", value=self._count()
-        )
-        desired = GaugeMetricFamily(
-            f"{_PREFIX}desired_replicas",
-            "Desired number of replicas of each autoscaler.",
-            labels=("namespace", "hpa_name"),
-        )
-        for key, replicas in self.desired.items():
-            desired.add_metric(key, replicas)
-        yield desired
+    def update(self) -> None:
+        self._number.set(self._count())
+        self._desired.replace((tuple(key), replicas) for key, replicas in self.desired.items())

@@ -22,6 +22,7 @@ from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from . import health, taints
 from .health import NodeHealth
 from .leases import LeaseReader, StaleLeaseError
+from .monitor import NodeMonitor
 from .zones import EvictionLimits, Zone, ZoneState, by_zone, rate_of, state_of, zone_of
 
 LOG = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class NodeLifecycleController:
         self._observed_nodes: dict[str, ReadOnlyTree] = {}
         self._health: dict[str, NodeHealth] = {}
         self._lease_reader = LeaseReader(context)
+        self._metrics = NodeMonitor(context.metrics.registry)
         self._nodes_to_mark: set[str] = set()
         """The names of nodes whose pods have to be marked as not ready."""
         self._zones: dict[str, Zone] = {}
@@ -83,8 +85,12 @@ class NodeLifecycleController:
         while True:
             nodes = self._nodes.lister.all()
             self._record_added_and_removed(nodes)
+            began = self._clock.monotonic()
             for node in nodes:
+                node_began = self._clock.monotonic()
                 await self._run_for_node(node, self._update_health)
+                self._metrics.node.observe(self._clock.monotonic() - node_began)
+            self._metrics.all_nodes.observe(self._clock.monotonic() - began)
             await self._reconcile_no_execute_taints(nodes)
             await self._clock.sleep(self._period)
 
@@ -152,6 +158,7 @@ class NodeLifecycleController:
 
     async def _reconcile_no_execute_taints(self, nodes: Sequence[ReadOnlyTree]) -> None:
         zones = by_zone(nodes)
+        self._metrics.report_zones(zones)
         states = {zone: state_of(members, self._limits) for zone, members in zones.items()}
         was_all_disrupted = self._is_all_disrupted
         self._is_all_disrupted = bool(states) and set(states.values()) == {ZoneState.FULL}
@@ -185,6 +192,8 @@ class NodeLifecycleController:
         is_new = ready["status"] != "True" and not taints.has_no_execute_taint(node)
         if not is_new or self._zones.setdefault(zone_of(node), Zone()).try_accept(now, rate):
             await self._set_taints(node, desired)
+            if is_new:
+                self._metrics.record_eviction(zone_of(node))
 
     async def _set_taints(self, node: ReadOnlyTree, desired: taints.Taints) -> None:
         # The patch replaces the whole list, so it has the version of the list that was read.

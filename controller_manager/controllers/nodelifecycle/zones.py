@@ -51,6 +51,12 @@ def zone_of(node: ReadOnlyTree) -> str:
     return f"{labels.get(LABEL_REGION, '')}:{labels.get(LABEL_ZONE, '')}"
 
 
+def label_of(zone: str) -> str:
+    """Return upstream's label of a zone in metrics, which is empty for nodes without region and zone."""
+    region, _, name = zone.partition(":")
+    return f"{region}:\x00:{name}" if region or name else ""
+
+
 def by_zone(nodes: Sequence[ReadOnlyTree]) -> Mapping[str, Sequence[ReadOnlyTree]]:
     """Return the nodes by zone, without excluded nodes."""
     zones: dict[str, list[ReadOnlyTree]] = {}

@@ -6,12 +6,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.resource_names import is_extended_resource_claim
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView
@@ -20,6 +19,7 @@ from mockube.controller_manager.control.actions import Create, Patch, Plan, Plan
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
+from mockube.controller_manager.metrics import families
 from mockube.controller_manager.workloads import device_claims
 
 from .claims import reconcile_claim
@@ -117,42 +117,28 @@ def _owners_of(claim: ReadOnlyTree) -> Iterator[str]:
 class ResourceClaimMetrics(OutcomeMetrics):
     """The names and labels are upstream's in the minor release of the gates."""
 
-    def __init__(self, list_claims: Callable[[], Iterable[ReadOnlyTree]], gates: FeatureGates) -> None:
+    def __init__(
+        self, list_claims: Callable[[], Iterable[ReadOnlyTree]], gates: FeatureGates, metrics: Registry
+    ) -> None:
         self._list = list_claims
         self._is_older = gates.is_before(_SHARES_METRICS)
-        self._creates: Counter[tuple[str, ...]] = Counter()
+        creates = families.CLAIM_CREATES_UNTIL_1_36 if self._is_older else families.CLAIM_CREATES
+        self._creates = metrics.numbers(creates)
+        self._claims = metrics.numbers(families.CLAIMS_UNTIL_1_36 if self._is_older else families.CLAIMS)
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         created = outcome.of(Create)
         for write in created:
-            self._creates["success", *self._labels(write.response or {})] += 1
+            self._creates.add(1, "success", *self._labels(write.response or {}))
         if outcome.error is not None and not outcome.of(Patch) and not outcome.of(Update):
-            self._creates["failure", *self._labels({})] += 1
+            self._creates.add(1, "failure", *self._labels({}))
 
     def _labels(self, claim: ReadOnlyTree) -> tuple[str, ...]:
         admin_access = _BOOLEAN[device_claims.has_admin_access(claim)]
         # Claims are created for pods only.
         return (admin_access,) if self._is_older else (admin_access, "", "Pod")
 
-    def collect(self) -> Iterable[Metric]:
-        text = "Number of ResourceClaims creation requests, categorized by creation status and admin access"
-        names = ("status", "admin_access")
-        if self._is_older:
-            creates = CounterMetricFamily("resourceclaim_controller_creates", text, labels=names)
-        else:
-            creates = CounterMetricFamily(
-                f"{_SHARED_SUBSYSTEM}_resourceclaim_creates",
-                f"{text}, and owning API group and kind",
-                labels=(*names, "owner_api_group", "owner_api_kind"),
-            )
-        for labels, count in self._creates.items():
-            creates.add_metric(labels, count)
-        yield creates
-        text = "Number of ResourceClaims, categorized by allocation status, admin access, and source."
-        subsystem = "resourceclaim_controller" if self._is_older else _SHARED_SUBSYSTEM
-        present = GaugeMetricFamily(
-            f"{subsystem}_resource_claims", text, labels=("allocated", "admin_access", "source")
-        )
+    def update(self) -> None:
         counts = Counter(
             (
                 _BOOLEAN[device_claims.allocation(claim) is not None],
@@ -161,9 +147,7 @@ class ResourceClaimMetrics(OutcomeMetrics):
             )
             for claim in self._list()
         )
-        for values, number in counts.items():
-            present.add_metric(values, number)
-        yield present
+        self._claims.replace(counts.items())
 
 
 def _source_label(claim: ReadOnlyTree) -> str:

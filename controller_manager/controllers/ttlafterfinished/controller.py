@@ -5,11 +5,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from prometheus_client.core import Metric
-
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
@@ -22,7 +21,7 @@ from mockube.controller_manager.control.actions import (
     PlanResult,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
-from mockube.controller_manager.metrics.durations import Histogram
+from mockube.controller_manager.metrics import families
 
 _FINISHED: Final = ("Complete", "Failed")
 BUCKETS: Final = tuple(0.1 * 2**power for power in range(14))
@@ -67,17 +66,13 @@ def _job_key(_: Caches, change: Change) -> Iterable[Key]:
 class DeletionMetrics(OutcomeMetrics):
     """Measures the delay of deletions of finished Jobs."""
 
-    def __init__(self) -> None:
-        text = "How long after its time a Job was deleted."
-        self._delays = Histogram("ttl_after_finished_controller_job_deletion_duration_seconds", text, BUCKETS)
+    def __init__(self, metrics: Registry) -> None:
+        self._delays = metrics.distributions(families.TTL_DELETION).of()
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         expiry = None if primary is None else _expiry(primary)
         if expiry is not None and outcome.of(Delete):
-            self._delays.durations.observe((now - expiry).total_seconds())
-
-    def collect(self) -> Iterable[Metric]:
-        yield from self._delays.collect()
+            self._delays.observe((now - expiry).total_seconds())
 
 
 TTL_AFTER_FINISHED: Final = Controller(

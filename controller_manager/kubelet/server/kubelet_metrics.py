@@ -7,9 +7,10 @@ from typing import Any, Final
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.metrics import Collected
 from mockube.controller_manager.kubelet.containers.runs import container_status
 
-from .metric_objects import Family, Labels, family_of
+from .metric_objects import Labels, family_of
 from .node_usage import Measurement, started_at
 
 CPU_PERIOD: Final = 100_000.0
@@ -18,7 +19,7 @@ MIN_SHARES: Final = 2.0
 SHARES_OF_CORE: Final = 1024
 
 
-def resource_metrics(measurement: Measurement) -> Iterator[Family]:
+def resource_metrics(measurement: Measurement) -> Iterator[Collected]:
     """Yield the metrics of `/metrics/resource`."""
     subjects_by_dimension: Mapping[str, Sequence[tuple[Labels, ReadOnlyTree, str]]] = {
         "container": [
@@ -57,7 +58,7 @@ def _start_times(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iter
             yield labels, started.timestamp()
 
 
-def cadvisor_metrics(measurement: Measurement) -> Iterator[Family]:
+def cadvisor_metrics(measurement: Measurement) -> Iterator[Collected]:
     """Yield the metrics of `/metrics/cadvisor`: those of the node, of each pod and of each container."""
     yield from _machine_metrics(measurement)
     containers = list(measurement.running_containers())
@@ -95,7 +96,7 @@ def cadvisor_metrics(measurement: Measurement) -> Iterator[Family]:
     yield family_of("container_start_time_seconds", "gauge", text, list(starts))
 
 
-def _machine_metrics(measurement: Measurement) -> Iterator[Family]:
+def _machine_metrics(measurement: Measurement) -> Iterator[Collected]:
     status = measurement.node.get("status") or {}
     info, capacity = status.get("nodeInfo") or {}, status.get("capacity") or {}
     versions = [
@@ -118,7 +119,7 @@ def _machine_metrics(measurement: Measurement) -> Iterator[Family]:
         yield family_of(name, "gauge", text, [(machine, amount_of(capacity.get(resource)) or 0.0)])
 
 
-def kubelet_metrics(measurement: Measurement) -> Iterator[Family]:
+def kubelet_metrics(measurement: Measurement) -> Iterator[Collected]:
     """Yield the metrics of `/metrics`."""
     status = measurement.node.get("status") or {}
     version = (status.get("nodeInfo") or {}).get("kubeletVersion", "")
@@ -165,7 +166,7 @@ _KUBELET: Final = {
     "tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is "
     "running.",
 }
-KUBELET_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Family]]]] = {
+KUBELET_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Collected]]]] = {
     "/metrics": kubelet_metrics,
     "/metrics/cadvisor": cadvisor_metrics,
     "/metrics/resource": resource_metrics,

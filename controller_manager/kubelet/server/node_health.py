@@ -10,9 +10,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.exposition import metrics_text
+from mockube.component_base.metrics import Collected
 
 from .http_errors import HttpError
-from .metric_objects import Family, Labels, family_of
+from .metric_objects import Labels, family_of
 
 CHECKS: Final = ("ping", "log", "syncloop")
 SINGLE_CHECKS: Final = frozenset(f"/healthz/{check}" for check in CHECKS)
@@ -53,7 +54,7 @@ class NodeHealthEndpoints:
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         return web.Response(text="\n".join([*lines, "healthz check passed\n"]), headers=_HEADERS)
 
-    def metrics(self, node: ReadOnlyTree) -> Iterator[Family]:
+    def metrics(self, node: ReadOnlyTree) -> Iterator[Collected]:
         """Yield the metrics of a node's checks; its kubelet counts as started at the creation of the Node."""
         started = meta.creation_timestamp(node)
         if started is not None:

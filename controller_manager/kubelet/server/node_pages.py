@@ -17,6 +17,7 @@ from mockube.apimachinery.usage.usage import running_containers
 from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import metrics_text
 from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.metrics import Collected
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
@@ -25,7 +26,7 @@ from mockube.controller_manager.workloads.indexes import BY_NODE
 from .interactive import InteractiveContainers
 from .kubelet_metrics import KUBELET_METRICS, amount_of, limit_of
 from .kwok_objects import KwokObjects
-from .metric_objects import Family, metric_family
+from .metric_objects import metric_family
 from .node_health import METRICS_HEADERS
 from .node_usage import Measurement, NodeUsage, started_at
 from .probe_metrics import TotalsByProbe, probe_metrics
@@ -69,7 +70,7 @@ class NodePages:
             await self._metrics_of_object(path, meta.name(node)),
             KUBELET_METRICS.get(path),
         )
-        families: Iterable[Family | None]
+        families: Iterable[Collected | None]
         if metrics is not None:
             measurement = await self._usage.measure(node)
             families = (metric_family(metric, self._usage, measurement) for metric in metrics)
@@ -88,7 +89,7 @@ class NodePages:
         texts: dict[str, bytes] = {}
         for family in families:
             if family is not None:
-                texts[family.name] = texts.get(family.name, b"") + metrics_text([family])
+                texts[family.family.name] = texts.get(family.family.name, b"") + metrics_text([family])
             await yield_to_loop()
         return b"".join(texts[name] for name in sorted(texts))
 

@@ -1,11 +1,13 @@
 """`/metrics/probes` of a simulated node: the results and durations of its pods' probes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.metrics import Buckets, Collected, histogram
 from mockube.controller_manager.kubelet.containers.runs import container_status
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
@@ -17,12 +19,17 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
 
-from .metric_objects import Family, Labels, Sample, family_of, histogram_samples
+from .metric_objects import Labels, family_of
 from .node_usage import started_at
 
 TotalsByProbe = Mapping[tuple[str, Probe], ProbeTotals]
 """The results of probes, by container name and probe."""
-_DURATION: Final = "prober_probe_duration_seconds"
+_DURATION: Final = histogram(
+    "prober_probe_duration_seconds",
+    "[ALPHA] Duration in seconds for a probe response.",
+    BUCKETS,
+    *("container", "namespace", "pod", "probe_type"),
+)
 TOTAL: Final = "Cumulative number of a liveness, readiness or startup probe for a container by result."
 
 
@@ -32,7 +39,7 @@ def probe_metrics(
     process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
     context: ContainerContext = NO_CONTEXT,
     observed_totals: Callable[[ReadOnlyTree], TotalsByProbe] = lambda _: {},
-) -> Iterator[Family]:
+) -> Iterator[Collected]:
     """Yield the metrics of `/metrics/probes`.
 
     `process_totals` returns the results of the probes of a pod's processes, `observed_totals` those of simulated containers that run in
@@ -46,8 +53,12 @@ def probe_metrics(
             **observed_totals(pod),
         }.items()
     )
-    durations = [sample for labels, _, totals in entries for sample in _histogram(dict(labels), totals)]
-    yield Family(_DURATION, "histogram", "[ALPHA] Duration in seconds for a probe response.", durations)
+    durations = [
+        (tuple(value for _, value in labels), _durations(totals))
+        for labels, _, totals in entries
+        if totals.successful
+    ]
+    yield Collected(_DURATION, durations)
     results = [value for labels, uid, totals in entries for value in _results(labels, uid, totals)]
     yield family_of("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
 
@@ -88,11 +99,9 @@ def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> tuple[tuple[str,
     )
 
 
-def _histogram(labels: Mapping[str, str], totals: ProbeTotals) -> Sequence[Sample]:
-    if not totals.successful:
-        return ()
-    bounds = zip(map(str, BUCKETS), totals.bucket_counts, strict=True)
-    return histogram_samples(_DURATION, labels, [*bounds, ("+Inf", totals.successful)], totals.seconds)
+def _durations(totals: ProbeTotals) -> Buckets:
+    cumulative = (0, *totals.bucket_counts, totals.successful)
+    return Buckets([after - before for before, after in pairwise(cumulative)], totals.seconds)
 
 
 def _results(labels: Labels, uid: str, totals: ProbeTotals) -> Iterator[tuple[Labels, float]]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
@@ -73,7 +74,7 @@ async def test_informer_cache_converges_to_server_state(there, steps, streams_li
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     informers = Informers(client, InformerSettings(clock=clock, random=SeededRandom()))

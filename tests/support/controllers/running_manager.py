@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.informer import InformerSettings, MutationDetector
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kubeconfig import Access
@@ -143,7 +144,7 @@ def dependencies_of(transport, clock, *, config=None, detector=None):
         agent="kube-controller-manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
     config = config or Config()
     return Dependencies(

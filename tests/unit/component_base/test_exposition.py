@@ -1,11 +1,10 @@
 """Metrics in the text format of Go's Prometheus client."""
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import Metric
 
 from mockube.apimachinery.gotext import format_g
 from mockube.component_base.exposition import metrics_text
+from mockube.component_base.metrics import Registry, counter, exponential, gauge, histogram
 
 
 @pytest.mark.parametrize(
@@ -28,17 +27,16 @@ def test_numbers_are_exposed_as_upstream_does(value, text):
     assert format_g(value) == text
 
 
-def test_exposition_is_sorted_and_has_no_created_series():
-    registry = CollectorRegistry()
-    calls = Counter("calls_total", "How \\ often.", ["verb", "code"], registry=registry)
-    calls.labels("GET", "500").inc()
-    calls.labels('"\n', "200").inc(2)
-    Histogram("b_seconds", "How long.", ["a"], buckets=[1.0, 2.5], registry=registry).labels("x").observe(2)
-    Gauge("a", "How many.", registry=registry).set(1234567)
-    Counter("none_total", "Never.", ["code"], registry=registry)
-    attempts = Metric("attempts", "Of upstream's names.", "counter")
-    attempts.add_sample("attempts", {}, 3)
-    assert metrics_text([*registry.collect(), attempts]).decode().splitlines() == [
+def test_exposition_is_sorted_as_gos_client_library_does():
+    registry = Registry()
+    calls = registry.numbers(counter("calls_total", "How \\ often.", "verb", "code"))
+    calls.add(1, "GET", "500")
+    calls.add(2, '"\n', "200")
+    registry.distributions(histogram("b_seconds", "How long.", [1.0, 2.5], "a")).observe(2, "x")
+    registry.numbers(gauge("a", "How many.")).set(1234567)
+    registry.numbers(counter("none_total", "Never.", "code"))
+    registry.numbers(counter("attempts", "Of upstream's names.")).add(3)
+    assert metrics_text(registry.collect()).decode().splitlines() == [
         "# HELP a How many.",
         "# TYPE a gauge",
         "a 1.234567e+06",
@@ -57,3 +55,28 @@ def test_exposition_is_sorted_and_has_no_created_series():
         'calls_total{code="200",verb="\\"\\n"} 2',
         'calls_total{code="500",verb="GET"} 1',
     ]
+
+
+def test_exponential_buckets_have_the_rounding_of_go():
+    assert exponential(1e-8, 10, 5) == (1e-08, 1e-07, 1e-06, 9.999999999999999e-06, 9.999999999999999e-05)
+
+
+def test_prepared_label_values_are_collected_after_their_first_observation():
+    registry = Registry()
+    durations = registry.distributions(histogram("seconds", "How long.", [1.0], "verb", hides_unused=True))
+    get = durations.of("GET")
+    assert metrics_text(registry.collect()) == b""
+    get.observe(2)
+    assert b'seconds_bucket{verb="GET",le="+Inf"} 1\n' in metrics_text(registry.collect())
+
+
+def test_numbers_that_are_read_are_updated_at_each_collection():
+    registry, objects = Registry(), {"pods": 1}
+    sizes = registry.numbers(gauge("objects", "How many.", "resource"))
+    stop = registry.on_collect(lambda: sizes.replace(((name,), size) for name, size in objects.items()))
+    assert b'objects{resource="pods"} 1\n' in metrics_text(registry.collect())
+    objects.clear()
+    assert metrics_text(registry.collect()) == b""
+    stop()
+    objects["pods"] = 2
+    assert metrics_text(registry.collect()) == b""

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.component_base.task_supervisor import (
     FIRST_DELAY,
     HEALTHY_AFTER,
@@ -15,6 +15,7 @@ from mockube.component_base.task_supervisor import (
     TaskSupervisor,
 )
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
+from tests.support.metric_samples import sample_value
 
 TASK = "compaction"
 POLICIES = {TASK: OnFailure.RESTART, "store": OnFailure.END}
@@ -37,13 +38,12 @@ class FailingWork:
 class SupervisedWork:
     def __init__(self):
         self.clock = SteppedClock()
-        self.supervisor = TaskSupervisor(self.clock, POLICIES)
-        self.registry = CollectorRegistry()
-        self.registry.register(self.supervisor)
+        self.registry = Registry()
+        self.supervisor = TaskSupervisor(self.clock, POLICIES, self.registry)
         self.work = FailingWork()
 
     def restarts(self):
-        return self.registry.get_sample_value("mockube_task_restarts_total", {"task": TASK})
+        return sample_value(self.registry, "mockube_task_restarts_total", {"task": TASK})
 
     async def fail(self):
         self.work.failing.set()

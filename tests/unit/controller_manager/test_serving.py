@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import aiohttp
 import pytest
-from prometheus_client import CollectorRegistry, Counter
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import prepare_folder, server_subject
 from mockube.component_base.clock import RealClock
+from mockube.component_base.metrics import Registry, counter
 from mockube.controller_manager.http_endpoints import (
     ListenAddress,
     StatusSources,
@@ -26,8 +26,8 @@ def checks():
 
 @pytest.fixture
 async def url(checks):
-    registry = CollectorRegistry()
-    Counter("things", "Things.", registry=registry).inc()
+    registry = Registry()
+    registry.numbers(counter("things_total", "Things.")).add(1)
     page = StatusSources(checks=checks, registry=registry, settings={"a": 1})
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0)]) as (url,):
         yield url
@@ -90,7 +90,7 @@ async def test_other_paths_are_not_found(url, method, path, code):
 
 
 async def test_own_certificate_is_generated():
-    page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
+    page = StatusSources(checks={}, registry=Registry(), settings={})
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert url.startswith("https://127.0.0.1:")
@@ -106,7 +106,7 @@ async def test_anonymous_clients_read_health_only(tmp_path):
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
     tls = self_signed_tls_context("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     request_client_certificates(tls, pki.certificate("ca"))
-    page = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
+    page = StatusSources(checks={}, registry=Registry(), settings={})
     async with serving(page, [ListenAddress(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert await get(f"{url}/healthz") == (200, "ok")
         for path in ("/metrics", "/configz"):

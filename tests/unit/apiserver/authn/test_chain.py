@@ -16,9 +16,11 @@ from mockube.apiserver.authn.authenticators import (
     token_of_subprotocols,
 )
 from mockube.apiserver.authn.token_file import StaticTokens
-from mockube.apiserver.metrics.authentication import CredentialMetrics
+from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.user import ANONYMOUS, User
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
+from tests.support.metric_samples import sample_value
 
 BOB = User(name="bob")
 SUBJECT = ((("organizationName", "dev"),), (("organizationName", "ops"),), (("commonName", "alice"),))
@@ -129,14 +131,11 @@ def test_malformed_token_subprotocol_is_unauthorized(offered):
 
 async def test_remaining_lifetime_of_certificates_is_observed():
     counts, clock = CredentialCounts(), SteppedClock()
-    metrics = CredentialMetrics(counts)
+    metrics = Registry()
+    CredentialMetrics(counts, metrics)
     end = clock.now().timestamp() + 5000
     presented = PresentedCredentials(certificate=((("commonName", "jane"),),), certificate_end=end)
     await ClientCertificates(clock, counts).authenticate(presented)
-    left = {
-        sample.labels["le"]: sample.value
-        for family in metrics.collect()
-        for sample in family.samples
-        if sample.name == "apiserver_client_certificate_expiration_seconds_bucket"
-    }
-    assert (left["3600.0"], left["7200.0"], left["+Inf"]) == (0, 1, 1)
+    name = "apiserver_client_certificate_expiration_seconds_bucket"
+    left = [sample_value(metrics, name, {"le": bound}) for bound in ("3600", "7200", "+Inf")]
+    assert left == [0, 1, 1]

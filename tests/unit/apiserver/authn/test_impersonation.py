@@ -7,10 +7,11 @@ import pytest
 
 from mockube.apimachinery.status import BadRequest, Forbidden
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
-from mockube.apiserver.metrics.requests import ImpersonationMetrics
+from mockube.apiserver.metrics.access import ImpersonationMetrics
 from mockube.apiserver.request.impersonation import NODE_NAME, Impersonator, read
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 
 REAL = User(name="real")
 ROBOT = User(
@@ -42,7 +43,9 @@ def request(user=REAL):
 
 def impersonator_of(permits, metrics=None):
     clock = SteppedClock()
-    return Impersonator(Authorization((permits,)), metrics or ImpersonationMetrics(), clock.monotonic)
+    return Impersonator(
+        Authorization((permits,)), metrics or ImpersonationMetrics(Registry()), clock.monotonic
+    )
 
 
 async def impersonate(permits, *headers, user=REAL):
@@ -290,7 +293,8 @@ def test_last_successful_impersonation_mode_is_tried_first():
 
 
 async def test_impersonation_attempts_are_counted_by_mode_and_decision():
-    metrics = ImpersonationMetrics()
+    registry = Registry()
+    metrics = ImpersonationMetrics(registry)
     permits = StubAuthorizer("impersonate")
     impersonator_of(permits, metrics).impersonate(request(), read([("impersonate-user", "jane")]))
     with pytest.raises(Forbidden):
@@ -298,10 +302,10 @@ async def test_impersonation_attempts_are_counted_by_mode_and_decision():
             request(), read([("impersonate-user", "jane")])
         )
     counted = {
-        (sample.name.removeprefix("apiserver_impersonation_"), *sample.labels.values()): sample.value
-        for family in metrics.collect()
-        for sample in family.samples
-        if sample.name.endswith("_total")
+        (family.name.removeprefix("apiserver_impersonation_"), *values): value
+        for family, samples in registry.collect()
+        for values, value in samples
+        if family.name.endswith("_total")
     }
     assert counted == {
         ("attempts_total", "legacy", "allowed"): 1,

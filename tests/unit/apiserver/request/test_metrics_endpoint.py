@@ -1,11 +1,11 @@
 """The formats of /metrics, and metrics of health checks."""
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mockube.apiserver.request.health import HealthChecks, ping
 from mockube.apiserver.request.metrics_endpoint import metrics_page, negotiate
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry, counter, histogram
 from tests.support.server.handler_requests import request_of
 
 MESSAGES = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
@@ -29,16 +29,16 @@ def test_metrics_format_is_negotiated(accept, expected):
 
 
 async def test_protobuf_samples_are_length_delimited():
-    registry = CollectorRegistry()
-    Counter("asked_total", "How often.", ["code"], registry=registry).labels("200").inc(2)
-    Histogram("seconds", "How long.", buckets=[1.0], registry=registry).observe(0.5)
-    page = metrics_page(registry.collect, SteppedClock())
+    registry = Registry()
+    registry.numbers(counter("asked_total", "How often.", "code")).add(2, "200")
+    registry.distributions(histogram("seconds", "How long.", [1.0])).observe(0.5)
+    page = metrics_page(registry, SteppedClock())
     answer = await page(request_of("GET", "/metrics", Accept=MESSAGES))
-    counter = (
+    message = (
         b"\x0a\x0basked_total\x12\x0aHow often.\x18\x00"
         b"\x22\x18\x0a\x0b\x0a\x04code\x12\x03200\x1a\x09\x09\x00\x00\x00\x00\x00\x00\x00\x40"
     )
-    assert answer.body.startswith(bytes([len(counter)]) + counter)
+    assert answer.body.startswith(bytes([len(message)]) + message)
     assert b"seconds" in answer.body
     assert answer.headers["Process-Start-Time-Unix"].isdigit()
 
@@ -50,7 +50,7 @@ async def test_health_check_results_are_counted():
     health = HealthChecks({"ping": ping, "etcd": failing_check}, SteppedClock())
     await health.pages["/livez"](request_of("GET", "/livez"))
     await health.pages["/livez"](request_of("GET", "/livez"))
-    page = metrics_page(health.collect, SteppedClock())
+    page = metrics_page(health.metrics, SteppedClock())
     lines = (await page(request_of("GET", "/metrics/slis"))).body.decode().splitlines()
     assert 'kubernetes_healthcheck{name="ping",type="livez"} 1' in lines
     assert 'kubernetes_healthchecks_total{name="etcd",status="error",type="livez"} 2' in lines

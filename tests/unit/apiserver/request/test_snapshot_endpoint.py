@@ -11,6 +11,6 @@ from tests.support.server.handler_requests import request_of
 
 
 async def test_snapshot_is_not_restored_into_etcd_that_others_may_use():
-    backend = SimpleNamespace(kv=object(), clock=SteppedClock())
+    backend = SimpleNamespace(clock=SteppedClock())
     with pytest.raises(BadRequest, match="`mockube snapshot restore FILE --etcd-servers URL`"):
-        await page(backend, [])(request_of("PUT", PATH))
+        await page(backend, object(), [])(request_of("PUT", PATH))

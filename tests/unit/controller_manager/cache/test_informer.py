@@ -183,7 +183,7 @@ async def test_unusable_version_is_logged_and_counted_once(clock, caplog):
     for version in (1, 1, 2):
         informer.put(pod("bad", version, []))
     informer.resync()
-    assert counts.unusable == 2
+    assert counts.unusable.value == 2
     assert ["default/bad" in record.getMessage() for record in caplog.records] == [True, True]
 
 
@@ -227,7 +227,7 @@ async def test_unusable_object_is_logged_again_after_its_deletion(clock):
     informer.put(bad)
     informer.remove(pod("bad", 2, []))
     informer.put(bad)
-    assert counts.unusable == 2
+    assert counts.unusable.value == 2
     informer.replace([], 3)
     informer.replace([bad], 4)
-    assert counts.unusable == 3
+    assert counts.unusable.value == 3

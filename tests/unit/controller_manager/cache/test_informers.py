@@ -5,9 +5,9 @@ import contextlib
 
 import pytest
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.metrics import Registry
 from mockube.component_base.supervision import first_cause
 from mockube.controller_manager.cache.informer import Informers, InformerSettings
 from mockube.controller_manager.cache.reflector import Reflector
@@ -19,6 +19,7 @@ from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.event_loop import until, yield_to_loop
+from tests.support.metric_samples import sample_value
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport
 
 WEBSITES = row("example.com/v1", "websites", "Website")
@@ -35,7 +36,7 @@ def initial_events_end(version):
 
 @pytest.fixture
 def metrics():
-    return InformerMetrics()
+    return InformerMetrics(Registry())
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def informers(transport, clock, metrics):
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     settings = InformerSettings(
@@ -75,9 +76,7 @@ async def running_informers(informers):
 
 
 def value(metrics, name, **labels):
-    registry = CollectorRegistry()
-    registry.register(metrics)
-    return registry.get_sample_value(name, {"name": "configmaps", **labels})
+    return sample_value(metrics.registry, name, {"name": "configmaps", **labels})
 
 
 async def test_informer_of_resource_is_shared(informers):

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.reflector import TIMEOUT_GRACE, Reflector
 from mockube.controller_manager.client.client import Client
@@ -81,7 +82,7 @@ async def running_reflector(transport):
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     informer = Informer(CONFIG_MAPS, clock=clock, counts=counts)
@@ -285,7 +286,7 @@ async def test_watch_that_ends_at_once_backs_off(transport):
         await sleep_until_retry(scene, 0.8)
         await until(lambda: not transport.streams)
     assert transport.targets == [INITIAL, watch_path(7), watch_path(7)]
-    assert scene.counts.short_watches == 1
+    assert scene.counts.short_watches.value == 1
 
 
 async def test_reflector_waits_for_unreachable_server(transport):

@@ -5,6 +5,7 @@ import pytest
 
 from mockube.apimachinery import status
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
@@ -40,7 +41,7 @@ def client(transport):
         agent="manager",
         limit=None,
         clock=SteppedClock(),
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
     return Client(sender, SharedIdentity(sender=sender, rate=Rate(qps=1.0, burst=1)))
 

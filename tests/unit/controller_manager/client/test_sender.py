@@ -3,13 +3,14 @@
 import asyncio
 
 import pytest
-from prometheus_client import CollectorRegistry
 
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.event_loop import until, yield_to_loop
+from tests.support.metric_samples import sample_value
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer
 
 GET = Request(method="GET", target="/api", headers={"Accept": "a"}, timeout=1.0)
@@ -25,7 +26,7 @@ def transport():
 
 @pytest.fixture
 def metrics():
-    return ClientMetrics()
+    return ClientMetrics(Registry())
 
 
 @pytest.fixture
@@ -164,6 +165,4 @@ async def test_retries_are_counted(sender, transport, clock, metrics):
 
 
 def _value(metrics, name, **labels):
-    registry = CollectorRegistry()
-    registry.register(metrics)
-    return registry.get_sample_value(name, {"host": "server:6443", **labels})
+    return sample_value(metrics.registry, name, {"host": "server:6443", **labels})

@@ -5,6 +5,7 @@ import asyncio
 import orjson
 import pytest
 
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import (
@@ -37,7 +38,7 @@ def sender_of(transport, clock, token=""):
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
 
 

@@ -11,6 +11,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from tests.support.event_loop import until, yield_to_loop
+from tests.support.metric_samples import sample_value
 
 A, B = Key("default", "a"), Key("default", "b")
 
@@ -53,7 +54,7 @@ async def loop(clock, metrics, work):
 
 
 def sample(metrics, name, /, **labels):
-    return metrics.registry.get_sample_value(name, labels)
+    return sample_value(metrics.registry, name, labels)
 
 
 async def test_added_key_is_reconciled(loop, work):

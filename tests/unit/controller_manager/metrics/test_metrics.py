@@ -1,10 +1,11 @@
 """Work queue and leader metrics have client-go's names."""
 
-from mockube.controller_manager.metrics.controllers import LeaderMetrics
+from mockube.controller_manager.metrics.controllers import report_leadership
+from tests.support.metric_samples import sample_value
 
 
 def sample(metrics, metric, /, **labels):
-    return metrics.registry.get_sample_value(metric, {"name": "things", **labels})
+    return sample_value(metrics.registry, metric, {"name": "things", **labels})
 
 
 def test_workqueue_metrics_of_a_key(metrics, clock):
@@ -43,8 +44,8 @@ def test_workqueue_metrics_of_a_key(metrics, clock):
         "unfinished_work_seconds": 4,
         "longest_running_processor_seconds": 4,
     }
-    assert sample(metrics, "workqueue_queue_duration_seconds_bucket", le="1.0") == 0
-    assert sample(metrics, "workqueue_queue_duration_seconds_bucket", le="10.0") == 2
+    assert sample(metrics, "workqueue_queue_duration_seconds_bucket", le="1") == 0
+    assert sample(metrics, "workqueue_queue_duration_seconds_bucket", le="10") == 2
 
 
 def test_queue_metrics_are_shared_by_name(metrics):
@@ -53,5 +54,5 @@ def test_queue_metrics_are_shared_by_name(metrics):
 
 def test_leader_metric_follows_leadership(metrics):
     leading = [False, True]
-    metrics.registry.register(LeaderMetrics("things", lambda: leading.pop(0)))
+    report_leadership("things", lambda: leading.pop(0), metrics.registry)
     assert [sample(metrics, "leader_election_master_status") for _ in range(2)] == [0.0, 1.0]

@@ -4,11 +4,12 @@ import pytest
 
 from mockube.controller_manager import catalog
 from mockube.controller_manager.metrics.controllers import ERROR, NOOP_OBSERVER, SUCCESS
+from tests.support.metric_samples import sample_value
 
 
 def sample(metrics, name, /, **labels):
-    return metrics.registry.get_sample_value(
-        f"controller_runtime_{name}", {"controller": "example-controller", **labels}
+    return sample_value(
+        metrics.registry, f"controller_runtime_{name}", {"controller": "example-controller", **labels}
     )
 
 
@@ -37,10 +38,8 @@ def test_reconcile_time_is_observed(metrics, clock):
     runs.finish(began, SUCCESS)
     runs.finish(runs.start(), ERROR)
     assert sample(metrics, "reconcile_time_seconds_sum") == pytest.approx(0.2)
-    buckets = {
-        limit: sample(metrics, "reconcile_time_seconds_bucket", le=limit) for limit in ("0.15", "60.0")
-    }
-    assert buckets == {"0.15": 1, "60.0": 2}
+    buckets = {limit: sample(metrics, "reconcile_time_seconds_bucket", le=limit) for limit in ("0.15", "60")}
+    assert buckets == {"0.15": 1, "60": 2}
 
 
 def test_counters_continue_in_second_term(metrics):

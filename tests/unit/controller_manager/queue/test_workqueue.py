@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.metrics.controllers import QueueStats
 from mockube.controller_manager.queue.workqueue import (
     Debouncer,
@@ -18,7 +19,7 @@ from tests.support.event_loop import yield_to_loop
 
 @pytest.fixture
 def queue():
-    return WorkQueue(QueueStats(SteppedClock()))
+    return WorkQueue(QueueStats("things", SteppedClock(), Registry()))
 
 
 async def test_keys_are_taken_in_order_of_addition(queue):

@@ -20,6 +20,7 @@ from mockube.controller_manager.control.events.recorder import (
     Recorders,
 )
 from tests.support.event_loop import until, yield_to_loop
+from tests.support.metric_samples import sample_value
 from tests.support.recorded.recorded_client import RecordedClient
 
 WEB = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default", "name": "web", "uid": "u"}}
@@ -31,8 +32,8 @@ def client():
 
 
 @pytest.fixture
-def writer(clock):
-    return EventWriter(clock, SeededRandom())
+def writer(clock, metrics):
+    return EventWriter(clock, SeededRandom(), metrics.registry)
 
 
 @pytest.fixture
@@ -48,9 +49,8 @@ def recorder(writer, client):
     return Recorders(writer=writer, client=client, minor=minors.NEWEST).of("kubelet")
 
 
-def dropped_count(writer):
-    (metric,) = writer.collect()
-    return metric.samples[0].value
+def dropped_count(metrics):
+    return sample_value(metrics.registry, "mockube_events_dropped_total")
 
 
 def verbs(client):
@@ -93,13 +93,13 @@ async def test_expired_event_is_created_again(running_writer, recorder, client):
     assert client.calls[2][-1]["count"] == 2
 
 
-async def test_refused_event_is_dropped_without_affecting_next(running_writer, recorder, client):
+async def test_refused_event_is_dropped_without_affecting_next(running_writer, recorder, client, metrics):
     client.refusals["create", "*"] = Forbidden("the namespace ends")
     recorder.record(WEB, "Normal", "Started", "a")
     recorder.record(WEB, "Normal", "Killing", "b")
     await until(lambda: running_writer.is_idle)
     assert verbs(client) == ["create", "create"]
-    assert dropped_count(running_writer) == 0
+    assert dropped_count(metrics) == 0
 
 
 @pytest.mark.parametrize("error", [Unreachable("away"), OutcomeUnknown("cut")], ids=["away", "cut"])
@@ -118,7 +118,7 @@ async def test_event_is_retried_while_server_is_unavailable(running_writer, reco
     assert len(client.calls) == 3
 
 
-async def test_event_retries_are_limited(running_writer, recorder, client, clock):
+async def test_event_retries_are_limited(running_writer, recorder, client, clock, metrics):
     client.refusals["create", "*"] = Unreachable("away")
     recorder.record(WEB, "Normal", "Started", "a")
     for tries in range(1, MAX_ATTEMPTS + 1):
@@ -126,7 +126,7 @@ async def test_event_retries_are_limited(running_writer, recorder, client, clock
         await yield_to_loop(3)
         clock.advance(10)
     await until(lambda: running_writer.is_idle)
-    assert (len(client.calls), dropped_count(running_writer)) == (MAX_ATTEMPTS, 1)
+    assert (len(client.calls), dropped_count(metrics)) == (MAX_ATTEMPTS, 1)
 
 
 async def test_low_priority_events_are_rate_limited(running_writer, writer, client, clock):
@@ -156,10 +156,10 @@ async def test_low_priority_events_are_rate_limited(running_writer, writer, clie
     await until(lambda: len(client.calls) == everything)
 
 
-async def test_events_beyond_queue_are_dropped_and_counted(writer, recorder):
+async def test_events_beyond_queue_are_dropped_and_counted(writer, recorder, metrics):
     for _ in range(QUEUE_LENGTH + 3):
         recorder.record(WEB, "Normal", "Started", "a")
-    assert dropped_count(writer) == 3
+    assert dropped_count(metrics) == 3
 
 
 async def test_scheduler_writes_events_v1(running_writer, writer, client, clock):

@@ -8,6 +8,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.controller_manager.client.podview import PodView
@@ -18,6 +19,7 @@ from mockube.controller_manager.controllers.devicetainteviction.controller impor
     device_taint_eviction,
 )
 from tests.support.controllers.fake_api_server import FakeApiServer
+from tests.support.metric_samples import sample_value
 
 KEY = Key("default", "p")
 ALL = {"operator": "Exists", "effect": "NoExecute"}
@@ -146,10 +148,8 @@ def test_changes_map_to_pod_keys():
 
 
 def test_evictions_are_counted():
-    evictions = EvictionMetrics()
+    registry = Registry()
+    evictions = EvictionMetrics(registry)
     deleted = CompletedWrite(Delete(resource=PODS, objects=()), KEY, None)
     evictions.observe(None, PlanResult(error=None, writes=(deleted,)), 0.0, SteppedClock().now())
-    (family,) = evictions.collect()
-    assert [(one.name, one.value) for one in family.samples] == [
-        ("device_taint_eviction_controller_pod_deletions_total", 1)
-    ]
+    assert sample_value(registry, "device_taint_eviction_controller_pod_deletions_total") == 1

@@ -8,6 +8,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.wire import Response
@@ -64,7 +65,7 @@ class ScriptedMetricsApi:
             agent="test",
             limit=None,
             clock=clock,
-            metrics=ClientMetrics(),
+            metrics=ClientMetrics(Registry()),
         )
         client = Client(sender, identities=None)
         self._discovered = [answer(body=document) for document in discovered]
@@ -334,7 +335,7 @@ async def test_discovery_is_refreshed_after_30_seconds():
         agent="test",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
     kinds = RestMapper(Client(sender, identities=None), clock)
     for seconds, requests in ((0, 2), (29, 2), (1, 4)):

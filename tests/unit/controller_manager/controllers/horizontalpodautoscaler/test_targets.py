@@ -6,6 +6,7 @@ import pytest
 
 from mockube.apimachinery.status import Conflict
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.client.resources import Key
@@ -42,7 +43,7 @@ def targets(transport, clock):
         agent="test",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(),
+        metrics=ClientMetrics(Registry()),
     )
     return ScaleClient(Client(sender, identities=None), clock)
 

@@ -6,6 +6,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import Forbidden
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.controller_manager.client.podview import PodView
@@ -326,7 +327,7 @@ def test_deletion_seen_in_cache_needs_no_read():
 
 
 def samples(metrics):
-    return {(one.name, *one.labels.values()): one.value for family in metrics for one in family.samples}
+    return {(family.name, *values): value for family, samples in metrics for values, value in samples}
 
 
 SHARED = "dynamic_resource_allocation"
@@ -343,7 +344,8 @@ OLDER_CREATES, OLDER_CLAIMS = (
 )
 def test_claims_are_counted(minor, creates, owner, present):
     listed = [claim("a"), claim("b", allocated=False, annotations={POD_CLAIM_NAME: "gpu"})]
-    claims = ResourceClaimMetrics(lambda: listed, FeatureGates(minor))
+    registry = Registry()
+    claims = ResourceClaimMetrics(lambda: listed, FeatureGates(minor), registry)
     write = CompletedWrite(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
     named = CompletedWrite(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
     for outcome in (
@@ -352,7 +354,8 @@ def test_claims_are_counted(minor, creates, owner, present):
         PlanResult(error=Forbidden("no"), writes=(named,)),
     ):
         claims.observe(None, outcome, 0.0, SteppedClock().now())
-    assert samples(claims.collect()) == {
+    claims.update()
+    assert samples(registry.collect()) == {
         (creates, "success", "false", *owner): 1,
         (creates, "failure", "false", *owner): 1,
         (present, "true", "false", ""): 1,

@@ -1,0 +1,66 @@
+"""`process_*`, the families of a process that every Prometheus client library has. They are read from /proc, where it exists."""
+
+import os
+import resource
+from pathlib import Path
+from typing import Final
+
+from .metrics import Registry, counter, gauge
+
+_PROC: Final = Path("/proc/self")
+_CPU: Final = counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")
+_RESIDENT: Final = gauge("process_resident_memory_bytes", "Resident memory size in bytes.")
+_VIRTUAL: Final = gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.")
+_VIRTUAL_MAX: Final = gauge(
+    "process_virtual_memory_max_bytes", "Maximum amount of virtual memory available in bytes."
+)
+_OPEN_FDS: Final = gauge("process_open_fds", "Number of open file descriptors.")
+_MAX_FDS: Final = gauge("process_max_fds", "Maximum number of open file descriptors.")
+_START: Final = gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.")
+_RECEIVED: Final = counter(
+    "process_network_receive_bytes_total", "Number of bytes received by the process over the network."
+)
+_SENT: Final = counter(
+    "process_network_transmit_bytes_total", "Number of bytes sent by the process over the network."
+)
+_UTIME, _STIME, _STARTED, _VSIZE, _RSS = 11, 12, 19, 20, 21
+"""The position of fields in /proc/self/stat after the name of the program."""
+_UNLIMITED: Final = 2.0**64 - 1
+
+
+def count_process(metrics: Registry) -> None:
+    """Collect the families of this process; nothing where there is no /proc."""
+    if (_PROC / "stat").exists():
+        metrics.on_collect(lambda: _update(metrics))
+
+
+def _update(metrics: Registry) -> None:
+    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    fields = (_PROC / "stat").read_text().rpartition(")")[2].split()
+    metrics.numbers(_CPU).set((int(fields[_UTIME]) + int(fields[_STIME])) / ticks)
+    metrics.numbers(_RESIDENT).set(int(fields[_RSS]) * page)
+    metrics.numbers(_VIRTUAL).set(int(fields[_VSIZE]))
+    metrics.numbers(_START).set(_boot_time() + int(fields[_STARTED]) / ticks)
+    metrics.numbers(_VIRTUAL_MAX).set(_limit(resource.RLIMIT_AS))
+    metrics.numbers(_MAX_FDS).set(_limit(resource.RLIMIT_NOFILE))
+    metrics.numbers(_OPEN_FDS).set(sum(1 for _ in (_PROC / "fd").iterdir()))
+    received, sent = _network_bytes()
+    metrics.numbers(_RECEIVED).set(received)
+    metrics.numbers(_SENT).set(sent)
+
+
+def _limit(kind: int) -> float:
+    limit = resource.getrlimit(kind)[0]
+    return _UNLIMITED if limit == resource.RLIM_INFINITY else float(limit)
+
+
+def _boot_time() -> float:
+    lines = Path("/proc/stat").read_text().splitlines()
+    return float(next((line.split()[1] for line in lines if line.startswith("btime ")), 0))
+
+
+def _network_bytes() -> tuple[int, int]:
+    """Return the bytes received and sent by all interfaces of the network namespace, as Go's client library counts them."""
+    lines = (_PROC / "net" / "dev").read_text().splitlines()[2:]
+    columns = [line.partition(":")[2].split() for line in lines]
+    return sum(int(each[0]) for each in columns), sum(int(each[8]) for each in columns)
