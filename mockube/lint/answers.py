@@ -1,7 +1,7 @@
 """From the answer of a server to findings. Pure."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -10,8 +10,8 @@ from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 
+from . import field_hints
 from .dropped_fields import dropped_fields
-from .field_hints import gate_hint, unknown_field_hint
 from .findings import ObjectFinding, Outcome
 from .server import Answer
 
@@ -34,7 +34,7 @@ def findings_of(answer: Answer, sent: SentObject) -> Iterator[ObjectFinding]:
     """Yield the findings of an answer to the creation of an object."""
     if not answer.is_success:
         yield from _refusals(answer.tree)
-    warned_fields = set()
+    warned_fields: set[str] = set()
     for text in answer.warnings:
         dropped = _DROPPED_FIELD.match(text)
         if dropped is None:
@@ -45,16 +45,26 @@ def findings_of(answer: Answer, sent: SentObject) -> Iterator[ObjectFinding]:
         hint = _unknown_field_hint(sent, dropped[2]) if dropped[1] == "unknown" else ""
         yield ObjectFinding(outcome=Outcome.DROPPED, message=text + hint, field=dropped[2])
     if answer.is_success:
-        for path in dropped_fields(sent.tree, answer.tree):
-            if path not in warned_fields:
-                hint = gate_hint(sent.row.group, sent.row.name, path, sent.minor)
-                message = f'field "{path}" is not kept{hint}'
-                yield ObjectFinding(outcome=Outcome.DROPPED, message=message, field=path)
+        yield from _dropped_silently(sent, answer.tree, warned_fields)
+
+
+def _dropped_silently(
+    sent: SentObject, stored: ReadOnlyTree, warned_fields: Collection[str]
+) -> Iterator[ObjectFinding]:
+    """Yield the fields that are not in the stored object, and of which there was no warning."""
+    for dropped in dropped_fields(sent.tree, stored):
+        if any(f"{dropped.inner_path}.".startswith(f"{warned}.") for warned in warned_fields):
+            continue
+        if not dropped.value and not field_hints.is_kept_if_zero(sent.schema(), dropped.inner_path):
+            continue
+        path, gate = field_hints.gated_field(sent.row.group_resource, dropped)
+        message = f'field "{path}" is not kept{field_hints.gate_hint(gate, sent.minor)}'
+        yield ObjectFinding(outcome=Outcome.DROPPED, message=message, field=path)
 
 
 def _unknown_field_hint(sent: SentObject, field: str) -> str:
     row = sent.row
-    return unknown_field_hint(sent.schema(), row.api_version, row.kind, field, sent.minor)
+    return field_hints.unknown_field_hint(sent.schema(), row.api_version, row.kind, field, sent.minor)
 
 
 def _refusals(status: ReadOnlyTree) -> Iterator[ObjectFinding]:

@@ -11,6 +11,7 @@ from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apiserver.kinds.minors import fields
 from mockube.apiserver.kinds.registry import NEWEST
 
+from .dropped_fields import DroppedField
 from .minor_ranges import ALL
 from .positions import FieldPath, parse_path
 
@@ -62,32 +63,48 @@ def _similar(name: str, parent: SchemaType) -> str:
     return next(iter(same or get_close_matches(name, names, n=1)), "")
 
 
-def gate_hint(group: str, resource: str, field: str, minor: str) -> str:
-    """Return which feature gate drops a field in a minor, and since when the gate is on; "" if that is not known."""
-    gate = _gate(GroupResource(group, resource), ".".join(map(_as_pattern, parse_path(field))))
+def is_kept_if_zero(schema: SchemaType | None, path: str) -> bool:
+    """Return whether a server tells a zero in a field from an absent field."""
+    *parent_path, name = parse_path(path)
+    parent = _type_at(schema, tuple(parent_path))
+    field = None if parent is None else parent.fields.get(str(name))
+    return field is not None and field.pointer
+
+
+def gated_field(resource: GroupResource, field: DroppedField) -> tuple[str, str]:
+    """Return the path of the field that a feature gate drops, and the gate; "" if the gate is not known."""
+    path = field.inner_path
+    while len(path) >= len(field.path):
+        gate = _gates(resource).get(_pattern(path)) or _gate_of_feature(resource, path)
+        if gate:
+            return path, gate
+        path = path.rpartition(".")[0]
+    if isinstance(field.value, dict) and _is_pod(resource):  # such as an image volume, which has a name, too
+        return field.path, next((_FEATURES[name] for name in field.value if name in _FEATURES), "")
+    return field.path, ""
+
+
+def gate_hint(gate: str, minor: str) -> str:
+    """Return that a gate is off in a minor, and in which it is on."""
     if not gate:
         return ""
-    later = [
-        each
-        for each in ALL
-        if minors.is_before(minor, each) and gate in fields.gates_off_by_default(minor)
-        if gate not in fields.gates_off_by_default(each)
-    ]
-    since = f" before {later[0]}" if later else ""
+    is_off = fields.gates_off_by_default
+    later = [each for each in ALL if minors.is_before(minor, each) and gate not in is_off(each)]
+    since = f" before {later[0]}" if later and gate in is_off(minor) else ""
     return f": its feature gate {gate} is off{since}"
 
 
-def _as_pattern(step: str | int) -> str:
-    return "*" if isinstance(step, int) else step
+def _pattern(path: str) -> str:
+    return ".".join("*" if isinstance(step, int) else step for step in parse_path(path))
 
 
-def _gate(resource: GroupResource, pattern: str) -> str:
-    """Return the gate of a field, or of a field within the dropped one."""
-    gates = _gates(resource)
-    within = (gate for path, gate in gates.items() if f"{path}.".startswith(f"{pattern}."))
-    own = gates.get(pattern) or next(within, "")
-    has_pod = resource == PODS or resource in fields.TEMPLATES
-    return own or (_FEATURES.get(pattern.rpartition(".")[2], "") if has_pod else "")
+def _gate_of_feature(resource: GroupResource, path: str) -> str:
+    return _FEATURES.get(path.rpartition(".")[2], "") if _is_pod(resource) else ""
+
+
+def _is_pod(resource: GroupResource) -> bool:
+    """Return whether objects are pods or have a template of pods."""
+    return resource == PODS or resource in fields.TEMPLATES
 
 
 @cache

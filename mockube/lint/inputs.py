@@ -105,7 +105,8 @@ class InputReader:
 
 
 def _objects_of(text: bytes, file: str, *, has_lines: bool = True) -> Sequence[LintObject]:
-    return [object_of(parsed, file=file, has_lines=has_lines) for parsed in parse(text, file)]
+    objects = (object_of(parsed, file=file, has_lines=has_lines) for parsed in parse(text, file))
+    return [each for each in objects if each is not None]
 
 
 def _may_be_object(item: LintObject) -> bool:
@@ -119,7 +120,10 @@ def _failed_chart(chart: Path, error: str) -> LintObject:
 
 
 def _read_file(path: Path) -> bytes:
-    return _existing(path).read_bytes()
+    try:
+        return _existing(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
 
 
 def _existing(path: Path) -> Path:

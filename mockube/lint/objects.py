@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.importing import cleaning
 from mockube.importing.documents import Parsed
 
 from .findings import ObjectFinding, Outcome
@@ -35,6 +37,8 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
     tree: Any
     position: TextPosition | None = None
     """None if the object was rendered from a template."""
+    is_printed: bool = False
+    """Whether it was printed from a cluster, and `tree` is what a user would apply."""
     problems: Sequence[ObjectFinding] = ()
     """What is wrong with its text in every minor."""
 
@@ -79,7 +83,12 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
     def body(self) -> bytes:
         """The object as JSON. A JSON text is sent as it is, so that the server finds its duplicate fields."""
         position = self.position
-        if position is not None and not position.path and position.text.lstrip()[:1] == b"{":
+        if (
+            position is not None
+            and not position.path
+            and not self.is_printed
+            and position.text.lstrip()[:1] == b"{"
+        ):
             try:
                 orjson.loads(position.text)
             except orjson.JSONDecodeError:
@@ -106,14 +115,39 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
         return value if isinstance(value, str) else ""
 
 
-def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObject:
+def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObject | None:
+    """Return the object of a document or item; None if it was printed from a cluster and would not be created by a user."""
     position = TextPosition(text=parsed.text, first_line=parsed.first_line, path=parsed.path)
+    problems, tree = [*_problems(parsed)], parsed.tree
+    is_printed = not problems and _is_printed_by_server(tree)
+    if is_printed:
+        if cleaning.reason_to_skip(tree) or _has_controller(tree):
+            return None
+        tree = _as_applied(tree)
     return LintObject(
         file=file,
-        tree=parsed.tree,
+        tree=tree,
         position=position if has_lines else None,
-        problems=[*_problems(parsed)],
+        is_printed=is_printed,
+        problems=problems,
     )
+
+
+def _is_printed_by_server(tree: ReadOnlyTree) -> bool:
+    """Return whether `kubectl get -o yaml` printed an object: only a server sets the uid."""
+    metadata = tree.get("metadata")
+    return isinstance(metadata, dict) and isinstance(metadata.get("uid"), str) and bool(metadata["uid"])
+
+
+def _has_controller(tree: ReadOnlyTree) -> bool:
+    return any(reference.get("controller") for reference in meta.owner_references(tree))
+
+
+def _as_applied(tree: ReadOnlyTree) -> ReadOnlyTree:
+    """Return a printed object without what the server and controllers of its cluster have set."""
+    without_status = {name: value for name, value in tree.items() if name != "status"}
+    clean = cleaning.clean_object(without_status, ())
+    return cleaning.without_assigned_fields(clean) or clean
 
 
 def _problems(parsed: Parsed) -> Iterator[ObjectFinding]:

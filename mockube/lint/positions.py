@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, TypeAlias
 
 import yaml
@@ -46,12 +46,18 @@ class TextPosition(Struct, frozen=True, kw_only=True, dict=True):
             mark, node = found
         return self.line if mark is None else self.first_line + mark.line
 
-    @cached_property
+    @property
     def _root(self) -> Any:
-        try:
-            return yaml.compose(self.text, Loader=yaml.CSafeLoader)
-        except (yaml.YAMLError, UnicodeError):
-            return None
+        return _compose(self.text)
+
+
+@lru_cache(maxsize=4)
+def _compose(text: bytes) -> Any:
+    """Return the root node of a text, which many objects of a list share; None if it cannot be parsed."""
+    try:
+        return yaml.compose(text, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, UnicodeError):
+        return None
 
 
 def _find(node: Any, step: str | int) -> tuple[Any, Any] | None:

@@ -41,7 +41,7 @@ class Row(Struct, kw_only=True, dict=True):
 
     @cached_property
     def findings(self) -> Sequence[MergedFinding]:
-        """The findings, the worst first; each is listed once with the minors that have it."""
+        """The findings, the worst first, then by line; each is listed once with the minors that have it."""
         minors_by_finding: dict[tuple[ObjectFinding, int], list[str]] = {}
         for minor, checked in self.results.items():
             for finding in checked.findings:
@@ -51,7 +51,7 @@ class Row(Struct, kw_only=True, dict=True):
             MergedFinding(finding=finding, minors=minors, line=line)
             for (finding, line), minors in minors_by_finding.items()
         ]
-        return sorted(merged, key=lambda each: -SEVERITY[each.finding.outcome])
+        return sorted(merged, key=lambda each: (-SEVERITY[each.finding.outcome], each.line))
 
 
 class Report(Struct, frozen=True, kw_only=True):

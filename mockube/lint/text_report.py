@@ -82,4 +82,4 @@ def summary(report: Report) -> str:
     count = len(report.rows)
     objects = "1 object" if count == 1 else f"{count} objects"
     counts = ", ".join(f"{number} {outcome}" for outcome, number in report.counts().items())
-    return f"{objects}, {format_minors(report.minors)}: {counts}"
+    return f"{objects} against {format_minors(report.minors)}: {counts}"

@@ -158,12 +158,12 @@ def test_each_minor_reports_what_it_does_with_field(lint):
         f'  service.yaml:8: dropped in 1.30: field "spec.trafficDistribution" is not kept: {GATE}',
         f"  service.yaml:8: warned in 1.37: spec.trafficDistribution: {DEPRECATION}",
         "",
-        "1 object, 1.29-1.31, 1.37: 1 dropped",
+        "1 object against 1.29-1.31, 1.37: 1 dropped",
     ]
 
 
 def test_accepted_objects_are_counted_only(lint):
-    assert lint(settings=CONFIG_MAP) == (0, ["1 object, 1.37: 1 accepted"], [])
+    assert lint(settings=CONFIG_MAP) == (0, ["1 object against 1.37: 1 accepted"], [])
 
 
 def test_custom_resources_are_checked_by_definitions_that_come_later(lint):
@@ -177,27 +177,30 @@ def test_custom_resources_are_checked_by_definitions_that_come_later(lint):
         "website.example.com/old",
         "  websites.yaml:11: warned: example.com/v1beta1 Website is deprecated; use example.com/v1 Website",
         "",
-        "4 objects, 1.37: 1 refused, 1 warned, 2 accepted",
+        "4 objects against 1.37: 1 refused, 1 warned, 2 accepted",
     ]
 
 
 def test_definitions_of_cluster_are_not_objects_of_report(lint, tmp_path):
     (tmp_path / "crds").mkdir()
     (tmp_path / "crds/websites.yaml").write_text(DEFINITION)
-    assert lint("--crds=crds", websites=WEBSITES)[1][-1] == "3 objects, 1.37: 1 refused, 1 warned, 1 accepted"
+    assert (
+        lint("--crds=crds", websites=WEBSITES)[1][-1]
+        == "3 objects against 1.37: 1 refused, 1 warned, 1 accepted"
+    )
     code, _, errors = lint("--crds=websites.yaml", websites=WEBSITES)
     assert (code, errors) == (2, ["mockube: no CustomResourceDefinition in websites.yaml"])
 
 
 def test_kind_without_definition_is_refused_unless_ignored(lint):
     code, lines, _ = lint(websites=WEBSITES)
-    assert (code, lines[-1]) == (1, "3 objects, 1.37: 3 unknown")
+    assert (code, lines[-1]) == (1, "3 objects against 1.37: 3 unknown")
     code, lines, _ = lint("--ignore-unknown-kinds", websites=WEBSITES)
-    assert (code, lines) == (0, ["3 objects, 1.37: 3 skipped"])
+    assert (code, lines) == (0, ["3 objects against 1.37: 3 skipped"])
 
 
 def test_pod_finds_what_same_files_create(lint):
-    assert lint(pod=POD, needed=NEEDED_BY_POD)[1] == ["4 objects, 1.37: 4 accepted"]
+    assert lint(pod=POD, needed=NEEDED_BY_POD)[1] == ["4 objects against 1.37: 4 accepted"]
     _, lines, _ = lint(pod=POD)
     assert lines[4] == (
         '  pod.yaml:1: refused: pods "p" is forbidden: error looking up service account shop/robot:'
@@ -214,7 +217,7 @@ def test_labels_of_namespace_in_files_apply_to_pods(lint):
 
 def test_second_object_of_same_name_is_checked_as_change(lint):
     text = f"{RESTRICTED}---\n{RESTRICTED}---\n{CONFIG_MAP}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: default}}"
-    assert lint(objects=text)[1] == ["4 objects, 1.37: 4 accepted"]
+    assert lint(objects=text)[1] == ["4 objects against 1.37: 4 accepted"]
 
 
 def test_text_that_is_no_object_is_refused_with_its_line(lint):
@@ -255,9 +258,30 @@ def test_folder_is_read_without_other_yaml(lint, tmp_path):
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert lint(".") == (0, ["1 object, 1.37: 1 accepted"], [])
+    assert lint(".") == (0, ["1 object against 1.37: 1 accepted"], [])
     code, _, errors = lint("a/b")
     assert (code, errors) == (2, ["mockube: no objects in a/b"])
+
+
+def test_objects_printed_from_cluster_are_checked_as_applied(lint):
+    service = """\
+- apiVersion: v1
+  kind: Service
+  metadata: {name: web, uid: u1, resourceVersion: "7", creationTimestamp: "2030-01-01T00:00:00Z"}
+  spec: {clusterIP: 172.20.0.7, clusterIPs: [172.20.0.7], ports: [{port: 80}], type: ClusterIP}
+  status: {loadBalancer: {}}
+"""
+    pod = """\
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: web-abcde
+    uid: u2
+    ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: u3, controller: true}]
+  spec: {serviceAccountName: gone}
+"""
+    _, lines, _ = lint(dump=f"apiVersion: v1\nitems:\n{service}{pod}kind: List\n")
+    assert lines == ["1 object against 1.37: 1 accepted"]
 
 
 def test_json_has_outcome_of_each_minor(lint):
@@ -330,7 +354,7 @@ def test_chart_is_rendered_for_each_minor(lint, tmp_path, program):
             "configmap/settings",
             '  web/templates/settings.yaml: dropped in 1.37: unknown field "unknown"',
             "",
-            "2 objects, 1.36-1.37: 1 refused, 1 dropped",
+            "2 objects against 1.36-1.37: 1 refused, 1 dropped",
         ],
     )
 
@@ -349,7 +373,7 @@ def test_kustomization_is_built(lint, tmp_path, program):
     program("kubectl", f"#!/bin/sh\ncat <<END\n{CONFIG_MAP}END\n")
     (tmp_path / "overlay").mkdir()
     (tmp_path / "overlay/kustomization.yaml").write_text("resources: [x.yaml]")
-    assert lint("overlay")[1] == ["1 object, 1.37: 1 accepted"]
+    assert lint("overlay")[1] == ["1 object against 1.37: 1 accepted"]
     program("kubectl", "#!/bin/sh\necho 'error: no such file' >&2; exit 1\n")
     code, _, errors = lint("overlay")
     assert (code, errors) == (2, ["mockube: overlay: no such file"])

@@ -57,7 +57,7 @@ def test_table_has_only_objects_with_findings_unless_all_are_requested():
     report = report_of([], [], [])
     assert table_rows(report, shows_all=False) == []
     assert table_rows(report, shows_all=True) == [["OBJECT", "1.35-1.37"], ["service/web", "ok"]]
-    assert summary(report) == "1 object, 1.35-1.37: 1 accepted"
+    assert summary(report) == "1 object against 1.35-1.37: 1 accepted"
 
 
 def test_object_that_chart_renders_for_some_minors_has_no_result_for_others():
