@@ -39,6 +39,12 @@ class AffinityTerms(Struct, frozen=True, kw_only=True):
     preferred_affinity: tuple[AffinityTerm, ...] = ()
     preferred_anti_affinity: tuple[AffinityTerm, ...] = ()
 
+    @property
+    def topology_keys(self) -> list[str]:
+        """The keys of all terms, as often as there are terms."""
+        terms = (*self.affinity, *self.anti_affinity, *self.preferred_affinity, *self.preferred_anti_affinity)
+        return [term.topology_key for term in terms]
+
     def __bool__(self) -> bool:
         return bool(
             self.affinity or self.anti_affinity or self.preferred_affinity or self.preferred_anti_affinity

@@ -10,6 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.client.podview import PodView
 
 from .nodeinfo import NodeInfo
@@ -34,9 +35,46 @@ class SchedulerCache:
         """The names of nodes, by the uids of the pods on them."""
         self._label_counts: defaultdict[str, dict[_Labels, Counter[str]]] = defaultdict(dict)
         """The number of pods on each node by namespace and labels, without terminating ones."""
+        self._known: Sequence[NodeInfo] | None = None
+        """What `nodes` returns, until a node comes or goes."""
+        self._generations: dict[str, int] = {}
+        """When each node changed last, the latest change last; as the order of nodes in kube-scheduler's cache."""
+        self.generation = 0
+        """Counts the changes of nodes."""
+        self._images: dict[str, dict[str, int]] = {}
+        """The sizes of images by node."""
+        self._hostnames: Counter[str] = Counter()
+        """The number of nodes by their hostname label."""
+        self._topology_keys: Counter[str] = Counter()
+        """The number of affinity terms of pods by topology key."""
 
     def nodes(self) -> Sequence[NodeInfo]:
-        return [node for node in self._nodes.values() if node.is_known]
+        if self._known is None:
+            self._known = [node for node in self._nodes.values() if node.is_known]
+        return self._known
+
+    def changed_since(self, generation: int) -> list[str]:
+        """Return the names of the nodes that changed, or went, after a generation."""
+        changed = []
+        for name, latest in reversed(self._generations.items()):
+            if latest <= generation:
+                break
+            changed.append(name)
+        return changed
+
+    @property
+    def topology_keys(self) -> frozenset[str]:
+        """The topology keys of the affinity terms of pods on nodes."""
+        return frozenset(self._topology_keys)
+
+    @property
+    def has_ambiguous_hostnames(self) -> bool:
+        """Whether nodes share a hostname label, so that it does not name one node."""
+        return "" in self._hostnames or len(self._hostnames) < self._hostnames.total()
+
+    def image_sizes(self, image: str) -> Mapping[str, int]:
+        """Return the sizes of an image by the nodes that have it, in the order in which these reported it."""
+        return self._images.get(image, {})
 
     def node(self, name: str) -> NodeInfo | None:
         return self._nodes.get(name)
@@ -49,12 +87,46 @@ class SchedulerCache:
         return uid in self._node_names
 
     def set_node(self, node: ReadOnlyTree) -> None:
-        self._node_info(meta.name(node)).set_node(node)
+        info = self._node_info(meta.name(node))
+        was_known, hostname, images, state = info.is_known, _hostname_of(info), info.images, info.state
+        info.set_node(node)
+        self._count(self._hostnames, hostname, -1)
+        self._count(self._hostnames, _hostname_of(info), 1)
+        self._list_images(info, images)
+        if not was_known:
+            self._known = None
+        if info.state != state or _hostname_of(info) != hostname:
+            self._mark_changed(info.name)
 
     def remove_node(self, name: str) -> None:
         node = self._node_info(name)
+        images = node.images
+        self._count(self._hostnames, _hostname_of(node), -1)
         node.forget_node()
+        self._list_images(node, images)
+        self._known = None
+        self._mark_changed(name)
         self._drop_if_empty(node)
+
+    def _mark_changed(self, name: str) -> None:
+        self.generation += 1
+        self._generations.pop(name, None)  # so that it becomes the last one
+        self._generations[name] = self.generation
+
+    def _list_images(self, node: NodeInfo, old: Mapping[str, int]) -> None:
+        for image in old.keys() - node.images.keys():
+            self._images[image].pop(node.name)
+            if not self._images[image]:
+                del self._images[image]
+        for image, size in node.images.items():
+            self._images.setdefault(image, {})[node.name] = size
+
+    @staticmethod
+    def _count(counter: Counter[str], name: str | None, change: int) -> None:
+        if name is not None:
+            counter[name] += change
+            if not counter[name]:
+                del counter[name]
 
     def update_pod(self, view: PodView, node: str) -> None:
         """Add or update a pod on a node, in its current state."""
@@ -70,13 +142,13 @@ class SchedulerCache:
         self.remove_pod(pod.view.uid)
         self._node_info(node).add(pod)
         self._node_names[pod.view.uid] = node
-        self._count_labels(pod, node, 1)
+        self._count_pod(pod, node, 1)
 
     def remove_pod(self, uid: str) -> None:
         name = self._node_names.pop(uid, None)
         if name is not None:
             node = self._nodes[name]
-            self._count_labels(node.pods[uid], name, -1)
+            self._count_pod(node.pods[uid], name, -1)
             node.remove(uid)
             self._drop_if_empty(node)
 
@@ -88,6 +160,12 @@ class SchedulerCache:
                 if selector.matches(dict(labels)):
                     counts.update(by_node)
         return counts
+
+    def _count_pod(self, pod: PodInfo, node: str, change: int) -> None:
+        self._mark_changed(node)
+        for key in pod.terms.topology_keys:
+            self._count(self._topology_keys, key, change)
+        self._count_labels(pod, node, change)
 
     def _count_labels(self, pod: PodInfo, node: str, change: int) -> None:
         if pod.view.deleting:
@@ -111,8 +189,16 @@ class SchedulerCache:
             self._nodes.pop(node.name, None)
 
 
+def _hostname_of(node: NodeInfo) -> str | None:
+    return node.labels.get(LABEL_HOSTNAME)
+
+
 def no_nominees(_: str) -> Sequence[PodInfo]:
     return ()
+
+
+def no_images(_: str) -> Mapping[str, int]:
+    return {}
 
 
 def no_counts(_: str, __: Selector) -> Counter[str]:
@@ -131,5 +217,9 @@ class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     """Returns the pods that are nominated for a node, by its name: they wait for the end of preempted pods."""
     matching_counts: Callable[[str, Selector], Counter[str]] = no_counts
     """Returns the number of pods in a namespace that a selector matches, by the name of their node."""
+    image_sizes: Callable[[str], Mapping[str, int]] = no_images
+    """Returns the sizes of an image by the nodes that have it."""
+    topology_keys: frozenset[str] = frozenset()
+    """The topology keys of the affinity terms of pods on nodes."""
     workloads: Workloads | None = None
     gates: FeatureGates = field(default_factory=FeatureGates)

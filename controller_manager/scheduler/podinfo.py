@@ -12,6 +12,7 @@ from mockube.controller_manager.workloads.effective_requests import effective_re
 from mockube.controller_manager.workloads.pod_requests import Amounts, HostPort, host_ports
 
 from .affinity_terms import NO_TERMS, AffinityTerms, terms_of
+from .signature import signature_of
 
 _PRECOMPUTED_FIELDS: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
 """The fields of a spec from which a PodInfo is computed."""
@@ -32,20 +33,24 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     terms: AffinityTerms = NO_TERMS
     claims: tuple[str, ...] = ()
     """The names of the claims that the pod names."""
+    signature: str
+    """Pods of the same signature count alike, and fit on the same nodes."""
 
     @classmethod
     def of(cls, view: PodView, gates: FeatureGates) -> "PodInfo":
         spec, requests = view.object["spec"], effective_requests(view.object, gates)
+        claims, priority = _claim_names(spec), spec.get("priority") or 0
         return cls(
             view=view,
             gates=gates,
-            priority=spec.get("priority") or 0,
+            priority=priority,
             requested=requests.requested,
             nonzero_requested=requests.nonzero,
             scored_requests=requests.scored,
             host_ports=tuple(host_ports(spec)),
             terms=terms_of(view),
-            claims=_claim_names(spec),
+            claims=claims,
+            signature=signature_of(view, requests, claims, priority),
         )
 
     def with_view(self, view: PodView) -> "PodInfo":
@@ -53,18 +58,17 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
         is_same_spec = all(
             self.spec.get(field) == view.object["spec"].get(field) for field in _PRECOMPUTED_FIELDS
         )
-        if is_same_spec and size_fields(self.view.object) == size_fields(view.object):
+        if (
+            is_same_spec
+            and self.view.labels == view.labels
+            and size_fields(self.view.object) == size_fields(view.object)
+        ):
             return replace(self, view=view)
         return PodInfo.of(view, self.gates)
 
     def counts_as(self, other: "PodInfo") -> bool:
         """Return whether a node counts the pod as it counts another version: by the same requests, terms, claims and labels."""
-        return (
-            # A version that was computed anew may have other requests, terms and claims.
-            self.requested is other.requested
-            and self.view.deleting == other.view.deleting
-            and self.view.labels == other.view.labels
-        )
+        return self.signature == other.signature and self.view.deleting == other.view.deleting
 
     @property
     def spec(self) -> ReadOnlyTree:

@@ -1,6 +1,6 @@
 """The default profile: its plugins, the pods that it schedules, and the pod status that it writes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,17 +11,24 @@ from mockube.controller_manager.client.podview import PodView
 from .cluster import ClusterSnapshot
 from .filters import taints_node_affinity_resources
 from .filters.declared_features import declared_features
-from .filters.filter import Check, Filter, Rejection
-from .filters.pod_affinity import inter_pod_affinity
-from .filters.spread import topology_spread
+from .filters.filter import Check, Filter, GroupFilter, Rejection
+from .filters.pod_affinity import grouped_pod_affinity, inter_pod_affinity
+from .filters.spread import grouped_topology_spread, topology_spread
 from .filters.volume_limits import volume_limits
 from .filters.volumes import volume_binding, volume_restrictions, volume_zone
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
-from .scores.pod_affinity import pod_affinity_score
-from .scores.score import Score, balanced_allocation, least_allocated
-from .scores.spread import topology_spread_score
-from .scores.taints_node_affinity_images import image_locality, node_affinity_score, taint_toleration_score
+from .scores.pod_affinity import grouped_pod_affinity_score, pod_affinity_score
+from .scores.score import GroupScore, Score, balanced_allocation, least_allocated
+from .scores.spread import grouped_topology_spread_score, topology_spread_score
+from .scores.taints_node_affinity_images import (
+    grouped_image_locality,
+    grouped_node_affinity,
+    grouped_taint_toleration,
+    image_locality,
+    node_affinity_score,
+    taint_toleration_score,
+)
 from .scores.volumes import volume_capacity_score
 
 if TYPE_CHECKING:
@@ -152,3 +159,30 @@ SCORES: Final[tuple[tuple[str, Score, int], ...]] = (
     (DYNAMIC_RESOURCES, dynamic_resources_score, 2),
 )
 """The score plugins: upstream's name, the function, and its weight."""
+
+NODE_FILTERS: Final = frozenset(
+    {
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "NodeDeclaredFeatures",
+    }
+)
+"""The filters that check a node by its own state alone."""
+GROUP_FILTERS: Final[Mapping[str, Callable[[PodInfo, ClusterSnapshot], GroupFilter | None]]] = {
+    "PodTopologySpread": grouped_topology_spread,
+    "InterPodAffinity": grouped_pod_affinity,
+}
+"""The filters that have a form for groups of nodes."""
+NODE_SCORES: Final = frozenset({"NodeResourcesFit", "NodeResourcesBalancedAllocation"})
+"""The scores of a node that depend on its own state alone."""
+GROUP_SCORES: Final[Mapping[str, Callable[[PodInfo, ClusterSnapshot], GroupScore | None]]] = {
+    "TaintToleration": grouped_taint_toleration,
+    "NodeAffinity": grouped_node_affinity,
+    "PodTopologySpread": grouped_topology_spread_score,
+    "InterPodAffinity": grouped_pod_affinity_score,
+    "ImageLocality": grouped_image_locality,
+}
+"""The scores that have a form for groups of nodes."""

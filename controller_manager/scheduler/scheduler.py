@@ -32,6 +32,7 @@ from .cluster import ClusterSnapshot, SchedulerCache
 from .failure import SchedulingFailure, failure_of
 from .monitor import ERROR, SCHEDULED, UNSCHEDULABLE, SchedulerMonitor
 from .nodeinfo import NodeInfo
+from .pod_class import PodClasses
 from .podinfo import PodInfo
 from .preemption import Candidate
 from .preemption_executor import PreemptionExecutor
@@ -67,6 +68,7 @@ class Scheduler:
         self._shared_informers = context.informers
         self._gates = context.informers.caches.gates
         self._cluster = SchedulerCache(self._gates)
+        self._classes = PodClasses(self._cluster)
         self._queue = SchedulingQueue(
             context.clock,
             self._preemptions.is_blocked,
@@ -90,6 +92,7 @@ class Scheduler:
         self._scheduling_failures = context.metrics.task_restarts.of("scheduler/schedule")
         self._binding_slots = asyncio.Semaphore(_MAX_BINDINGS)
         self._informers[kinds.NODES].add_handler(self._node_changed)
+        self._informers[kinds.NAMESPACES].add_handler(self._namespace_changed)
         self._pods.add_handler(self._pod_changed)
         self._informers[kinds.VOLUME_ATTACHMENTS].add_index(BY_ATTACHED_NODE, node_of_attachment)
         for resource in watched.STORAGE:
@@ -131,6 +134,11 @@ class Scheduler:
         if actions:
             by_devices = () if self._devices is None else self._devices.extended_resources
             self._queue.move(ClusterEvent("Node", actions, change.old, change.new, by_devices))
+
+    def _namespace_changed(self, change: Change) -> None:
+        """Judge nodes anew: affinity terms may match the pods of a namespace now, or no longer."""
+        if meta.labels(change.old or {}) != meta.labels(change.new or {}):
+            self._classes.forget()
 
     def _move_by(self, kind: str) -> Callable[[Change], None]:
         """Return a handler of changes of objects of a kind that pods may wait for."""
@@ -221,6 +229,8 @@ class Scheduler:
             storage=self._storage,
             devices=None if self._devices is None else self._devices.snapshot(),
             matching_counts=self._cluster.matching_counts,
+            image_sizes=self._cluster.image_sizes,
+            topology_keys=self._cluster.topology_keys,
             workloads=self._workloads,
             gates=self._gates,
             nominees=lambda node: [pod for node_name, pod in self._nominees.values() if node_name == node],
@@ -238,10 +248,9 @@ class Scheduler:
         monitor, attempts = self._monitor, self._queue.attempts_of(key)
         began = monitor.monotonic()
         pod, snapshot = PodInfo.of(view, self._gates), self._snapshot()
-        feasible_nodes = find_feasible(pod, snapshot)
-        monitor.record_extension_point("Filter", began, success=bool(feasible_nodes.feasible))
-        if not feasible_nodes.feasible:
-            monitor.algorithm.observe(monitor.monotonic() - began)
+        best, feasible_nodes = self._choose(pod, snapshot, began)
+        monitor.algorithm.observe(monitor.monotonic() - began)
+        if not best:
             monitor.record_attempt(ERROR if feasible_nodes.is_error else UNSCHEDULABLE, began)
             await self._handle_failure(pod, snapshot, feasible_nodes)
             if feasible_nodes.is_error:
@@ -250,10 +259,7 @@ class Scheduler:
                 self._queue.add_unschedulable(key, feasible_nodes.plugins)
             self._binding_slots.release()
             return
-        scoring_began = monitor.monotonic()
-        node = self._select_node(best_nodes(pod, snapshot, feasible_nodes.feasible))
-        monitor.record_extension_point("Score", scoring_began)
-        monitor.algorithm.observe(monitor.monotonic() - began)
+        node = self._select_node(best)
         claims = claims_of(pod, snapshot.storage)
         assigned = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage)
         volumes = [] if isinstance(assigned, str) else assigned
@@ -265,6 +271,37 @@ class Scheduler:
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices, attempt))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
+
+    def _choose(
+        self, pod: PodInfo, snapshot: ClusterSnapshot, began: float
+    ) -> tuple[Sequence[NodeInfo], FeasibleNodes]:
+        """Return the best nodes; if there are none, why no node is feasible."""
+        monitor = self._monitor
+        pod_class = None if self._must_leave_room(pod) else self._classes.find(pod, snapshot)
+        if pod_class is not None:
+            groups = pod_class.feasible_groups()
+            monitor.record_extension_point("Filter", began, success=bool(groups))
+            if not groups:
+                return (), pod_class.feasible_nodes(snapshot)
+            scoring_began = monitor.monotonic()
+            best = pod_class.best_nodes(groups, snapshot)
+            feasible_nodes = FeasibleNodes(best)
+        else:
+            feasible_nodes = find_feasible(pod, snapshot)
+            monitor.record_extension_point("Filter", began, success=bool(feasible_nodes.feasible))
+            if not feasible_nodes.feasible:
+                return (), feasible_nodes
+            scoring_began = monitor.monotonic()
+            best = best_nodes(pod, snapshot, feasible_nodes.feasible)
+        monitor.record_extension_point("Score", scoring_began)
+        return best, feasible_nodes
+
+    def _must_leave_room(self, pod: PodInfo) -> bool:
+        """Return whether other pods are nominated for nodes that the pod may not take from them."""
+        return any(
+            nominee.priority >= pod.priority and uid != pod.view.uid
+            for uid, (_, nominee) in self._nominees.items()
+        )
 
     def _reserve_devices(
         self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot

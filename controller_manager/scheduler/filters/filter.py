@@ -1,9 +1,10 @@
 """The types of filter plugins: a filter, its check of a single node, a rejection, and a restriction to some nodes."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, Protocol
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.grouped import Grouped
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
@@ -37,3 +38,10 @@ Filter = Callable[[PodInfo, ClusterSnapshot], Check | Rejection | Restriction | 
 
 The first filter that rejects a node provides the reasons.
 """
+
+
+class GroupFilter(Grouped, Protocol):
+    """A filter whose check of a node depends on other nodes, in the form that checks groups of nodes."""
+
+    def check(self) -> Callable[[Hashable], Rejection | None]:
+        """Return the check of a part, with the counts of now."""

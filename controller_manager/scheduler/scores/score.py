@@ -5,9 +5,10 @@ Upstream: plugins/noderesources (least and balanced allocation). All scores are 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final, Protocol
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.grouped import Grouped
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY
@@ -16,6 +17,25 @@ MAX_NODE_SCORE: Final = 100
 
 Score = Callable[[PodInfo, ClusterSnapshot, Sequence[NodeInfo]], Sequence[int] | None]
 """Returns a score from 0 to 100 for each node; None if all nodes have the same."""
+
+
+class GroupScore(Grouped, Protocol):
+    """A score of a node that depends on other nodes, in the form that scores groups of nodes."""
+
+    def scores(
+        self, parts: Sequence[Any], sizes: Sequence[int], snapshot: ClusterSnapshot
+    ) -> Sequence[int] | None:
+        """Return the score of each group of feasible nodes, of which the part and the number of nodes are given."""
+
+
+class NothingCounted:
+    """A score that counts nothing of the whole cluster."""
+
+    @staticmethod
+    def contribution(_: NodeInfo) -> None:
+        return None
+
+    def add(self, contribution: Any, times: int) -> None: ...
 
 
 def normalize_scores(raw: Sequence[int], *, less_is_better: bool = False) -> list[int]:

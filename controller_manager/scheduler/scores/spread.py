@@ -7,8 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
-from typing import Final
+from typing import Final, NamedTuple
 
+from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
@@ -30,9 +31,7 @@ def topology_spread_score(
     pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
 ) -> list[int] | None:
     constraints = _constraints(pod, snapshot)
-    # The default constraints do not require the topology labels.
-    has_own = bool(pod.spec.get("topologySpreadConstraints"))
-    required_keys = [constraint.topology_key for constraint in constraints] if has_own else []
+    required_keys = _required_keys(pod, constraints)
 
     def has_labels(node: NodeInfo) -> bool:
         return all(key in node.labels for key in required_keys)
@@ -63,10 +62,16 @@ def topology_spread_score(
 def _constraints(pod: PodInfo, snapshot: ClusterSnapshot) -> Sequence[Constraint]:
     if pod.spec.get("topologySpreadConstraints"):
         return constraints_of(pod, PREFERRED)
-    selector = None if snapshot.workloads is None else selector_of_workloads(pod, snapshot.workloads)
+    selector = spread_selector(pod, snapshot)
     if selector is None or selector.empty:
         return []
     return [default_constraint(key, skew, selector) for key, skew in _DEFAULT_CONSTRAINTS]
+
+
+def _required_keys(pod: PodInfo, constraints: Sequence[Constraint]) -> Sequence[str]:
+    """Return the labels without which a node is not scored. The default constraints require none."""
+    has_own = bool(pod.spec.get("topologySpreadConstraints"))
+    return [constraint.topology_key for constraint in constraints] if has_own else []
 
 
 def _counts_by_domain(
@@ -90,3 +95,90 @@ def _normalize(raw: Sequence[int], is_scored_by_node: Sequence[bool]) -> list[in
         else MAX_NODE_SCORE * (maximum + minimum - value) // maximum
         for value, is_scored in zip(raw, is_scored_by_node, strict=True)
     ]
+
+
+# --- the same for groups of nodes
+
+
+class _Part(NamedTuple):
+    """What of a node decides: of each constraint the domain and, for hosts, the number of matching pods."""
+
+    is_scored: bool
+    """Whether the node has the labels of all constraints of the pod itself."""
+    domains: tuple[str | None, ...]
+    pods_on_host: tuple[int, ...]
+
+
+class GroupedTopologySpreadScore:
+    """The score for groups of nodes."""
+
+    def __init__(self, pod: PodInfo, constraints: Sequence[Constraint]) -> None:
+        self._pod = pod
+        self._constraints = constraints
+        self._required_keys = _required_keys(pod, constraints)
+        self._counts = [Counter[str]() for _ in constraints]
+
+    def part(self, node: NodeInfo) -> _Part:
+        domains = tuple(
+            ""
+            if one.topology_key == LABEL_HOSTNAME and LABEL_HOSTNAME in node.labels
+            else node.labels.get(one.topology_key)
+            for one in self._constraints
+        )
+        on_host = tuple(
+            one.count(self._pod, node) if one.topology_key == LABEL_HOSTNAME else 0
+            for one in self._constraints
+        )
+        return _Part(all(key in node.labels for key in self._required_keys), domains, on_host)
+
+    def contribution(self, node: NodeInfo) -> Sequence[tuple[str, int]] | None:
+        """Return the domain of each constraint, and the matching pods that it counts there."""
+        if not all(key in node.labels for key in self._required_keys):
+            return None
+        return [
+            (
+                node.labels.get(one.topology_key, ""),
+                one.count(self._pod, node) if one.counts_in(self._pod, node) else 0,
+            )
+            if one.topology_key != LABEL_HOSTNAME
+            else ("", 0)
+            for one in self._constraints
+        ]
+
+    def add(self, contribution: Sequence[tuple[str, int]], times: int) -> None:
+        for counts, (domain, pods) in zip(self._counts, contribution, strict=True):
+            if pods:
+                counts[domain] += pods * times
+
+    def scores(
+        self, parts: Sequence[_Part], sizes: Sequence[int], _: ClusterSnapshot
+    ) -> Sequence[int] | None:
+        is_scored = [part.is_scored for part in parts]
+        if not any(is_scored):
+            return None
+        raw = [0.0] * len(parts)
+        for position, constraint in enumerate(self._constraints):
+            counts = self._counts[position]
+            is_host = constraint.topology_key == LABEL_HOSTNAME
+            domains = {part.domains[position] or "" for part in parts if part.is_scored}
+            weight = math.log((sum(compress(sizes, is_scored)) if is_host else len(domains)) + 2)
+            for index, part in enumerate(parts):
+                domain = part.domains[position]
+                if domain is not None:
+                    count = part.pods_on_host[position] if is_host else counts[domain]
+                    raw[index] += count * weight + (constraint.max_skew - 1)
+        return _normalize([round_half_up(value) for value in raw], is_scored)
+
+
+def grouped_topology_spread_score(
+    pod: PodInfo, snapshot: ClusterSnapshot
+) -> GroupedTopologySpreadScore | None:
+    constraints = _constraints(pod, snapshot)
+    return GroupedTopologySpreadScore(pod, constraints) if constraints else None
+
+
+def spread_selector(pod: PodInfo, snapshot: ClusterSnapshot) -> Selector | None:
+    """Return the selector of the pods with which a pod without constraints is spread, which may change while it waits."""
+    if snapshot.workloads is None or pod.spec.get("topologySpreadConstraints"):
+        return None
+    return selector_of_workloads(pod, snapshot.workloads)

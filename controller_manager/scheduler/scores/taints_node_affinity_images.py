@@ -5,6 +5,7 @@ Upstream: plugins/tainttoleration, nodeaffinity, imagelocality.
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -14,49 +15,103 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import matches_term
 from mockube.controller_manager.workloads.tolerations import tolerates
 
-from .score import MAX_NODE_SCORE, normalize_scores
+from .score import MAX_NODE_SCORE, NothingCounted, normalize_scores
 
 _MEGABYTE: Final = 1024 * 1024
 _MIN_IMAGE_BYTES: Final = 23 * _MEGABYTE
 _MAX_IMAGE_BYTES: Final = 1000 * _MEGABYTE
 
 
-def node_affinity_score(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[int] | None:
-    affinity = pod.affinity.get("nodeAffinity") or {}
-    preferred: Sequence[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    if not preferred:
+def node_affinity_score(
+    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
+) -> Sequence[int] | None:
+    preference = grouped_node_affinity(pod, snapshot)
+    if preference is None:
         return None
-    raw = [sum(term["weight"] for term in preferred if _matches_preference(term, node)) for node in nodes]
-    return normalize_scores(raw)
+    return preference.scores([*map(preference.part, nodes)], (), snapshot)
 
 
-def _matches_preference(preference: ReadOnlyTree, node: NodeInfo) -> bool:
-    return matches_term(preference["preference"], node.node)
+class PreferredNodeAffinity(NothingCounted):
+    """The part of a node is the sum of the weights of the terms that match it."""
+
+    def __init__(self, terms: Sequence[ReadOnlyTree]) -> None:
+        self._terms = terms
+
+    def part(self, node: NodeInfo) -> int:
+        return sum(term["weight"] for term in self._terms if matches_term(term["preference"], node.node))
+
+    def scores(self, parts: Sequence[int], _: Sequence[int], __: ClusterSnapshot) -> list[int]:
+        return normalize_scores(parts)
 
 
-def taint_toleration_score(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[int] | None:
-    raw = [sum(_is_intolerable(pod, taint) for taint in node.taints) for node in nodes]
-    return normalize_scores(raw, less_is_better=True) if any(raw) else None
+def grouped_node_affinity(pod: PodInfo, _: ClusterSnapshot) -> PreferredNodeAffinity | None:
+    affinity = pod.affinity.get("nodeAffinity") or {}
+    terms: Sequence[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return PreferredNodeAffinity(terms) if terms else None
+
+
+def taint_toleration_score(
+    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
+) -> Sequence[int] | None:
+    toleration = TaintToleration(pod)
+    return toleration.scores([*map(toleration.part, nodes)], (), snapshot)
+
+
+class TaintToleration(NothingCounted):
+    """The part of a node is the number of its taints that the pod would rather avoid."""
+
+    def __init__(self, pod: PodInfo) -> None:
+        self._pod = pod
+
+    def part(self, node: NodeInfo) -> int:
+        return sum(_is_intolerable(self._pod, taint) for taint in node.taints)
+
+    def scores(self, parts: Sequence[int], _: Sequence[int], __: ClusterSnapshot) -> list[int] | None:
+        return normalize_scores(parts, less_is_better=True) if any(parts) else None
+
+
+def grouped_taint_toleration(pod: PodInfo, _: ClusterSnapshot) -> TaintToleration:
+    return TaintToleration(pod)
 
 
 def _is_intolerable(pod: PodInfo, taint: ReadOnlyTree) -> bool:
     return taint["effect"] == "PreferNoSchedule" and not tolerates(pod.spec, taint)
 
 
-def image_locality(pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[int] | None:
+def image_locality(
+    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
+) -> Sequence[int] | None:
     """Prefer nodes with the pod's images. An image on few nodes counts less, so that not all pods are scheduled there."""
-    images, count = _images_of(pod, snapshot)
-    if not images or not any(node.images for node in nodes):
+    locality = grouped_image_locality(pod, snapshot)
+    if locality is None or not any(node.images for node in nodes):
         return None
-    values = {image: _scaled_size(image, snapshot) for image in images}
-    maximum = _MAX_IMAGE_BYTES * count
-    raw = [sum(values[image] for image in images if image in node.images) for node in nodes]
-    return [
-        MAX_NODE_SCORE
-        * (min(max(value, _MIN_IMAGE_BYTES), maximum) - _MIN_IMAGE_BYTES)
-        // (maximum - _MIN_IMAGE_BYTES)
-        for value in raw
-    ]
+    return locality.scores([*map(locality.part, nodes)], (), snapshot)
+
+
+class ImageLocality(NothingCounted):
+    """The part of a node is which of the pod's images it has."""
+
+    def __init__(self, images: Sequence[str], count: int) -> None:
+        self._images = images
+        self._maximum = _MAX_IMAGE_BYTES * count
+
+    def part(self, node: NodeInfo) -> tuple[bool, ...]:
+        return tuple(image in node.images for image in self._images)
+
+    def scores(
+        self, parts: Sequence[tuple[bool, ...]], _: Sequence[int], snapshot: ClusterSnapshot
+    ) -> list[int]:
+        sizes = [_scaled_size(image, snapshot) for image in self._images]
+        return [self._score(sum(compress(sizes, part))) for part in parts]
+
+    def _score(self, size: int) -> int:
+        bounded = min(max(size, _MIN_IMAGE_BYTES), self._maximum)
+        return MAX_NODE_SCORE * (bounded - _MIN_IMAGE_BYTES) // (self._maximum - _MIN_IMAGE_BYTES)
+
+
+def grouped_image_locality(pod: PodInfo, snapshot: ClusterSnapshot) -> ImageLocality | None:
+    images, count = _images_of(pod, snapshot)
+    return ImageLocality(images, count) if images else None
 
 
 def _images_of(pod: PodInfo, snapshot: ClusterSnapshot) -> tuple[list[str], int]:
@@ -79,6 +134,6 @@ def _normalize_name(image: str) -> str:
 
 
 def _scaled_size(image: str, snapshot: ClusterSnapshot) -> int:
-    sizes = [node.images[image] for node in snapshot.nodes if image in node.images]
+    sizes = snapshot.image_sizes(image)
     # An image has the size that the first node reports.
-    return math.trunc(sizes[0] * (len(sizes) / len(snapshot.nodes))) if sizes else 0
+    return math.trunc(next(iter(sizes.values())) * (len(sizes) / len(snapshot.nodes))) if sizes else 0

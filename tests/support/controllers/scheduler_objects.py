@@ -98,9 +98,27 @@ def snapshot(nodes, pods=(), *, minor=NEWEST, settings=(), namespaces=None, stor
         storage=Storage(**{name: store_of(*objects) for name, objects in stores.items()}),
         nominees=lambda name: [one for one in nominees if nominated_node(one.view.object) == name],
         matching_counts=cluster.matching_counts,
+        image_sizes=cluster.image_sizes,
+        topology_keys=cluster.topology_keys,
         gates=gates,
         **more,
     )
+
+
+def snapshot_of(cluster):
+    """Return the snapshot of a cache that has no volumes, namespaces or workloads."""
+    return ClusterSnapshot(
+        nodes=cluster.nodes(),
+        labels_of_namespace=lambda _: {},
+        storage=Storage(claims=store_of(), volumes=store_of(), classes=store_of()),
+        matching_counts=cluster.matching_counts,
+        image_sizes=cluster.image_sizes,
+        topology_keys=cluster.topology_keys,
+    )
+
+
+def best_of(pod_class, state):
+    return pod_class.best_nodes(pod_class.feasible_groups(), state)
 
 
 def rejections(plugin, tried, state):

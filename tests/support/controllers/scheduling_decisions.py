@@ -221,6 +221,7 @@ def snapshot_of(state, gates):
         ),
         nominees=lambda node: [one for one in nominees if nominated_node(one.view.object) == node],
         matching_counts=cluster.matching_counts,
+        image_sizes=cluster.image_sizes,
         workloads=Workloads(
             services=_store(state.get("services", ())),
             controllers={("apps/v1", "ReplicaSet"): SpreadControllers(_store(state.get("replicasets", ())))},

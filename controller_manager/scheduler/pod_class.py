@@ -1,0 +1,277 @@
+"""The feasible and the best nodes for pods of one signature, kept up to date as nodes change.
+
+A decision for the next pod of a signature costs what changed since the last one, not the number of nodes: nodes that a pod
+cannot tell apart are one group, and plugins judge groups. `choice` is the reference, which judges every node anew; it decides for
+the few pods that a class cannot judge. KEP-5598 reuses decisions of a signature in kube-scheduler, too.
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+
+from mockube.apimachinery.wellknown import LABEL_HOSTNAME
+
+from .choice import MALFORMED, MALFORMED_OBJECT_ERRORS, FeasibleNodes
+from .cluster import ClusterSnapshot, SchedulerCache
+from .filters.filter import Check, GroupFilter, Rejection
+from .nodeinfo import NodeInfo
+from .podinfo import PodInfo
+from .profile import FILTERS, GROUP_FILTERS, GROUP_SCORES, NODE_FILTERS, NODE_SCORES, SCORES, nominated_node
+from .scores.score import GroupScore, Score
+from .scores.spread import spread_selector
+
+_MAX_CLASSES: Final = 64
+"""How many classes are kept; the one that was not used for longest is dropped, and made anew when it is needed."""
+_MAX_STATES: Final = 4096
+"""How many more states of nodes than nodes a class remembers."""
+
+
+class Group(NamedTuple):
+    """What pods of the class see of a node. Nodes of which they see the same are a group."""
+
+    score: int
+    """The sum of the scores that depend on a node alone."""
+    filter_parts: tuple[Hashable, ...]
+    score_parts: tuple[Hashable, ...]
+    late_rejection: Rejection | None
+    """The rejection by a filter that comes after those that judge groups."""
+
+
+class _Judgement(Struct, frozen=True, eq=False):
+    """What holds for all nodes of one state."""
+
+    contributions: tuple[Any, ...]
+    rejection: Rejection | None = None
+    """The rejection by a filter of single nodes; such nodes are in no group."""
+    group: Group | None = None
+
+
+class PodClass:
+    """The pods of one signature, and the groups of nodes as they see them."""
+
+    def __init__(self, pod: PodInfo, snapshot: ClusterSnapshot) -> None:
+        self._pod, self._snapshot = pod, snapshot
+        names = [name for name, _ in FILTERS]
+        position = max(names.index(name) for name in GROUP_FILTERS)
+        self._early = _node_checks(pod, snapshot, names[:position])
+        self._late = _node_checks(pod, snapshot, names[position:])
+        self._filters: list[tuple[str, GroupFilter]] = [
+            (name, group_filter)
+            for name, make in GROUP_FILTERS.items()
+            if (group_filter := make(pod, snapshot)) is not None
+        ]
+        self._node_scores: list[tuple[Score, int]] = [
+            (score, weight) for name, score, weight in SCORES if name in NODE_SCORES
+        ]
+        self._scores: list[tuple[GroupScore, int]] = [
+            (group_score, weight)
+            for name, _, weight in SCORES
+            if name in GROUP_SCORES and (group_score := GROUP_SCORES[name](pod, snapshot)) is not None
+        ]
+        self._counted = (*(plugin for _, plugin in self._filters), *(plugin for plugin, _ in self._scores))
+        self._judgements: dict[Hashable, _Judgement] = {}
+        """By the state of nodes."""
+        self._groups: dict[Group, list[NodeInfo]] = {}
+        self._nodes: dict[str, tuple[_Judgement, int]] = {}
+        """The judgement of each node, and its position in its group, by name."""
+        self._generation = 0
+
+    @property
+    def remembered_states(self) -> int:
+        """The number of states of nodes whose judgements are remembered."""
+        return len(self._judgements)
+
+    # --- changes of nodes
+
+    def follow(self, cluster: SchedulerCache) -> None:
+        """Take over the changes of nodes since the last decision."""
+        if not self._nodes:
+            alike: defaultdict[Hashable, list[NodeInfo]] = defaultdict(list)
+            for node in cluster.nodes():
+                alike[node.state].append(node)
+            for nodes in alike.values():
+                self._add(self._judgement(nodes[0]), nodes)
+        else:
+            for name in cluster.changed_since(self._generation):
+                self._update(name, cluster.node(name))
+        self._generation = cluster.generation
+        if len(self._judgements) > len(self._nodes) + _MAX_STATES:
+            self._judgements = {node.state: self._nodes[node.name][0] for node in cluster.nodes()}
+
+    def _update(self, name: str, node: NodeInfo | None) -> None:
+        self._remove(name)
+        if node is not None and node.is_known:
+            self._add(self._judgement(node), [node])
+
+    def _judgement(self, node: NodeInfo) -> _Judgement:
+        judgement = self._judgements.get(node.state)
+        if judgement is None:
+            judgement = self._judgements[node.state] = self._judge(node)
+        return judgement
+
+    def _add(self, judgement: _Judgement, nodes: Sequence[NodeInfo]) -> None:
+        """Add nodes of the same state."""
+        self._count(judgement, len(nodes))
+        first = 0
+        if judgement.group is not None:
+            group = self._groups.setdefault(judgement.group, [])
+            first = len(group)
+            group.extend(nodes)
+        for index, node in enumerate(nodes, first):
+            self._nodes[node.name] = (judgement, index)
+
+    def _remove(self, name: str) -> None:
+        present = self._nodes.pop(name, None)
+        if present is None:
+            return
+        judgement, index = present
+        self._count(judgement, -1)
+        if judgement.group is None:
+            return
+        nodes = self._groups[judgement.group]
+        last = nodes.pop()
+        if index < len(nodes):  # the last one takes its place
+            nodes[index] = last
+            self._nodes[last.name] = (self._nodes[last.name][0], index)
+        if not nodes:
+            del self._groups[judgement.group]
+
+    def _count(self, judgement: _Judgement, times: int) -> None:
+        for plugin, contribution in zip(self._counted, judgement.contributions, strict=True):
+            if contribution is not None:
+                plugin.add(contribution, times)
+
+    def _judge(self, node: NodeInfo) -> _Judgement:
+        """Judge a node, and all others of its state, by what does not depend on other nodes."""
+        contributions = tuple(plugin.contribution(node) for plugin in self._counted)
+        rejection = _first_rejection(self._early, node)
+        if rejection is not None:
+            return _Judgement(contributions, rejection)
+        score = 0
+        for score_of, weight in self._node_scores:
+            values = score_of(self._pod, self._snapshot, [node])
+            score += 0 if values is None else weight * values[0]
+        filter_parts = tuple(plugin.part(node) for _, plugin in self._filters)
+        score_parts = tuple(plugin.part(node) for plugin, _ in self._scores)
+        late_rejection = _first_rejection(self._late, node)
+        return _Judgement(contributions, group=Group(score, filter_parts, score_parts, late_rejection))
+
+    # --- decisions
+
+    def feasible_groups(self) -> list[Group]:
+        rejection_of = self._group_check()
+        return [group for group in self._groups if rejection_of(group) is None]
+
+    def best_nodes(self, groups: Sequence[Group], snapshot: ClusterSnapshot) -> list[NodeInfo]:
+        """Return the nodes with the highest score of feasible groups."""
+        totals = [group.score for group in groups]
+        sizes = [len(self._groups[group]) for group in groups]
+        for position, (plugin, weight) in enumerate(self._scores):
+            values = plugin.scores([group.score_parts[position] for group in groups], sizes, snapshot)
+            if values is not None:
+                totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
+        highest = max(totals, default=0)
+        best = [self._groups[group] for group, total in zip(groups, totals, strict=True) if total == highest]
+        return best[0] if len(best) == 1 else [*chain.from_iterable(best)]
+
+    def feasible_nodes(self, snapshot: ClusterSnapshot) -> FeasibleNodes:
+        """Return what the reference returns: the feasible nodes, and why the others are not."""
+        rejection_of = self._group_check()
+        by_group = {group: rejection_of(group) for group in self._groups}
+        rejections = {}
+        for node in snapshot.nodes:
+            judgement, _ = self._nodes[node.name]
+            rejection = judgement.rejection if judgement.group is None else by_group[judgement.group]
+            if rejection is not None:
+                rejections[node.name] = rejection
+        return FeasibleNodes([node for node in snapshot.nodes if node.name not in rejections], rejections)
+
+    def _group_check(self) -> Callable[[Group], Rejection | None]:
+        checks = [(name, plugin.check()) for name, plugin in self._filters]
+
+        def check(group: Group) -> Rejection | None:
+            for (name, check_part), part in zip(checks, group.filter_parts, strict=True):
+                rejection = check_part(part)
+                if rejection is not None:
+                    return rejection._replace(plugin=name)
+            return group.late_rejection
+
+        return check
+
+
+_NamedCheck = tuple[str, Check]
+
+
+def _node_checks(pod: PodInfo, snapshot: ClusterSnapshot, names: Collection[str]) -> list[_NamedCheck]:
+    checks = []
+    for name, make_check in FILTERS:
+        if name in names and name in NODE_FILTERS:
+            check = make_check(pod, snapshot)
+            assert check is None or callable(check)  # what `_needs_reference` lets pass
+            checks += [] if check is None else [(name, check)]
+    return checks
+
+
+def _first_rejection(checks: Iterable[_NamedCheck], node: NodeInfo) -> Rejection | None:
+    try:
+        for name, check in checks:
+            rejection = check(node)
+            if rejection is not None:
+                return rejection._replace(plugin=name)
+    except MALFORMED_OBJECT_ERRORS:
+        return MALFORMED
+    return None
+
+
+class PodClasses:
+    """The classes of the pods that were scheduled last."""
+
+    def __init__(self, cluster: SchedulerCache) -> None:
+        self._cluster = cluster
+        self._classes: OrderedDict[Hashable, PodClass] = OrderedDict()
+
+    def forget(self) -> None:
+        """Drop all classes, because something changed that they do not follow: the labels of a namespace."""
+        self._classes.clear()
+
+    def find(self, pod: PodInfo, snapshot: ClusterSnapshot) -> PodClass | None:
+        """Return the class of a pod, up to date; None if only the reference can judge the pod."""
+        if _needs_reference(pod, snapshot, self._cluster):
+            return None
+        key = (pod.signature, spread_selector(pod, snapshot), snapshot.topology_keys)
+        pod_class = self._classes.pop(key, None) or PodClass(pod, snapshot)
+        try:
+            pod_class.follow(self._cluster)
+        except MALFORMED_OBJECT_ERRORS:  # as the reference will say
+            return None
+        self._classes[key] = pod_class
+        if len(self._classes) > _MAX_CLASSES:
+            self._classes.popitem(last=False)
+        return pod_class
+
+
+def _needs_reference(pod: PodInfo, snapshot: ClusterSnapshot, cluster: SchedulerCache) -> bool:
+    """Return whether a pod is judged by what groups of nodes do not have: names of nodes, volumes, devices, nominations."""
+    if nominated_node(pod.view.object) or cluster.has_ambiguous_hostnames or _names_nodes(pod):
+        return True
+    return any(
+        make_check(pod, snapshot) is not None
+        for name, make_check in FILTERS
+        if name not in NODE_FILTERS and name not in GROUP_FILTERS
+    ) or any(
+        score(pod, snapshot, ()) is not None
+        for name, score, _ in SCORES
+        if name not in NODE_SCORES and name not in GROUP_SCORES
+    )
+
+
+def _names_nodes(pod: PodInfo) -> bool:
+    """Return whether the pod selects nodes by their name or hostname."""
+    selector: Mapping[str, str] = pod.spec.get("nodeSelector") or {}
+    affinity = pod.affinity.get("nodeAffinity")
+    if LABEL_HOSTNAME in selector:
+        return True
+    return affinity is not None and any(name in repr(affinity) for name in (LABEL_HOSTNAME, "matchFields"))
