@@ -204,6 +204,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Returns the next plan of the same reconciliation, given the outcome of the actions; None if there is none."""
     requeue_after: timedelta | None = None
     """The time after which the key is requeued, even without a change."""
+    counted: int = 0
+    """The number of objects that the reconciliation looked at: after many, changes wait longer for the next one."""
 
 
 EMPTY_PLAN = Plan()

@@ -37,6 +37,12 @@ If it raises an error, the key is requeued with backoff.
 """
 
 
+_PAUSE_PER_OBJECT = timedelta(microseconds=20)
+"""The delay of changes that wait for others, for each object that the last reconciliation of the key looked at. One of 10,000
+pods takes about 30 ms, so that it takes at most a tenth of the time.
+"""
+
+
 class RequeueWithBackoff(Exception):
     """A reconciliation cannot do anything now; its key is requeued with backoff."""
 
@@ -122,6 +128,11 @@ class ReconcileLoop:
         self._delaying.add_after(key, self.limiter.when(key))
 
 
+def delay_of(watch: Watch, counted: int) -> timedelta:
+    """Return the delay of a change whose key looked at so many objects last. Changes that do not wait for others never wait."""
+    return watch.delay and max(watch.delay, counted * _PAUSE_PER_OBJECT)
+
+
 class ControllerRunner:
     """Runs one controller. It is created before the informers start, so that its handlers see every change."""
 
@@ -139,6 +150,8 @@ class ControllerRunner:
         self._own_writes = OwnWrites(self._informers, context.informers.list_uncached, context.clock)
         self._parked: set[Key] = set()
         self._memories: dict[Key, object] = {}
+        self._counted: dict[Key, int] = {}
+        """How many objects the last reconciliation of a key looked at."""
         make_metrics, registry = controller.outcome_metrics, context.metrics.registry
         self._outcome_metrics = make_metrics(registry) if make_metrics else None
         self.loop = ReconcileLoop(
@@ -176,7 +189,7 @@ class ControllerRunner:
                 if watch.max_delay:
                     self.loop.add_debounced(key, quiet=watch.delay, max_delay=watch.max_delay)
                 else:
-                    self.loop.add_after(key, watch.delay)
+                    self.loop.add_after(key, delay_of(watch, self._counted.get(key, 0)))
 
         return handle
 
@@ -186,6 +199,10 @@ class ControllerRunner:
             self._park(key)
             return None
         plan = self._plan(key)
+        if plan.counted:
+            self._counted[key] = plan.counted
+        else:
+            self._counted.pop(key, None)
         observe = (
             ignore if self._outcome_metrics is None else self._observe_outcome(key, self._outcome_metrics)
         )

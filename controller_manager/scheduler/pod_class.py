@@ -166,14 +166,14 @@ class PodClass:
         return [group for group in self._groups if rejection_of(group) is None]
 
     def best_nodes(self, groups: Sequence[Group], snapshot: ClusterSnapshot) -> list[NodeInfo]:
-        """Return the nodes with the highest score of feasible groups."""
+        """Return the nodes with the highest score of feasible groups, of which there is one at least."""
         totals = [group.score for group in groups]
         sizes = [len(self._groups[group]) for group in groups]
         for position, (plugin, weight) in enumerate(self._scores):
             values = plugin.scores([group.score_parts[position] for group in groups], sizes, snapshot)
             if values is not None:
                 totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
-        highest = max(totals, default=0)
+        highest = max(totals)
         best = [self._groups[group] for group, total in zip(groups, totals, strict=True) if total == highest]
         return best[0] if len(best) == 1 else [*chain.from_iterable(best)]
 

@@ -105,6 +105,7 @@ def reconcile(kind: ReplicatorKind, caches: Caches, key: Key, now: datetime) -> 
         actions=() if meta.is_deleting(owner) else plan(state, related, now),
         last=lambda error: status_update(state, kind, error, now),
         requeue_after=next_check(state, now),
+        counted=len(claims.owned),
     )
 
 

@@ -118,7 +118,8 @@ def snapshot_of(cluster):
 
 
 def best_of(pod_class, state):
-    return pod_class.best_nodes(pod_class.feasible_groups(), state)
+    groups = pod_class.feasible_groups()
+    return pod_class.best_nodes(groups, state) if groups else []
 
 
 def rejections(plugin, tried, state):

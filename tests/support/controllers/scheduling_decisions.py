@@ -13,12 +13,14 @@ from mockube.controller_manager.scheduler.devices.extended_resources import (
     owner_of_extended_resource_claim,
 )
 from mockube.controller_manager.scheduler.failure import failure_of
+from mockube.controller_manager.scheduler.pod_class import PodClasses
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import devices_for, nominated_node
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
 from mockube.controller_manager.workloads.device_claims import allocation
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
+from tests.support.controllers.scheduler_objects import best_of
 
 _NOW = "2026-01-01T00:00:00Z"
 _METADATA = (
@@ -128,9 +130,10 @@ def differences(case):
 
 def decide(pod, state, gates):
     """Return what our scheduler decides on a pod: the best nodes and their scores, or the message and the victims."""
-    snapshot = snapshot_of(state, gates)
+    snapshot, cluster = snapshot_of(state, gates)
     info = PodInfo.of(PodView.of(pod), gates)
     found = find_feasible(info, snapshot)
+    _check_class(info, snapshot, cluster, found)
     if not found.feasible:
         failure = failure_of(info, snapshot, found, state.get("poddisruptionbudgets", ()))
         victims = failure.candidate.victims if failure.candidate else ()
@@ -146,6 +149,15 @@ def decide(pod, state, gates):
     return {"best": best, "scores": scores, "unbindable": _unbindable(info, snapshot, best)}
 
 
+def _check_class(info, snapshot, cluster, found):
+    """Raise an AssertionError if the class of a pod judges nodes otherwise; pods that leave room for others need none."""
+    pod_class = PodClasses(cluster).find(info, snapshot)
+    if pod_class is not None and not any(snapshot.nominees(node.name) for node in snapshot.nodes):
+        best = best_nodes(info, snapshot, found.feasible) if found.feasible else []
+        assert sorted(map(id, best_of(pod_class, snapshot))) == sorted(map(id, best))
+        assert pod_class.feasible_nodes(snapshot) == found
+
+
 def _unbindable(info, snapshot, best):
     """Return the message of a pod that cannot be bound to one of the best nodes."""
     devices = devices_for(info, snapshot)
@@ -159,7 +171,7 @@ def _unbindable(info, snapshot, best):
 def devices_on(case, node_name):
     """Return the allocations of a pod's claims on a node, with the claim for its extended resources."""
     gates = FeatureGates(case["minor"])
-    snapshot, info = snapshot_of(case["state"], gates), PodInfo.of(PodView.of(case["pod"]), gates)
+    (snapshot, _), info = snapshot_of(case["state"], gates), PodInfo.of(PodView.of(case["pod"]), gates)
     (node,) = (node for node in snapshot.nodes if node.name == node_name)
     devices = devices_for(info, snapshot)
     if devices is None:
@@ -192,6 +204,7 @@ def extended_claim(claim):
 
 
 def snapshot_of(state, gates):
+    """Return the snapshot of a recorded state, and the cache from which it is taken."""
     cluster = SchedulerCache(gates)
     for node in state.get("nodes", ()):
         cluster.set_node(node)
@@ -207,7 +220,7 @@ def snapshot_of(state, gates):
         if "nodeName" not in pod["spec"] and nominated_node(pod)
     ]
     namespaces = {meta.name(one): meta.labels(one) for one in state.get("namespaces", ())}
-    return ClusterSnapshot(
+    snapshot = ClusterSnapshot(
         nodes=cluster.nodes(),
         labels_of_namespace=lambda name: namespaces.get(name, {}),
         storage=Storage(
@@ -222,6 +235,7 @@ def snapshot_of(state, gates):
         nominees=lambda node: [one for one in nominees if nominated_node(one.view.object) == node],
         matching_counts=cluster.matching_counts,
         image_sizes=cluster.image_sizes,
+        topology_keys=cluster.topology_keys,
         workloads=Workloads(
             services=_store(state.get("services", ())),
             controllers={("apps/v1", "ReplicaSet"): SpreadControllers(_store(state.get("replicasets", ())))},
@@ -229,6 +243,7 @@ def snapshot_of(state, gates):
         gates=gates,
         devices=_devices_of(state, gates),
     )
+    return snapshot, cluster
 
 
 def _devices_of(state, gates):

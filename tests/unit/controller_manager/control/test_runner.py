@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery.status import Conflict, Forbidden
+from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.control.runner import ReconcileLoop
+from mockube.controller_manager.control.controller import Watch
+from mockube.controller_manager.control.runner import ReconcileLoop, delay_of
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.metric_samples import sample_value
 
@@ -192,3 +194,12 @@ async def test_late_failure_leaves_no_timer(clock, metrics, work):
     work.gate.set()
     await asyncio.gather(running, return_exceptions=True)
     assert clock.next_due() is None
+
+
+@pytest.mark.parametrize(
+    ("delay", "counted", "expected"),
+    [(50, 0, 50), (50, 1_000, 50), (50, 10_000, 200), (0, 10_000, 0)],
+)
+def test_changes_wait_longer_for_a_reconciliation_that_looks_at_many_objects(delay, counted, expected):
+    watch = Watch(resource=PODS, keys=None, delay=timedelta(milliseconds=delay))
+    assert delay_of(watch, counted) == timedelta(milliseconds=expected)
