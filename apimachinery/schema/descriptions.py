@@ -1,12 +1,12 @@
-"""Upstream's descriptions of types and fields, loaded on first use from `kubernetes-validate`'s OpenAPI definitions."""
+"""Upstream's descriptions of types and fields, from its OpenAPI definitions, which are loaded on first use."""
 
 from collections.abc import Mapping
 from functools import cache, cached_property
-from importlib.util import find_spec
-from pathlib import Path
 
 from msgspec import Raw, Struct
 from msgspec.json import decode
+
+from . import minors
 
 
 class _Property(Struct, frozen=True):
@@ -16,10 +16,6 @@ class _Property(Struct, frozen=True):
 class _Definition(Struct, frozen=True):
     description: str = ""
     properties: Mapping[str, _Property] = {}
-
-
-class _Document(Struct, frozen=True, rename={"definitions": "$defs"}):
-    definitions: Mapping[str, Raw]
 
 
 class Descriptions:
@@ -42,14 +38,4 @@ class Descriptions:
 
     @cached_property
     def _definitions(self) -> Mapping[str, Raw]:
-        return openapi_definitions(self._release)
-
-
-def openapi_definitions(release: str) -> Mapping[str, Raw]:
-    """Return the definitions of a minor release by name, each as undecoded JSON."""
-    # Finding the package is a hundred times faster than importing it, and only its files are used.
-    package = find_spec("kubernetes_validate")
-    origin = package and package.origin
-    assert origin, "kubernetes-validate is a dependency"
-    folder = Path(origin).parent / "kubernetes-json-schema" / f"v{release}.0-local"
-    return decode((folder / "_definitions.json").read_bytes(), type=_Document).definitions
+        return minors.openapi_definitions(self._release)

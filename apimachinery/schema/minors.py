@@ -1,7 +1,8 @@
 """The supported minor releases of Kubernetes, and the differences of the older ones from the newest.
 
 `data/minors.json.gz` contains, for each minor, the differences of its tables from those of the next one. It is loaded only
-if an older minor is requested. `tools/minors` generates it.
+if an older minor is requested. The OpenAPI definitions, which are large, have a file for each minor: a first request for them reads
+only what it needs. `tools/minors` generates all of them.
 """
 
 import gzip
@@ -58,9 +59,18 @@ def changes(minor: str, table: str) -> Changes:
 
 @cache
 def _data() -> Mapping[str, Mapping[str, Mapping[str, Raw]]]:
-    packed = get_data(__package__, "data/minors.json.gz")
+    return decode(_unpacked("data/minors.json.gz"), type=dict[str, dict[str, dict[str, Raw]]])
+
+
+def _unpacked(path: str) -> bytes:
+    packed = get_data(__package__, path)
     assert packed is not None, "the package is installed where its files can be read"
-    return decode(gzip.decompress(packed), type=dict[str, dict[str, dict[str, Raw]]])
+    return gzip.decompress(packed)
+
+
+def openapi_definitions(minor: str) -> Mapping[str, Raw]:
+    """Return the OpenAPI definitions that a minor publishes by name, each as undecoded JSON."""
+    return decode(_unpacked(f"data/definitions/{minor}.json.gz"), type=dict[str, Raw])
 
 
 def table_of_minor(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:

@@ -1,7 +1,6 @@
 """The definitions of types in OpenAPI documents: upstream's, and those of custom resources.
 
-`data/` has the parts of upstream's definitions that `kubernetes-validate` does not have: enumerations, defaults, two
-descriptions. `data/README.md` has its source.
+Upstream's published definitions lack enumerations, defaults and some descriptions; `data/` has them, and `data/README.md` has its source.
 """
 
 import gzip
@@ -15,7 +14,6 @@ from msgspec import Raw, Struct
 from msgspec.json import decode
 
 from mockube.apimachinery.schema import minors
-from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apimachinery.tree import sorted_keys
 from mockube.apiserver.customresources.custom_version import CustomVersion
 
@@ -23,6 +21,7 @@ from .order import ordered_rules, ordered_schema
 
 Schema: TypeAlias = dict[str, Any]
 
+_GVK: Final = "x-kubernetes-group-version-kind"
 _ONE_SCHEMA: Final = ("items", "additionalProperties")
 """Keywords whose value is a schema."""
 
@@ -31,9 +30,15 @@ class _Data(Struct):
     """Encoded definitions by name."""
 
     additions: Mapping[str, Raw]
-    """Additions to the definitions of kubernetes-validate."""
+    """Additions to the published definitions."""
     definitions: Mapping[str, Raw]
-    """Definitions that kubernetes-validate does not have."""
+    """Definitions that are not published."""
+
+
+class _Kinds(Struct, rename={"kinds": _GVK}):
+    """The kinds of a definition, without the rest of it."""
+
+    kinds: Sequence[Mapping[str, str]] = ()
 
 
 def load(release: str) -> _Data:
@@ -49,7 +54,7 @@ def load(release: str) -> _Data:
 def extend_schema(schema: Schema, addition: Schema) -> Schema:
     """Return the schema merged with an addition of the same form. A description is appended to that of the schema.
 
-    Properties that the schema lacks are not added: definitions are of a minor's first release, additions of its last.
+    Properties that the schema lacks are not added: they are not published.
     """
     extended_schema = schema | addition
     for keyword in _ONE_SCHEMA:
@@ -67,7 +72,10 @@ def extend_schema(schema: Schema, addition: Schema) -> Schema:
     return extended_schema
 
 
-_META: Final = "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1."
+V2: Final = "#/definitions/"
+V3: Final = "#/components/schemas/"
+
+_META: Final = f"{V2}io.k8s.apimachinery.pkg.apis.meta.v1."
 _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _API_VERSION: Final = (
     "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
@@ -121,7 +129,7 @@ def definitions_of(custom: CustomVersion, prefix: str) -> Mapping[str, Schema]:
     items = {
         "description": f"List of {row.name}. More info: {_CONVENTIONS}",
         "type": "array",
-        "items": {"$ref": f"#/$defs/{name}"},
+        "items": {"$ref": f"{V2}{name}"},
     }
     list_schema = {
         "description": f"{row.list_kind} is a list of {row.kind}",
@@ -199,9 +207,7 @@ def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
 def _gvk_extensions(custom: CustomVersion, kind: str) -> Schema:
     """Return the extensions of a definition: its group, version and kind, and its selectable fields."""
     row = custom.row
-    extensions: Schema = {
-        "x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]
-    }
+    extensions: Schema = {_GVK: [{"group": row.group, "kind": kind, "version": row.version}]}
     if row.selectable:
         fields = [{"fieldPath": field.label} for field in row.selectable]
         extensions["x-kubernetes-selectable-fields"] = fields
@@ -209,24 +215,11 @@ def _gvk_extensions(custom: CustomVersion, kind: str) -> Schema:
 
 
 _NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "not", "nullable", "oneOf"})
-_LOCAL: Final = "#/$defs/"
-_DROPPED: Final = frozenset({"$schema", "$id", "additionalProperties"})
-_TYPE_META: Final = frozenset({"apiVersion", "kind"})
-"""Fields whose enumerations are of kubernetes-validate only: upstream has plain strings."""
-
-V2: Final = "#/definitions/"
-V3: Final = "#/components/schemas/"
-_UNIONS: Final[Mapping[str, Mapping[str, Schema]]] = {
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
-        V2: {"type": "string", "format": "int-or-string"},
-        V3: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
-    },
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": {
-        V2: {"type": "string"},
-        V3: {"oneOf": [{"type": "string"}, {"type": "number"}]},
-    },
+_UNIONS: Final[Mapping[str, list[Schema]]] = {
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": [{"type": "integer"}, {"type": "string"}],
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": [{"type": "string"}, {"type": "number"}],
 }
-"""Definitions of types that are unions of two types, which version 2 cannot express."""
+"""The types of definitions that are unions of two types, which version 2 cannot express."""
 
 
 class Definitions:
@@ -243,7 +236,7 @@ class Definitions:
         }
         self._custom_definition = cache(self._make_custom_definition)
         data = load(release)
-        published = openapi_definitions(release)
+        published = minors.openapi_definitions(release)
         self._texts = {**data.definitions, **published}
         self._additions = {name: text for name, text in data.additions.items() if name in published}
         self._unpublished = data.definitions
@@ -292,8 +285,8 @@ class Definitions:
 
     def built_in_names_by_gvk(self) -> Mapping[tuple[str, str, str], str]:
         names_by_kind = {}
-        for name in self._texts:
-            for gvk in self._tree(name).get("x-kubernetes-group-version-kind", ()):
+        for name, text in self._texts.items():
+            for gvk in decode(text, type=_Kinds).kinds:
                 names_by_kind[gvk["group"], gvk["version"], gvk["kind"]] = name
         return names_by_kind
 
@@ -315,14 +308,14 @@ def _references(tree: Any) -> list[str]:
         return [name for item in tree for name in _references(item)]
     if not isinstance(tree, dict):
         return []
-    own_references = [tree["$ref"].removeprefix(_LOCAL)] if isinstance(tree.get("$ref"), str) else []
+    own_references = [tree["$ref"].removeprefix(V2)] if isinstance(tree.get("$ref"), str) else []
     return own_references + [name for item in tree.values() for name in _references(item)]
 
 
 def _definition(tree: Schema, prefix: str, name: str) -> Schema:
     """Return a definition in the form of an OpenAPI version."""
-    if name in _UNIONS:
-        return {"description": tree["description"]} | _UNIONS[name][prefix]
+    if prefix == V3 and name in _UNIONS:
+        tree = {key: value for key, value in tree.items() if key != "type"} | {"oneOf": _UNIONS[name]}
     return _schema(tree, prefix)
 
 
@@ -332,10 +325,7 @@ def _schema(tree: Schema, prefix: str) -> Schema:
     for key, value in tree.items():
         if key == "properties":
             openapi_schema[key] = {field: _schema(value[field], prefix) for field in sorted(value)}
-            if openapi_schema[key].keys() >= _TYPE_META:
-                for field in _TYPE_META:
-                    openapi_schema[key][field].pop("enum", None)
-        elif key not in _DROPPED:
+        elif key != "additionalProperties":
             openapi_schema |= _KEYWORDS.get(key, _sort_value)(key, value, prefix)
     if isinstance(tree.get("additionalProperties"), dict):
         openapi_schema["additionalProperties"] = _schema(tree["additionalProperties"], prefix)
@@ -353,14 +343,8 @@ def _rules(key: str, value: list[Schema], prefix: str) -> Schema:
     return {key: ordered_rules(value) if prefix == V3 else sorted_keys(value)}
 
 
-def _type(key: str, value: Any, _prefix: str) -> Schema:
-    """Return the type without null, which kubernetes-validate has for every optional field."""
-    type_name = value if isinstance(value, str) else next(name for name in value if name != "null")
-    return {key: type_name}
-
-
 def _reference(key: str, value: str, prefix: str) -> Schema:
-    return {key: prefix + value.removeprefix(_LOCAL)}
+    return {key: prefix + value.removeprefix(V2)}
 
 
 def _items(key: str, value: Schema, prefix: str) -> Schema:
@@ -377,7 +361,6 @@ def _default(key: str, value: Any, prefix: str) -> Schema:
 
 
 _KEYWORDS: Final[Mapping[str, Callable[[str, Any, str], Schema]]] = {
-    "type": _type,
     "$ref": _reference,
     "items": _items,
     "enum": _enum,

@@ -1,9 +1,4 @@
-"""The client of one member's JSON gateway, over the session of etcd3-py's client.
-
-The calls do not use etcd3-py's models, which cost several times the request itself, nor its streams, which do not work
-with current aiohttp, nor its TLS, which does not check host names. The transport chooses the member and decides
-whether to retry.
-"""
+"""The client of one member's JSON gateway. The transport chooses the member and decides whether to retry."""
 
 import asyncio
 import socket
@@ -15,7 +10,6 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
-from etcd3 import AioClient
 
 from mockube.etcd.errors import Interrupted
 
@@ -35,15 +29,6 @@ KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """A stream may be silent for long; these options detect a vanished peer, on systems that have them."""
 
 
-class _Client(AioClient):  # type: ignore[misc]  # etcd3 has no types
-    """etcd3-py's client without its initialization, which reads the server's version by a blocking request."""
-
-    def _retrieve_version(self) -> None:
-        """Every etcd since 3.4 serves these calls at the same path."""
-
-    _verify_version = _get_prefix = _retrieve_version
-
-
 def is_endpoint(url: str) -> bool:
     parts = urlsplit(url)
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
@@ -56,12 +41,11 @@ class Gateway:
         url = urlsplit(endpoint)
         host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
         self.endpoint = endpoint
-        self._client = _Client(host=host, port=url.port or 2379, protocol=url.scheme, pool_size=0)
-        self._session: aiohttp.ClientSession = self._client.session
-        self._session.headers.update(NEEDS_LEADER)
-        self._base = f"{self._client.baseurl}/v3"
-        # etcd3-py's own context would accept a certificate of another host.
-        self._tls: ssl.SSLContext | bool = tls or True
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=tls or True), headers=NEEDS_LEADER
+        )
+        # Every etcd since 3.4 serves these calls at the same path.
+        self._base = f"{url.scheme}://{host}:{url.port or 2379}/v3"
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout)
 
     @property
@@ -95,12 +79,10 @@ class Gateway:
             return await self._open_lines(path, body)
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._session.close()
 
     async def _open_socket(self, path: str, body: bytes) -> SocketStream:
-        answer = await self._session.ws_connect(
-            self._base + path, ssl=self._tls, max_msg_size=0, decode_text=False
-        )
+        answer = await self._session.ws_connect(self._base + path, max_msg_size=0, decode_text=False)
         # A WebSocket has no public attribute for its transport.
         stream = SocketStream(self.endpoint, answer, _keep_alive(answer._response))  # noqa: SLF001
         try:
@@ -121,7 +103,6 @@ class Gateway:
             self._base + path,
             data=body if len(body) < LARGE else BytesIO(body),
             timeout=self._timeout,
-            ssl=self._tls,
         )
 
 

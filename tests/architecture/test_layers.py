@@ -83,7 +83,7 @@ PLANTED = {
     ),
     "the embedded store and the KV contract do not use the network": (
         "etcd/embedded/planted.py",
-        "import etcd3",
+        "import aiohttp",
     ),
 }
 

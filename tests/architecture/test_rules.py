@@ -169,7 +169,6 @@ def test_suppressions(code, expected):
             [1],
             id="other module of the client",
         ),
-        pytest.param("apiserver/storage/planted.py", "import etcd3", [1], id="the client library of etcd"),
         pytest.param("controller_manager/client/transport.py", "import aiohttp", [], id="transport"),
         pytest.param(
             "controller_manager/http_endpoints.py",
@@ -178,7 +177,7 @@ def test_suppressions(code, expected):
             id="health endpoints of the manager",
         ),
         pytest.param("apiserver/http/adapter.py", "from aiohttp import web", [], id="the HTTP server"),
-        pytest.param("etcd/remote/watch.py", "import aiohttp, etcd3", [], id="the client of a real etcd"),
+        pytest.param("etcd/remote/watch.py", "import aiohttp", [], id="the client of a real etcd"),
         pytest.param(
             "apiserver/registry/planted.py", "from mockube.etcd.kv import KV", [], id="mockube.etcd"
         ),

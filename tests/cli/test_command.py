@@ -242,7 +242,6 @@ def test_command_imports_only_modules_that_it_needs(command, tmp_path):
         "uvloop",
         "mockube.apiserver.app",
         "mockube.controller_manager.app",
-        "kubernetes_validate",
     ]
     code = (
         f"import sys, mockube.cli.main as m; m.main({command}); "

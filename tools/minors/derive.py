@@ -1,6 +1,7 @@
-"""Derive the data of the newest minor from the Go modules of its release."""
+"""Derive the data of the newest minor from the Go modules of its release, and the definitions of all minors."""
 
 import gzip
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from tools.minors.roles import read_roles
 
 ROOT: Final = Path(__file__).parents[2]
 TYPES: Final = ROOT / "apimachinery/schema/data/newest.json.gz"
+DEFINITIONS: Final = ROOT / "apimachinery/schema/data/definitions"
 OPENAPI: Final = ROOT / "apiserver/openapi/data/newest.json.gz"
 INTERNAL: Final = ROOT / "apiserver/kinds/common/data/newest.json.gz"
 OLDER_INTERNAL: Final = ROOT / "apiserver/kinds/common/data/older.json.gz"
@@ -34,7 +36,8 @@ POD_TEMPLATE: Final = ROOT / "controller_manager/workloads/data/pod_template.jso
 
 
 def derive_newest() -> str:
-    """Write all files of the newest minor, and return what they are."""
+    """Write all files of the newest minor, and the definitions of all minors; return what they are."""
+    pack_definitions((CURRENT, *OLDER))
     pack(TYPES, types_of(CURRENT))
     pack(OPENAPI, additions(CURRENT))
     newest = internal_types(CURRENT)
@@ -46,8 +49,16 @@ def derive_newest() -> str:
     WIRE.write_text(protobuf_table.render(wire_table((CURRENT, *OLDER))))
     POD_TEMPLATE.write_text(_lines(pod_template_types(CURRENT)))
     _add_hashes(CURRENT)
-    paths = (TYPES, OPENAPI, INTERNAL, OLDER_INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)
+    paths = (DEFINITIONS, TYPES, OPENAPI, INTERNAL, OLDER_INTERNAL, GATES, ROLES, WIRE, POD_TEMPLATE)
     return ", ".join(str(path.relative_to(ROOT)) for path in paths)
+
+
+def pack_definitions(releases: Iterable[Release]) -> None:
+    """Write the OpenAPI definitions that each release publishes, in a file for each minor."""
+    shutil.rmtree(DEFINITIONS, ignore_errors=True)
+    DEFINITIONS.mkdir()
+    for release in releases:
+        pack(DEFINITIONS / f"{release.minor}.json.gz", schema_data.definitions_of(release))
 
 
 def with_differences(
@@ -64,7 +75,7 @@ def with_differences(
 def types_of(release: Release) -> dict[str, Any]:
     """The Go types of a release, with how their lists and maps merge."""
     types = go_types(release)
-    definitions = schema_data.definitions_of(release.minor)
+    definitions = schema_data.definitions_of(release)
     types["structs"] = {
         name: schema_data.merge_struct(name, fields, definitions) for name, fields in types["structs"].items()
     }

@@ -1,16 +1,19 @@
 """Join what Go does with the fields of Kubernetes' types with how their lists and maps merge.
 
-The former `tools/gotypes` finds by reflection, the latter stands in the OpenAPI definitions that `kubernetes-validate` carries.
+The former `tools/gotypes` finds by reflection, the latter stands in the OpenAPI definitions that the release publishes.
 """
 
 from collections.abc import Mapping
-from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 
+from tools.minors.gomodules import Release
+
 Json: TypeAlias = dict[str, Any]
 
+PUBLISHED: Final = "api/openapi-spec/swagger.json"
+"""Where k8s.io/kubernetes has the document that a release publishes."""
 EXTENSIONS = {
     "x-kubernetes-list-type": "list_type",
     "x-kubernetes-list-map-keys": "map_keys",
@@ -21,9 +24,8 @@ EXTENSIONS = {
 """Facts of OpenAPI about a use of a type, and their names in the model."""
 
 
-def definitions_of(release: str) -> Mapping[str, Json]:
-    folder = files("kubernetes_validate") / "kubernetes-json-schema" / f"v{release}.0-local"
-    definitions: Mapping[str, Json] = orjson.loads((folder / "_definitions.json").read_bytes())["$defs"]
+def definitions_of(release: Release) -> Mapping[str, Json]:
+    definitions: Mapping[str, Json] = orjson.loads((release.source / PUBLISHED).read_bytes())["definitions"]
     return definitions
 
 

@@ -1,6 +1,6 @@
-// Openapi writes what kube-apiserver's own OpenAPI definitions say and kubernetes-validate leaves out of them: which
-// values a field may have and what each of them means, defaults, and what the types are that may be either of two. It
-// prints one packed JSON document; apiserver/openapi/data/README.md says what for.
+// Openapi writes what kube-apiserver's own OpenAPI definitions say and the published document leaves out of them: which
+// values a field may have and what each of them means, and defaults. It prints one packed JSON document;
+// apiserver/openapi/data/README.md says what for.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 // header begins the part of a description that was made from the constants of the field's type.
 const header = "Possible enum values:\n"
 
-// unpublished are types that are parameters of requests, or that discovery answers with: kubernetes-validate has none of them.
+// unpublished are types that are parameters of requests, or that discovery answers with: the published document has none of them.
 var unpublished = []string{
 	"ListOptions", "CreateOptions", "UpdateOptions", "PatchOptions", "DeleteOptions", "PodLogOptions", "PodExecOptions",
 	"PodAttachOptions", "PodPortForwardOptions", "PodProxyOptions", "ServiceProxyOptions", "NodeProxyOptions", "APIVersions",
@@ -36,7 +36,7 @@ func isUnpublished(name string) bool {
 }
 
 func reference(name string) spec.Ref {
-	return spec.MustCreateRef("#/$defs/" + published(name))
+	return spec.MustCreateRef("#/definitions/" + published(name))
 }
 
 // published is what OpenAPI calls a definition: until 1.34 they are known here by the paths of their types.
@@ -107,12 +107,8 @@ func additionTo(schema *spec.Schema) *addition {
 	return &made
 }
 
-// missing is the end of a description, from the empty line above the header on, or all of it for a type that may be
-// either of two.
+// missing is the end of a description, from the empty line above the header on.
 func missing(schema *spec.Schema) string {
-	if len(schema.OneOf) > 0 {
-		return schema.Description
-	}
 	before, values, found := strings.Cut(schema.Description, header)
 	if !found {
 		return ""

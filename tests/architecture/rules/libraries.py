@@ -10,7 +10,6 @@ HOMES: Mapping[str, re.Pattern[str]] = {
     "aiohttp": re.compile(
         r"^(apiserver/http/|controller_manager/(http_endpoints\.py$|client/transport\.py$|kubelet/server/)|etcd/remote/|mockube/)"
     ),
-    "etcd3": re.compile(r"^etcd/remote/"),
 }
 
 

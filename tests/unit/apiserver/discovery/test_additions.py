@@ -4,10 +4,9 @@ import orjson
 import pytest
 
 from mockube.apimachinery.schema import minors
-from mockube.apimachinery.schema.descriptions import openapi_definitions
 from mockube.apiserver.openapi import schemas
 
-DEFINITIONS = openapi_definitions("1.36")
+DEFINITIONS = minors.openapi_definitions("1.36")
 ADDITIONS = schemas.load("1.36").additions
 
 
