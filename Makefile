@@ -1,4 +1,4 @@
-# Installs everything that development needs, apart from Python 3.11+ and make.
+# Each target installs what it needs, apart from Python 3.11+ and make.
 # PYTHON=python3.12 selects an interpreter, ARGS="-k lease -x" is passed to the tool, as in `make test ARGS="-k lease"`.
 
 # In a checkout that is not writable, the environment is created in the user's cache folder.
@@ -24,9 +24,12 @@ setup: environment ## Create the virtual environment, with all tools
 	@echo "$(VENV) is set up with $$("$(BIN)/python" --version)"
 
 environment: # Prints nothing and returns quickly if it is up to date
-	@sh tools/setup.sh
+	@sh tools/setup.sh dev
 
-up: environment ## Start a cluster, and print the next commands
+runtime: # As environment, with only what running needs
+	@sh tools/setup.sh run
+
+up: runtime ## Start a cluster, and print the next commands
 	@"$(BIN)/mockube" up $(ARGS)
 
 check: ## Check format, style and types, and run the unit tests: about two minutes, before each commit
@@ -109,14 +112,15 @@ flags: environment ## Generate docs/flags.md from the code
 fidelity: environment ## Generate the pages of docs/fidelity/ from their YAML files
 	@"$(BIN)/python" -m tools.fidelity_pages
 
-lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
-	@uv --version >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv" >&2; exit 1; }
-	@uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
-		--python-version 3.11 --group dev pyproject.toml -o requirements.lock $(ARGS)
+LOCK = "$(BIN)/uv" pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal --python-version 3.11
+
+lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade for newer versions
+	@$(LOCK) --group dev pyproject.toml -o requirements/dev.txt $(ARGS)
+	@$(LOCK) --constraint requirements/dev.txt pyproject.toml -o requirements/run.txt
+	@$(LOCK) --constraint requirements/dev.txt --group build -o requirements/build.txt
 	@"$(MAKE)" --no-print-directory environment
-	@"$(BIN)/python" tools/deployed_requirements.py
 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags fidelity lock clean
+.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags fidelity lock clean

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Makes the virtual environment from the lock: with uv where there is one, else with the venv and pip of Python itself.
+# Makes the virtual environment: `tools/setup.sh run` installs what running needs, `tools/setup.sh dev` also what
+# development needs. It uses uv where there is one, else the venv and pip of Python itself.
 # PYTHON may name an interpreter, VENV the folder. Does nothing when the environment is already what it would make.
 set -eu
 cd "$(dirname "$0")/.."
 VENV=${VENV:-.venv}
-stamp=$VENV/.set-up
+level=${1:-dev}
 # An interpreter that was named once is kept until another is named.
-PYTHON=${PYTHON:-$(sed -n 's/^PYTHON=//p' "$stamp" 2>/dev/null || true)}
+PYTHON=${PYTHON:-$(sed -n 's/^PYTHON=//p' "$VENV/.set-up-run" 2>/dev/null || true)}
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -21,8 +22,14 @@ fail() {
 # pyproject.toml counts up to its [tool] tables: those are read when a tool runs.
 state() {
     printf '%s\n' "PYTHON=$PYTHON" "$VENV" "$(pwd -P)"
-    { sed '/^\[tool\./,$d' pyproject.toml; cat requirements.lock tools/setup.sh; } | cksum
+    {
+        sed '/^\[tool\./,$d' pyproject.toml
+        cat requirements/run.txt requirements/build.txt tools/setup.sh
+        if [ "$1" = dev ]; then cat requirements/dev.txt; fi
+    } | cksum
 }
+
+is_current() { [ -x "$VENV/bin/python" ] && [ "$(cat "$VENV/.set-up-$1" 2>/dev/null)" = "$(state "$1")" ]; }
 
 is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
@@ -48,31 +55,68 @@ remove_old() {
     rm -rf "$VENV"
 }
 
-install_with_uv() {
-    uv venv --quiet --python "$1" "$VENV" &&
-        uv pip install --quiet --python "$VENV/bin/python" --compile-bytecode --require-hashes -r requirements.lock &&
-        uv pip install --quiet --python "$VENV/bin/python" --no-deps --no-build-isolation -e .
+# The files of requirements/ are complete, so that no installer has to look for dependencies.
+install_with_uv() { uv pip install --quiet --python "$VENV/bin/python" --no-deps "$@"; }
+
+install_with_pip() { run_pip install --quiet --disable-pip-version-check --no-compile --no-deps "$@"; }
+
+# The interpreter's own pip saves the seconds that it takes to install another one.
+run_pip() {
+    if "$VENV/bin/python" -c 'import pip' 2>/dev/null; then
+        "$VENV/bin/python" -m pip "$@"
+    else
+        "$python" -m pip --python "$VENV/bin/python" "$@"
+    fi
 }
 
-install_with_pip() {
-    "$1" -m venv "$VENV" || fail "'$1' cannot make virtual environments." \
+create_with_uv() { uv venv --quiet --python "$python" "$VENV"; }
+
+create_with_pip() {
+    if "$python" -m venv --without-pip "$VENV"; then
+        if run_pip --version >/dev/null 2>&1 || "$VENV/bin/python" -m ensurepip >/dev/null; then return; fi
+    fi
+    fail "'$python' cannot make virtual environments." \
         "Debian and Ubuntu keep that in a package of its own: apt install python3-venv. Or install uv."
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock &&
-        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 }
 
-if [ -x "$VENV/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$(state)" ]; then
-    exit 0
-fi
+install() {
+    "install_with_$installer" "$@" && return
+    fail "the packages of requirements/ could not be installed; $installer said why, above." \
+        "No network? Once there is one, type the same again: nothing is half done." \
+        "Behind a proxy: set HTTPS_PROXY. With a mirror: set UV_DEFAULT_INDEX (uv) or PIP_INDEX_URL (pip) to its address." \
+        "With a folder of wheels: set UV_FIND_LINKS (uv) or PIP_FIND_LINKS (pip) to its path."
+}
 
+install_run() {
+    remove_old
+    say "Making $VENV with $installer; this happens once, and again when requirements/ changes …"
+    "create_with_$installer"
+    install --require-hashes -r requirements/run.txt -r requirements/build.txt
+    install --no-build-isolation -e .
+}
+
+install_dev() {
+    say "Installing the tools of development into $VENV …"
+    install --require-hashes -r requirements/dev.txt
+}
+
+# Python writes bytecode of what it imports when it first starts. Where it is told not to, each process would start in twice the time.
+compile_all() {
+    [ -n "${PYTHONDONTWRITEBYTECODE:-}" ] || return 0
+    set -- "$VENV/lib"
+    if [ -w . ]; then set -- "$@" apimachinery apiserver component_base controller_manager etcd mockube packs; fi
+    "$VENV/bin/python" -m compileall -q "$@" >/dev/null || true
+}
+
+if is_current "$level"; then exit 0; fi
 python=$(find_python)
-remove_old
 if uv --version >/dev/null 2>&1; then installer=uv; else installer=pip; fi
-say "Making $VENV with $installer; this happens once, and again when requirements.lock changes …"
-"install_with_$installer" "$python" || fail "the packages of requirements.lock could not be installed; $installer said why, above." \
-    "No network? Once there is one, type the same again: nothing is half done." \
-    "Behind a proxy: set HTTPS_PROXY. With a mirror: set UV_DEFAULT_INDEX (uv) or PIP_INDEX_URL (pip) to its address." \
-    "With a folder of wheels: set UV_FIND_LINKS (uv) or PIP_FIND_LINKS (pip) to its path."
-# A process then starts in half the time, also where Python is told to write no bytecode of its own.
-if [ -w . ]; then "$VENV/bin/python" -m compileall -q apimachinery apiserver component_base controller_manager etcd mockube packs; fi
-state >"$stamp"
+if ! is_current run; then
+    install_run
+    state run >"$VENV/.set-up-run"
+fi
+if [ "$level" = dev ]; then
+    install_dev
+    state dev >"$VENV/.set-up-dev"
+fi
+compile_all

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, distributions, requires
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.architecture.source import settings
 from tools.packages import ROOT
 
-LOCK = (ROOT / "requirements.lock").read_text()
+LOCKS = {path.stem: path.read_text() for path in (ROOT / "requirements").glob("*.txt")}
+LOCK = LOCKS["dev"]
 
 _PINNED = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)==\S+(?P<marker> ;[^\\]*)? \\\n(?P<hashes>(?:    --hash=.*\n)+)", re.MULTILINE
@@ -39,6 +41,19 @@ def dependency_names() -> Iterator[str]:
             yield normalised(re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0])
 
 
+def closure(requirements: Iterable[str]) -> set[str]:
+    """Return the names of the requirements and of all that they need here."""
+    names: set[str] = set()
+    left = [Requirement(line) for line in requirements]
+    while left:
+        requirement = left.pop()
+        name = normalised(requirement.name)
+        if name not in names and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            names.add(name)
+            left += map(Requirement, requires(name) or ())
+    return names
+
+
 def providers(package: str, installed: Iterable[Distribution]) -> set[str]:
     """Return the distributions that install a top-level package or module of this name."""
     return {
@@ -53,10 +68,26 @@ def test_every_dependency_is_in_the_lock_with_hashes():
     assert set(dependency_names()) - pinned_distributions(LOCK).keys() == set()
 
 
-def test_lock_file_contains_only_pins_and_hashes():
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_lock_file_contains_only_pins_and_hashes(lock):
     """The lock contains no URL, no option and no pin without hashes."""
-    assert _PINNED.sub("", LOCK) == ""
-    assert "://" not in LOCK
+    assert _PINNED.sub("", lock) == ""
+    assert "://" not in lock
+
+
+@pytest.mark.parametrize("name", ["build", "run"])
+def test_environments_for_running_and_development_have_same_versions(name):
+    pins, dev = ({match[0].split()[0] for match in _PINNED.finditer(LOCKS[lock])} for lock in (name, "dev"))
+    assert pins - dev == set()
+
+
+@pytest.mark.parametrize("name", ["build", "run"])
+def test_lock_has_all_that_its_packages_need(name):
+    """They are installed without a search for dependencies."""
+    group = (
+        settings()["dependency-groups"]["build"] if name == "build" else settings()["project"]["dependencies"]
+    )
+    assert closure(group) - pinned_distributions(LOCKS[name]).keys() == set()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ import pytest
 
 from tools.packages import ROOT
 
+LOCKS = ("requirements/run.txt", "requirements/build.txt", "requirements/dev.txt")
+
 FAKE_UV = """#!/bin/sh
 [ "$1" = --version ] && exit 0
 echo "$*" >>"$UV_CALLS"
@@ -25,8 +27,10 @@ fi
 [ "$1" != "$UV_FAILS" ]
 """
 
-INSTALLS = ["venv", "pip", "pip"]
-"""What the installer is asked for when an environment is made: itself, what the lock holds, and ourselves."""
+RUN = ["venv", "pip", "pip"]
+"""The calls of the installer for what running needs: the environment, the locked packages, and mockube."""
+INSTALLS = [*RUN, "pip"]
+"""The calls for development."""
 
 
 def executable(path, text):
@@ -44,14 +48,14 @@ class Checkout:
         self.tools = tools
         self.calls = tools / "calls"
         root.mkdir()
-        for name in ("pyproject.toml", "requirements.lock", "tools/setup.sh"):
+        for name in ("pyproject.toml", *LOCKS, "tools/setup.sh"):
             (root / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, root / name)
         executable(tools / "uv", FAKE_UV)
 
-    def setup(self, *, fails="nothing", **environment):
+    def setup(self, level="dev", *, fails="nothing", **environment):
         return subprocess.run(
-            ["sh", str(self.root / "tools" / "setup.sh")],
+            ["sh", str(self.root / "tools" / "setup.sh"), level],
             env={
                 "PATH": f"{self.tools}{os.pathsep}{os.defpath}",
                 "PYTHON": sys.executable,
@@ -99,11 +103,30 @@ def test_setup_keeps_named_python_until_another_is_named(installed_checkout):
     assert installed_checkout.installs() == INSTALLS
 
 
-def test_setup_recreates_environment_after_lock_change(installed_checkout):
-    with (installed_checkout.root / "requirements.lock").open("a") as lock:
-        lock.write("# newer\n")
+@pytest.mark.parametrize(
+    ("lock", "calls"),
+    [
+        ("requirements/run.txt", INSTALLS),
+        ("requirements/build.txt", INSTALLS),
+        ("requirements/dev.txt", ["pip"]),
+    ],
+)
+def test_setup_installs_after_lock_change(lock, calls, installed_checkout):
+    with (installed_checkout.root / lock).open("a") as file:
+        file.write("# newer\n")
     assert installed_checkout.setup().returncode == 0
-    assert installed_checkout.installs() == INSTALLS
+    assert installed_checkout.installs() == calls
+
+
+def test_environment_for_running_becomes_that_of_development(checkout):
+    assert checkout.setup("run").returncode == 0
+    assert checkout.installs() == RUN
+    assert checkout.setup("run").returncode == 0
+    assert checkout.installs() == []
+    assert checkout.setup("dev").returncode == 0
+    assert checkout.installs() == ["pip"]
+    assert checkout.setup("run").returncode == 0
+    assert checkout.installs() == []
 
 
 def test_setup_keeps_environment_after_tool_setting_change(installed_checkout):
@@ -168,5 +191,5 @@ def test_setup_without_working_uv_uses_venv_module(checkout):
     script = '#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "$*" >"$UV_CALLS"\nexit 1\n'
     answer = checkout.setup(PYTHON=str(executable(checkout.tools / "a-python", script)))
     assert answer.returncode == 1
-    assert checkout.calls.read_text() == "-m venv .venv\n"
+    assert checkout.calls.read_text() == "-m venv --without-pip .venv\n"
     assert "python3-venv" in answer.stderr

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from tests.support.processes.process import ROOT
-from tools.deployed_requirements import FOLDER, parts
 
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 INSTRUCTION = re.compile(r"^([A-Z]+)\s+((?:.*\\\n)*.*)$", re.MULTILINE)
@@ -77,9 +76,3 @@ def test_programs_of_image_are_executable(name):
     program = ROOT / "deploy" / "bin" / name
     assert program.stat().st_mode & 0o111 == 0o111
     assert program.read_text().startswith("#!/")
-
-
-@pytest.mark.parametrize("name", sorted(parts()))
-def test_requirements_of_image_match_lock(name):
-    """`python tools/deployed_requirements.py` regenerates the requirements."""
-    assert (FOLDER / name).read_text() == parts()[name]

@@ -86,7 +86,7 @@ def pip(python, *arguments):
 
 def locked_versions():
     """Return the lines of the lock without hashes, which pip would require of python-etcd too."""
-    for line in (ROOT / "requirements.lock").read_text().splitlines():
+    for line in (ROOT / "requirements/run.txt").read_text().splitlines():
         if not line.startswith(" "):
             yield line.rstrip("\\") + "\n"
 

@@ -18,7 +18,7 @@ PYTHON = "3.11"
 PROGRAMS = ("docker.io", "docker-compose", "debootstrap")
 SERVERS = ("etcd-server", "etcd-client", "haproxy", "prometheus", "wget")
 """The other images of compose.yaml, and their health commands."""
-REQUIREMENTS = Path(__file__).parents[2] / "deploy" / "requirements"
+REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 
 
 class Stock:
@@ -87,8 +87,8 @@ def _download_wheels(to: Path) -> None:
     machine = platform.machine()
     for_image = ("--only-binary=:all:", "--no-deps", f"--python-version={PYTHON}")
     platforms = [f"--platform={tag}_{machine}" for tag in ("manylinux_2_28", "manylinux2014")]
-    for part in sorted(REQUIREMENTS.glob("*.txt")):
-        run(*download, *for_image, *platforms, "--require-hashes", "-r", part)
+    for part in ("build.txt", "run.txt"):
+        run(*download, *for_image, *platforms, "--require-hashes", "-r", REQUIREMENTS / part)
     run(*download, "--no-deps", "pip")
 
 
