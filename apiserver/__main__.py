@@ -11,9 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-import uvloop
-
-from mockube.component_base import klog
+from mockube.component_base import klog, loop
 from mockube.component_base.task_supervisor import TaskFailed
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
@@ -70,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
         notify_ready(os.environ)
 
     try:
-        uvloop.run(serve(config, once_ready=ready))
+        loop.run(serve(config, once_ready=ready))
     except (OSError, KVError, TaskFailed, *_FILE_ERRORS) as error:
         LOG.critical("%s", error)
         return 1

@@ -1,9 +1,25 @@
-"""A process and its event loop: yield to the other tasks, and stop at a signal."""
+"""A process and its event loop: run it, yield to the other tasks, and stop at a signal."""
 
 import asyncio
 import signal
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
+from contextlib import suppress
 from types import coroutine
+from typing import Any
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415 - many modules import this one, and few of them need a loop
+    except ImportError:  # uvloop does not support Windows
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run the main coroutine of a process in a new event loop."""
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(main)
 
 
 @coroutine
@@ -22,6 +38,7 @@ def stop_signal_event() -> asyncio.Event:
         for number in signals:
             loop.remove_signal_handler(number)
 
-    for number in signals:
-        loop.add_signal_handler(number, stop)
+    with suppress(NotImplementedError):  # On Windows, Ctrl-C cancels the main task.
+        for number in signals:
+            loop.add_signal_handler(number, stop)
     return stopping

@@ -11,9 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-import uvloop
-
-from mockube.component_base import klog
+from mockube.component_base import klog, loop
 from mockube.component_base.packs import PackError, selected_packs
 from mockube.component_base.release_options import ignored_settings
 
@@ -50,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in disabled_upstream(config.controllers.controllers):
         LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])
     try:
-        uvloop.run(serve(config))
+        loop.run(serve(config))
     except (OSError, KubeconfigError, ManagerFailed) as error:
         LOG.critical("%s", error)
         return 1

@@ -10,13 +10,9 @@ from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Generic, TypeVar
 
-from .garbage_collection import GARBAGE_COLLECTOR
+from mockube.component_base.loop import new_event_loop
 
-NEW_LOOP: Callable[[], asyncio.AbstractEventLoop]
-try:
-    from uvloop import new_event_loop as NEW_LOOP  # noqa: N812 - one of two
-except ImportError:  # uvloop does not support every system
-    NEW_LOOP = asyncio.new_event_loop
+from .garbage_collection import GARBAGE_COLLECTOR
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -75,7 +71,7 @@ class BackgroundContext(Generic[T]):
 
     def _run(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=NEW_LOOP) as runner:
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
                 runner.run(self._run_context())
         except BaseException as error:  # noqa: BLE001 - it is raised in the waiting threads
             self._fail(error)
