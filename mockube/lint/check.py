@@ -4,9 +4,8 @@ What other objects need at admission is really created, in the order of need, in
 others are created as a dry run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from typing import Any, Final
 
 import orjson
@@ -20,7 +19,7 @@ from .answers import SentObject, findings_of
 from .findings import LintResult, ObjectFinding, Outcome
 from .objects import LintObject
 from .server import Answer, MinorServer
-from .unserved import unserved
+from .unserved import unserved, unserved_version
 
 _NAMESPACE: Final = GroupKind("", "Namespace")
 DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -56,20 +55,26 @@ class MinorCheck:
     def __init__(self, server: MinorServer, options: CheckOptions) -> None:
         self._server = server
         self._options = options
+        self._used_kinds: Collection[GroupKind] = ()
+        """The kinds of all objects."""
+        self._defined_kinds: Collection[GroupKind | None] = ()
+        """The kinds of all definitions, accepted or not."""
 
     async def run(self, objects: Sequence[LintObject]) -> Sequence[LintResult]:
         """Return the result of each object, in their order."""
-        for definition in self._options.definitions:
+        self._used_kinds = {each.group_kind for each in objects}
+        definitions = (each for each in objects if _rank(each) == _NEEDED[DEFINITION])
+        self._defined_kinds = {*map(_defined_kind, (*definitions, *self._options.definitions))}
+        for definition in filter(self._is_needed, self._options.definitions):
             await self._create(definition)
-        await self._server.wait_definitions()
         results: dict[int, LintResult] = {}
-        order = sorted(range(len(objects)), key=lambda index: _rank(objects[index]))
-        for rank, indexes in groupby(order, key=lambda index: _rank(objects[index])):
-            if rank > _NEEDED[_NAMESPACE]:
+        for rank in range(_LAST + 1):
+            for index, item in enumerate(objects):
+                if _rank(item) == rank:
+                    results[index] = await self._check(item)
+            if rank == _NEEDED[_NAMESPACE]:
                 await self._create_namespaces(objects)
-            for index in indexes:
-                results[index] = await self._check(objects[index])
-            if rank == _NEEDED[DEFINITION]:
+            elif rank == _NEEDED[DEFINITION]:
                 await self._server.wait_definitions()
         return [results[index] for index in range(len(objects))]
 
@@ -95,6 +100,8 @@ class MinorCheck:
         return LintResult.of([*item.problems, *findings_of(await self._send(item, row), sent)])
 
     def _unserved(self, item: LintObject) -> ObjectFinding:
+        if item.group_kind in self._defined_kinds:
+            return unserved_version(item.api_version, item.kind)
         finding = unserved(item.api_version, item.kind, self._server.minor)
         if finding.outcome is Outcome.UNKNOWN and self._options.ignores_unknown_kinds:
             return ObjectFinding(outcome=Outcome.SKIPPED, message=finding.message)
@@ -102,15 +109,19 @@ class MinorCheck:
 
     async def _send(self, item: LintObject, row: Resource) -> Answer:
         namespace, body = item.namespace or self._options.namespace, item.body
-        if _rank(item) == _LAST or _has_conversion_webhook(item):
-            answer = await self._server.create(row, namespace, body, dry_run=True)
-            if answer.is_success and _rank(item) < _LAST:
-                await self._create(item)
-        else:
-            answer = await self._server.create(row, namespace, body, dry_run=False)
+        is_needed = self._is_needed(item)
+        is_created = is_needed and not _has_conversion_webhook(item)
+        answer = await self._server.create(row, namespace, body, dry_run=not is_created)
+        if answer.is_success and is_needed and not is_created:
+            await self._create(item)
         if answer.tree.get("reason") == "AlreadyExists" and item.name:
             return await self._server.patch(row, namespace, item.name, body)
         return answer
+
+    def _is_needed(self, item: LintObject) -> bool:
+        """Return whether other objects may need an object. To serve the kind of a large definition takes long."""
+        rank = _rank(item)
+        return rank < _LAST and (rank != _NEEDED[DEFINITION] or _defined_kind(item) in self._used_kinds)
 
     async def _create(self, item: LintObject) -> None:
         """Create an object if it can be created: a definition without its webhook, which does not run here."""
@@ -143,6 +154,14 @@ def _namespace_objects(name: str) -> Iterator[Mapping[str, Any]]:
         "kind": "ServiceAccount",
         "metadata": {"name": "default", "namespace": name},
     }
+
+
+def _defined_kind(definition: LintObject) -> GroupKind | None:
+    spec = definition.tree.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    if not isinstance(names, dict):
+        return None
+    return GroupKind(str(spec.get("group")), str(names.get("kind")))
 
 
 def _has_conversion_webhook(item: LintObject) -> bool:

@@ -54,6 +54,16 @@ _GATES: Final = frozenset({"CompositePodGroup", "EvictionRequestAPI", "GenericWo
 """Gates that make a kube-apiserver serve kinds."""
 
 
+def unserved_version(api_version: str, kind: str) -> ObjectFinding:
+    """Return that the definition of a kind in the files was refused, or does not serve the version."""
+    reason = "its CustomResourceDefinition in the files is refused or does not serve the version"
+    return ObjectFinding(outcome=Outcome.UNKNOWN, message=_no_matches(api_version, kind, reason))
+
+
+def _no_matches(api_version: str, kind: str, reason: str) -> str:
+    return f'no matches for kind "{kind}" in version "{api_version}": {reason}'
+
+
 def unserved(api_version: str, kind: str, minor: str) -> ObjectFinding:
     """Return why a minor does not serve a version of a built-in kind, or that there is no such kind."""
     outcome, reason = _reason(api_version, kind, minor)
@@ -67,7 +77,7 @@ def unserved(api_version: str, kind: str, minor: str) -> ObjectFinding:
         advice = f", use {_INSTEAD[kind]}" if kind in _INSTEAD else ""
     return ObjectFinding(
         outcome=outcome,
-        message=f'no matches for kind "{kind}" in version "{api_version}": {reason}{advice}',
+        message=_no_matches(api_version, kind, f"{reason}{advice}"),
         replacement=replacement,
     )
 

@@ -181,6 +181,15 @@ def test_custom_resources_are_checked_by_definitions_that_come_later(lint):
     ]
 
 
+def test_version_that_definition_does_not_serve_is_unknown(lint):
+    website = "apiVersion: example.com/v2\nkind: Website\nmetadata: {name: new}\n"
+    _, lines, _ = lint("--ignore-unknown-kinds", website=website, definition=DEFINITION)
+    assert lines[4] == (
+        '  website.yaml:1: unknown: no matches for kind "Website" in version "example.com/v2":'
+        " its CustomResourceDefinition in the files is refused or does not serve the version"
+    )
+
+
 def test_definitions_of_cluster_are_not_objects_of_report(lint, tmp_path):
     (tmp_path / "crds").mkdir()
     (tmp_path / "crds/websites.yaml").write_text(DEFINITION)
