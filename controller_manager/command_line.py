@@ -13,13 +13,12 @@ from mockube.component_base.packs import PackError, flags_of_packs, load_packs, 
 from mockube.component_base.release_options import gates_problem
 
 from .catalog import controllers_of_packs
-from .config.networks import allocates, node_ranges
+from .config.networks import MAX_SIMULATED_NODES, allocates, max_nodes, node_ranges
 from .config.selection import unimplemented_names, unknown_names
 from .config.settings import SECTIONS, Config, Simulation
 from .config.signing import signer_files
 from .config.simulation_values import PROCESS
 from .config.upstream import IGNORED, REMOVED_IN
-from .kubelet.addresses import MAX_NODES
 from .kubelet.stages.files import load_stages
 from .kubelet.stages.query import StageError
 
@@ -135,8 +134,6 @@ def _names_problem(selection: Sequence[str], controller_names: Collection[str], 
 
 
 def _simulation_problem(simulation: Simulation) -> str:
-    if simulation.simulate_nodes > MAX_NODES:
-        return f"--simulate-nodes: at most {MAX_NODES} nodes can have addresses"
     try:
         load_stages(simulation.stages)
     except StageError as error:
@@ -196,10 +193,19 @@ def _runtime_problem(simulation: Simulation) -> str:
     return ""
 
 
+def _wider_network(limit: int) -> str:
+    """Return what to do if pod CIDRs, and not the number of nodes that are possible, limit the nodes."""
+    if limit == MAX_SIMULATED_NODES:
+        return ""
+    return "; with a larger --cluster-cidr, or a larger --node-cidr-mask-size, there are more pod CIDRs"
+
+
 def _files_and_ranges_problem(config: Config) -> str:
     try:
         if allocates(config):
             node_ranges(config)
+        if config.simulation.simulate_nodes > (limit := max_nodes(config)):
+            return f"--simulate-nodes: at most {limit} nodes can have addresses{_wider_network(limit)}"
         signer_files(config.signing)
     except ValueError as error:
         return str(error)

@@ -18,7 +18,7 @@ from mockube.apimachinery.schema import minors
 from mockube.cluster_client import Condition
 from mockube.component_base.release_options import read_minor
 from mockube.controller_manager.client.client import Parsed
-from mockube.controller_manager.kubelet.addresses import MAX_NODES
+from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
@@ -114,8 +114,8 @@ class Cluster(Handle):
         webhook_services: Mapping[str, str] | None = None,
         images: Mapping[str, Any] | Path | None = None,
     ) -> None:
-        if not 0 <= nodes <= MAX_NODES:
-            raise ValueError(f"nodes must be from 0 to {MAX_NODES}, not {nodes}")
+        if not 0 <= nodes <= MAX_SIMULATED_NODES:
+            raise ValueError(f"nodes must be from 0 to {MAX_SIMULATED_NODES}, not {nodes}")
         options = ClusterOptions(
             nodes=nodes,
             packs=packs,

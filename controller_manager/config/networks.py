@@ -5,12 +5,16 @@ from typing import Final, NamedTuple
 
 from .settings import Config, Networks
 
+MAX_SIMULATED_NODES: Final = 15_000
+"""Three times as many as Kubernetes supports in one cluster."""
+
 Network = IPv4Network | IPv6Network
 
 IPAM: Final = "node-ipam-controller"
 SIMULATED_CIDR: Final = "10.128.0.0/9"
 """The default cluster CIDR with simulated nodes: a /16 has too few addresses for their number and size."""
-SIMULATED_MASK_SIZE: Final = 21
+_SIMULATED_MASK_SIZES: Final = (21, 22, 23)
+"""The default prefix lengths of their CIDRs: the first that suffices for all nodes. A /21 has room for all pods of a node."""
 _DEFAULT_MASK_SIZES: Final = {4: 24, 6: 64}
 _MAX_MASK_SIZE_DIFFERENCE: Final = 16
 """The maximum difference between the prefix lengths of a node's CIDR and of an IPv6 cluster CIDR; upstream's."""
@@ -21,6 +25,11 @@ class NodeRange(NamedTuple):
 
     network: Network
     mask: int
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes that get a pod CIDR."""
+        return 1 << self.mask - self.network.prefixlen
 
 
 def allocates(config: Config) -> bool:
@@ -33,14 +42,22 @@ def node_ranges(config: Config) -> tuple[NodeRange, ...]:
     """Return a range for each address family. Raises `ValueError` if the flags contradict each other."""
     networks = config.networks
     if not networks.cluster_cidr and config.simulation.simulate_nodes > 0:
-        mask = networks.node_cidr_mask_size_ipv4 or networks.node_cidr_mask_size or SIMULATED_MASK_SIZE
-        return (_range(ip_network(SIMULATED_CIDR), mask),)
+        network, nodes = ip_network(SIMULATED_CIDR), config.simulation.simulate_nodes
+        by_number = (mask for mask in _SIMULATED_MASK_SIZES if NodeRange(network, mask).nodes >= nodes)
+        mask = networks.node_cidr_mask_size_ipv4 or networks.node_cidr_mask_size
+        return (_range(network, mask or next(by_number, _SIMULATED_MASK_SIZES[-1])),)
     cluster_ranges = [ip_network(text) for text in networks.cluster_cidr]
     if not cluster_ranges:
         raise ValueError("--allocate-node-cidrs needs --cluster-cidr")
     if problem := _mask_problem(networks, [network.version for network in cluster_ranges]):
         raise ValueError(problem)
     return tuple(_range(network, _mask(networks, network.version)) for network in cluster_ranges)
+
+
+def max_nodes(config: Config) -> int:
+    """Return how many simulated nodes can have addresses, for themselves and for their pods."""
+    ranges = node_ranges(config) if allocates(config) else ()
+    return min((MAX_SIMULATED_NODES, *(one.nodes for one in ranges)))
 
 
 def _mask(networks: Networks, version: int) -> int:

@@ -192,7 +192,8 @@ class Networks(Struct, frozen=True, kw_only=True):
     node_cidr_mask_size_ipv4: Annotated[
         int,
         Flag(
-            "the same for IPv4 (24; 21 without --cluster-cidr, because a node has room for 1100 pods)",
+            "the same for IPv4 (24; without --cluster-cidr 21, so that a node has room for 1100 pods, "
+            "or up to 23 if there are more than 4096 nodes)",
             non_negative_int,
         ),
     ] = 0

@@ -1,7 +1,8 @@
 """The addresses of simulated nodes and of their pods: no two running pods have the same address.
 
 Node n has 172.18.0.n. A pod's address is in the podCIDR of its node. If the node has no podCIDR, the pods of node n
-have 10.244.n.1 to 10.244.n.254; further pods, and further nodes, have further blocks.
+have 10.244.n.1 to 10.244.n.254; further pods, and further nodes, have further blocks. From the 2,304th node on, a node without
+a podCIDR has one block of 100.64.0.0/10.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,9 @@ _POD_NETWORK: Final = 244
 _BLOCK: Final = 254
 _BLOCKS_PER_NODE: Final = 12
 _ROW: Final = 256
-MAX_NODES: Final = 9 * _ROW - 1
-"""The addresses suffice for nine rows of nodes without a podCIDR."""
+NODES_WITH_BLOCKS: Final = 9 * _ROW - 1
+"""The addresses of 10.0.0.0/8 suffice for nine rows of nodes without a podCIDR."""
+_SHARED_NETWORK: Final = ip_address("100.64.0.0")
 MAX_PODS: Final = _BLOCK * _BLOCKS_PER_NODE
 _RESERVED: Final = 2
 """The addresses at the start of a podCIDR that pods do not get: that of the network, and that of the gateway."""
@@ -35,6 +37,8 @@ def node_address(number: int) -> str:
 
 def pod_address(number: int, pod: int) -> str:
     """Return the address with the number `pod` on the node with the number `number`, which has no podCIDR."""
+    if number > NODES_WITH_BLOCKS:
+        return str(_SHARED_NETWORK + (number - NODES_WITH_BLOCKS - 1) * _ROW + pod + 1)
     row, column = divmod(number, _ROW)
     block, host = divmod(pod, _BLOCK)
     return f"10.{_POD_NETWORK - _BLOCKS_PER_NODE * row + block}.{column}.{host + 1}"
@@ -63,7 +67,7 @@ class NumberedNodeNetwork(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        return MAX_PODS
+        return MAX_PODS if self.number <= NODES_WITH_BLOCKS else _BLOCK
 
     def address_at(self, number: int) -> str:
         return pod_address(self.number, number)

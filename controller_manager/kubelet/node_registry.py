@@ -46,9 +46,9 @@ class NodeRegistry:
         return node if node is not None and node_objects.has_active_kubelet(node) else None
 
     def number_of(self, name: str) -> int:
-        """Return the number in the name of a node of mockube; other nodes are numbered from `MAX_NODES` down."""
+        """Return the number in the name of a node of mockube; other nodes are numbered from `NODES_WITH_BLOCKS` down."""
         return node_number(name) or self._foreign_numbers.setdefault(
-            name, addresses.MAX_NODES - len(self._foreign_numbers)
+            name, addresses.NODES_WITH_BLOCKS - len(self._foreign_numbers)
         )
 
     def ip_of(self, name: str) -> str:

@@ -12,7 +12,7 @@ from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.config.networks import IPAM, allocates
+from mockube.controller_manager.config.networks import IPAM, allocates, max_nodes
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 
@@ -38,6 +38,7 @@ class SimulatedNodes:
         self._client = context.client
         self._clock = context.clock
         self._options = context.options.simulation
+        self._max_nodes = max_nodes(context.options)
         self._nodes = context.informers.of(kinds.NODES)
         self._config_maps = context.informers.of(kinds.CONFIG_MAPS)
         self._registry = registry = NodeRegistry(
@@ -80,7 +81,8 @@ class SimulatedNodes:
 
     async def _sync_all(self) -> None:
         """Find the nodes to register, and queue all nodes."""
-        desired = desired_nodes(self._config_maps.lister.get(*NODES_CONFIG_MAP), self._options)
+        config_map = self._config_maps.lister.get(*NODES_CONFIG_MAP)
+        desired = desired_nodes(config_map, self._options, self._max_nodes)
         self._version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(csi_node) for csi_node in (await self._client.list(kinds.CSI_NODES)).items}
         capacity = dict(self._options.simulate_node_capacity)

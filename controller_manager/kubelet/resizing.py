@@ -20,9 +20,8 @@ from msgspec import Struct, field
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
 from mockube.controller_manager.config.settings import Simulation
-
-from .addresses import MAX_NODES
 
 LOG = logging.getLogger(__name__)
 
@@ -41,10 +40,12 @@ class DesiredNodes(Struct, frozen=True, kw_only=True):
 def node_number(name: str) -> int | None:
     """Return the number in the name of a node of mockube; None for another name."""
     match = _NODE_NAME.fullmatch(name)
-    return int(match[1]) if match and int(match[1]) <= MAX_NODES else None
+    return int(match[1]) if match and int(match[1]) <= MAX_SIMULATED_NODES else None
 
 
-def desired_nodes(config_map: ReadOnlyTree | None, flags: Simulation) -> DesiredNodes:
+def desired_nodes(
+    config_map: ReadOnlyTree | None, flags: Simulation, max_nodes: int = MAX_SIMULATED_NODES
+) -> DesiredNodes:
     """Return the nodes that the ConfigMap asks for, or else the flags; an invalid ConfigMap is ignored and logged."""
     data: Mapping[str, str] = (config_map or {}).get("data") or {}
     from_flags = DesiredNodes(
@@ -55,16 +56,16 @@ def desired_nodes(config_map: ReadOnlyTree | None, flags: Simulation) -> Desired
     if not data:
         return from_flags
     try:
-        return _read(data, flags)
+        return _read(data, flags, max_nodes)
     except ValueError as error:
         LOG.warning("ConfigMap %s is ignored: %s", NODES_CONFIG_MAP, error)
         return from_flags
 
 
-def _read(data: Mapping[str, str], flags: Simulation) -> DesiredNodes:
+def _read(data: Mapping[str, str], flags: Simulation, max_nodes: int) -> DesiredNodes:
     nodes = int(data["nodes"]) if data.get("nodes", "").isdecimal() else -1
-    if not 0 <= nodes <= MAX_NODES:
-        raise ValueError(f"nodes must be a number from 0 to {MAX_NODES}, not {data.get('nodes', '')[:100]!r}")
+    if not 0 <= nodes <= max_nodes:
+        raise ValueError(f"nodes must be a number from 0 to {max_nodes}, not {data.get('nodes', '')[:100]!r}")
     labels = [pair.partition("=")[::2] for pair in data.get("labels", "").split(",") if pair]
     zones = tuple(filter(None, data.get("zones", "").split(",")))
     return DesiredNodes(

@@ -10,7 +10,7 @@ from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import labels, non_negative_int, seconds
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.kubelet.addresses import MAX_NODES
+from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
 
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
@@ -60,8 +60,8 @@ async def _run(options: argparse.Namespace, access: Access) -> str:
 
 def _count(text: str) -> int:
     number = non_negative_int(text)
-    if number > MAX_NODES:
-        raise argparse.ArgumentTypeError(f"at most {MAX_NODES} nodes can have addresses")
+    if number > MAX_SIMULATED_NODES:
+        raise argparse.ArgumentTypeError(f"at most {MAX_SIMULATED_NODES} nodes can have addresses")
     return number
 
 

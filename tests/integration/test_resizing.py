@@ -71,4 +71,4 @@ async def test_restarted_manager_keeps_requested_number():
 @pytest.mark.parametrize("nodes", ["", "-1", "many", "99999"])
 async def test_invalid_number_of_nodes_is_ignored(cluster, caplog, nodes):
     assert await resize(cluster, nodes=nodes) == ["node-1", "node-2"]
-    assert "mockube-nodes is ignored: nodes must be a number from 0 to 2303" in caplog.text
+    assert "mockube-nodes is ignored: nodes must be a number from 0 to 4096" in caplog.text

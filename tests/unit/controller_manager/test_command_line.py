@@ -146,7 +146,14 @@ def test_every_controller_has_a_concurrency_flag():
         ),
         pytest.param(["--bind-address=0.0.0.0"], "loopback require --client-ca-file", id="public address"),
         pytest.param(["--tls-cert-file=x"], "must be set together", id="half a pair"),
-        pytest.param(["--simulate-nodes=9999"], "at most 2303 nodes can have addresses", id="too many nodes"),
+        pytest.param(
+            ["--simulate-nodes=15001"], "at most 15000 nodes can have addresses", id="too many nodes"
+        ),
+        pytest.param(
+            ["--simulate-nodes=5000", "--node-cidr-mask-size=21"],
+            "at most 4096 nodes can have addresses; with a larger --cluster-cidr",
+            id="too many nodes for pod CIDRs",
+        ),
         pytest.param(
             ["--cluster-signing-legacy-unknown-key-file=k"],
             "cannot specify key without cert",

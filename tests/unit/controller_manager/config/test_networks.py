@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.config.networks import allocates, node_ranges
+from mockube.controller_manager.config.networks import allocates, max_nodes, node_ranges
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 
 
@@ -14,6 +14,10 @@ def config(nodes=0, **networks):
     ("given", "ranges"),
     [
         (config(3), ["10.128.0.0/9 21"]),
+        (config(4096), ["10.128.0.0/9 21"]),
+        (config(5000), ["10.128.0.0/9 22"]),
+        (config(15000), ["10.128.0.0/9 23"]),
+        (config(5000, node_cidr_mask_size=21), ["10.128.0.0/9 21"]),
         (config(3, node_cidr_mask_size=24), ["10.128.0.0/9 24"]),
         (config(3, cluster_cidr=("10.0.0.0/16",)), ["10.0.0.0/16 24"]),
         (config(cluster_cidr=("fd00::/56",)), ["fd00::/56 64"]),
@@ -26,6 +30,21 @@ def config(nodes=0, **networks):
 )
 def test_node_ranges_are_parsed(given, ranges):
     assert [f"{one.network} {one.mask}" for one in node_ranges(given)] == ranges
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [
+        (config(3), 4096),
+        (config(5000), 8192),
+        (config(15000), 15000),
+        (config(3, node_cidr_mask_size=24), 15000),
+        (config(3, cluster_cidr=("10.0.0.0/16",)), 256),
+        (config(3, allocate_node_cidrs=False), 15000),
+    ],
+)
+def test_pod_cidrs_limit_the_number_of_nodes(given, limit):
+    assert max_nodes(given) == limit
 
 
 @pytest.mark.parametrize(

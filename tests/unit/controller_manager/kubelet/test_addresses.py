@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
 from mockube.controller_manager.kubelet.addresses import (
-    MAX_NODES,
     MAX_PODS,
+    NODES_WITH_BLOCKS,
     NoAddressLeft,
     NumberedNodeNetwork,
     PodAddresses,
@@ -27,7 +28,9 @@ NODE = NumberedNodeNetwork(1)
         (3, 254, "10.245.3.1"),
         (3, MAX_PODS - 1, "10.255.3.254"),
         (256, 0, "10.232.0.1"),
-        (MAX_NODES, 0, "10.148.255.1"),
+        (NODES_WITH_BLOCKS, 0, "10.148.255.1"),
+        (NODES_WITH_BLOCKS + 1, 0, "100.64.0.1"),
+        (MAX_SIMULATED_NODES, 253, "100.113.152.254"),
     ],
 )
 def test_pod_addresses(number, pod, address):
@@ -38,7 +41,10 @@ def test_node_addresses():
     assert [node_address(number) for number in (1, 255, 256)] == ["172.18.0.1", "172.18.0.255", "172.18.1.0"]
 
 
-places = st.tuples(st.integers(1, MAX_NODES), st.integers(0, MAX_PODS - 1))
+places = st.one_of(
+    st.tuples(st.integers(1, NODES_WITH_BLOCKS), st.integers(0, MAX_PODS - 1)),
+    st.tuples(st.integers(NODES_WITH_BLOCKS + 1, MAX_SIMULATED_NODES), st.integers(0, 253)),
+)
 
 
 @given(places, places)
@@ -81,6 +87,10 @@ def test_exhausted_node_has_no_address():
         addresses.allocate("one more", NODE)
     addresses.release("7")
     assert addresses.allocate("one more", NODE) == "10.244.1.8"
+
+
+def test_node_beyond_the_blocks_has_addresses_for_254_pods():
+    assert [NumberedNodeNetwork(number).size for number in (1, NODES_WITH_BLOCKS + 1)] == [MAX_PODS, 254]
 
 
 @pytest.mark.parametrize(
