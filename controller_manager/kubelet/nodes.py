@@ -47,7 +47,12 @@ class SimulatedNodes:
             details=False,
             waits_for_pod_cidrs=allocates(context.options) and IPAM in context.names,
         )
-        self._registration = NodeRegistration(context.client, registry, clock=context.clock)
+        self._registration = NodeRegistration(
+            context.client,
+            registry,
+            clock=context.clock,
+            grace_period=context.options.controllers.node_monitor_grace_period,
+        )
         self._status_writer = StatusWriter(
             context.client, context.recorder.of(EVENT_SOURCE), kinds.NODES, context.clock
         )

@@ -19,11 +19,22 @@ from mockube.controller_manager.client.resources import Key
 from .node_objects import csi_node, lease, lease_renewal
 from .node_registry import NodeRegistry
 
-RENEW_INTERVAL: Final = timedelta(seconds=10)
+_RENEW_INTERVAL: Final = 10.0
+"""The seconds between two renewals of a Lease by a kubelet: a quarter of its duration."""
+_RENEWALS_PER_SECOND: Final = 100
+"""Of all nodes together: renewals are nearly all that an idle cluster costs."""
+
+
+def renew_interval(nodes: int, grace_period: float) -> timedelta:
+    """Return the time between two renewals: longer than a kubelet's for many nodes, but at most half of the grace period."""
+    longest = max(_RENEW_INTERVAL, grace_period / 2)
+    return timedelta(seconds=min(longest, max(_RENEW_INTERVAL, nodes / _RENEWALS_PER_SECOND)))
 
 
 class NodeRegistration:
-    def __init__(self, client: Client, registry: NodeRegistry, *, clock: Clock) -> None:
+    def __init__(self, client: Client, registry: NodeRegistry, *, clock: Clock, grace_period: float) -> None:
+        """`grace_period`: the seconds after which a node without renewals is unhealthy."""
+        self._grace_period = grace_period
         self._client = client
         self._registry = registry
         self._clock = clock
@@ -42,13 +53,13 @@ class NodeRegistration:
         if owner is None:
             self._renewed_at.pop(name, None)
             return None
-        now = self._clock.now()
+        now, interval = self._clock.now(), renew_interval(len(self._renewed_at), self._grace_period)
         renewed_at = self._renewed_at.get(name)
-        if renewed_at is not None and now < renewed_at + RENEW_INTERVAL:
-            return renewed_at + RENEW_INTERVAL - now
+        if renewed_at is not None and now < renewed_at + interval:
+            return renewed_at + interval - now
         await self._renew(owner, now)
         self._renewed_at[name] = now
-        return RENEW_INTERVAL
+        return interval
 
     async def _renew(self, owner: ReadOnlyTree, now: datetime) -> None:
         name = meta.name(owner)
