@@ -23,7 +23,7 @@ class FeasibleNodes(Struct, frozen=True):
 
     feasible: Sequence[NodeInfo]
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
-    """The rejections by node name."""
+    """The rejections by node name; not complete if a node is feasible of those that the pod names."""
     prefilter_rejection: Rejection | None = None
     """The rejection of all nodes, whatever their state."""
 
@@ -47,6 +47,12 @@ class _Checks(Struct, frozen=True):
     checks: Sequence[_NamedCheck]
     restrictions: Mapping[str, Restriction] = field(default_factory=dict)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the nodes to which the restrictions restrict the pod; empty without restrictions."""
+        names = [restriction.names for restriction in self.restrictions.values()]
+        return frozenset.intersection(*names) if names else frozenset()
+
     def of_restrictions(self, node: NodeInfo) -> Rejection | None:
         if all(node.name in restriction.names for restriction in self.restrictions.values()):
             return None
@@ -64,6 +70,12 @@ def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot) -> FeasibleNodes:
     for node in snapshot.nodes if nominated else ():
         if node.name == nominated and _rejection_of(checks, pod, node, snapshot) is None:
             return FeasibleNodes([node])
+    # Of few named nodes, the others need no check, and their rejections matter only if none of the few is feasible.
+    names = checks.names
+    named = [node for node in snapshot.nodes if node.name in names] if names else ()
+    feasible = [node for node in named if _rejection_of(checks, pod, node, snapshot) is None]
+    if feasible and snapshot.devices is None:
+        return FeasibleNodes(feasible)
     rejections = {
         node.name: rejection
         for node in snapshot.nodes

@@ -47,12 +47,13 @@ def required_name(name):
 def test_nodes_that_a_filter_does_not_consider_are_rejected_by_it():
     nodes = [node("a", unschedulable=True), node("b")]
     reason = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
-    assert found(pod(affinity=required_name("b")), snapshot(nodes)) == (
-        ["b"],
-        {"a": ("NodeAffinity", reason)},
+    assert found(pod(affinity=required_name("b")), snapshot(nodes)) == (["b"], {})
+    large = pod(affinity=required_name("b"), requests={"cpu": "5"})
+    assert found(large, snapshot(nodes)) == (
+        [],
+        {"a": ("NodeAffinity", reason), "b": ("NodeResourcesFit", "Insufficient cpu")},
     )
-    result = find_feasible(info(pod(affinity=required_name("b"))), snapshot(nodes))
-    assert result.rejections["a"].is_unresolvable
+    assert find_feasible(info(large), snapshot(nodes)).rejections["a"].is_unresolvable
 
 
 def test_rejection_of_all_nodes_names_its_plugin():
