@@ -109,6 +109,10 @@ imports: environment ## Check the layers of imports
 flags: environment ## Generate docs/flags.md from the code
 	@"$(BIN)/python" tools/flags_page.py
 
+python-api: environment ## Generate the awaited methods of the Python API, and docs/reference/python.md
+	@"$(BIN)/python" -m tools.awaited_methods
+	@"$(BIN)/python" -m tools.python_page
+
 fidelity: environment ## Generate the pages of docs/fidelity/ from their YAML files
 	@"$(BIN)/python" -m tools.fidelity_pages
 
@@ -123,4 +127,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags fidelity lock clean
+.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags python-api fidelity lock clean

@@ -5,4 +5,21 @@ A module belongs here if users run or import it, or if it implements that. It ma
 
 from mockube.exports import __getattr__
 
-__all__ = ["AsyncCluster", "Cluster", "__getattr__"]
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "AsyncCluster",
+    "AsyncConnection",
+    "Cluster",
+    "Conflict",
+    "Connection",
+    "ExecResult",
+    "Forbidden",
+    "Invalid",
+    "KindNotServed",
+    "NotFound",
+    "NotStarted",
+    "WaitFailed",
+    "__getattr__",
+    "connect",
+]

@@ -1,2 +1,15 @@
+from mockube.apimachinery.status import AlreadyExists as AlreadyExists
+from mockube.apimachinery.status import ApiError as ApiError
+from mockube.apimachinery.status import Conflict as Conflict
+from mockube.apimachinery.status import Forbidden as Forbidden
+from mockube.apimachinery.status import Invalid as Invalid
+from mockube.apimachinery.status import NotFound as NotFound
 from mockube.cluster import AsyncCluster as AsyncCluster
 from mockube.cluster import Cluster as Cluster
+from mockube.cluster import NotStarted as NotStarted
+from mockube.connection import AsyncConnection as AsyncConnection
+from mockube.connection import Connection as Connection
+from mockube.connection import connect as connect
+from mockube.objects.errors import KindNotServed as KindNotServed
+from mockube.objects.errors import WaitFailed as WaitFailed
+from mockube.objects.exec import ExecResult as ExecResult

@@ -7,79 +7,34 @@ whose methods are awaited. Methods that neither block nor are awaited are in `Ha
 import asyncio
 import weakref
 from argparse import ArgumentTypeError
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, TypeVar
+from typing import Any, Final, Self
 
 from mockube import clients
 from mockube.apimachinery.schema import minors
-from mockube.cluster_client import Condition
 from mockube.component_base.release_options import read_minor
-from mockube.controller_manager.client.client import Parsed
+from mockube.component_base.supervision import first_cause
 from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
+from mockube.failure import Failure
 from mockube.launch import NODES, PACKS
+from mockube.objects.awaited import AwaitedObjectMethods
+from mockube.objects.blocking import ObjectMethods
 
 __all__ = ["AsyncCluster", "Cluster", "Fault", "NotStarted"]
 
-TIMEOUT: Final = 30.0
-"""The default timeout of `wait` and `wait_gone`, in seconds."""
 
-T = TypeVar("T")
-Objects: TypeAlias = list[Parsed]
-
-
-class AsyncCluster(Handle):
+class AsyncCluster(Handle, AwaitedObjectMethods):
     """A running cluster with asynchronous methods, which `async with Cluster()` returns."""
-
-    async def apply(self, manifests: str | Path) -> Objects:
-        """Apply the objects of a YAML text or file with server-side apply, and return the resulting objects."""
-        return await self._do(self._plane.client.apply(manifests))
-
-    async def wait(
-        self,
-        kind: str,
-        name: str,
-        condition: Condition,
-        timeout: float = TIMEOUT,  # noqa: ASYNC109 - it is the limit of a wait that the user requests
-        *,
-        namespace: str = "default",
-    ) -> Parsed:
-        """Wait until an object meets a condition, and return it; raise TimeoutError if it does not.
-
-        The condition is the type of a status condition that must be True, or a predicate of the object.
-        """
-        client = self._plane.client
-        return await self._do(client.wait(kind, name, condition, seconds=timeout, namespace=namespace))
-
-    async def wait_gone(
-        self,
-        kind: str,
-        name: str,
-        timeout: float = TIMEOUT,  # noqa: ASYNC109 - as above
-        *,
-        namespace: str = "default",
-    ) -> None:
-        """Wait until the object does not exist; raise TimeoutError if it still does."""
-        await self._do(self._plane.client.wait_gone(kind, name, seconds=timeout, namespace=namespace))
-
-    async def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
-        return await self._do(self._plane.client.get(kind, name, namespace=namespace))
-
-    async def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> Objects:
-        """Return the objects that match a label selector; "" as the namespace means all namespaces."""
-        return await self._do(self._plane.client.list(kind, namespace=namespace, labels=labels))
-
-    async def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
-        await self._do(self._plane.client.delete(kind, name, namespace=namespace))
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
-        await self._do(self._plane.advance(seconds))
+        await self._do(lambda _: self._plane.advance(seconds))
 
     async def kr8s(self) -> Any:
         """Return an API object of `kr8s.asyncio`."""
@@ -89,11 +44,8 @@ class AsyncCluster(Handle):
         """Return an `AsyncClient` of lightkube. The caller closes it."""
         return clients.lightkube(self._endpoint, client="AsyncClient")
 
-    async def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return await asyncio.wrap_future(self._context.submit(work))
 
-
-class Cluster(Handle):
+class Cluster(Handle, ObjectMethods):
     """A control plane in this process, as a context manager.
 
     `packs` are packs of kinds to serve besides those of Kubernetes, `version` is the minor release of Kubernetes.
@@ -114,6 +66,16 @@ class Cluster(Handle):
         webhook_services: Mapping[str, str] | None = None,
         images: Mapping[str, Any] | Path | None = None,
     ) -> None:
+        __tracebackhide__ = True
+        _check_types(
+            nodes=nodes,
+            packs=packs,
+            version=version,
+            flags=flags,
+            manager_flags=manager_flags,
+            webhook_services=webhook_services,
+            images=images,
+        )
         if not 0 <= nodes <= MAX_SIMULATED_NODES:
             raise ValueError(f"nodes must be from 0 to {MAX_SIMULATED_NODES}, not {nodes}")
         options = ClusterOptions(
@@ -137,22 +99,25 @@ class Cluster(Handle):
 
     def start(self) -> Self:
         """Start without a `with` block, for notebooks. Calling `stop` is optional: the cluster stops with the process."""
+        __tracebackhide__ = True
         self._start()
         try:
             self._context.opened.result()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is raised as the reason
             self.stop()  # waits for the end of the thread, which has raised the error
-            raise NotStarted(_reason(error)) from error
+            raise NotStarted(_reason(error)) from _unexplained(error)
         except KeyboardInterrupt:
             self.stop()
             raise
         return self
 
     def stop(self) -> None:
+        """Stop the cluster. Its objects are lost."""
         self._clients.close()
         self._context.close()
 
     def __enter__(self) -> Self:
+        __tracebackhide__ = True
         return self.start()
 
     def __exit__(
@@ -164,10 +129,10 @@ class Cluster(Handle):
         self._start()
         try:
             await asyncio.wrap_future(self._context.opened)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as above
             await asyncio.wait([asyncio.wrap_future(self._context.ended)])
             self.stop()
-            raise NotStarted(_reason(error)) from error
+            raise NotStarted(_reason(error)) from _unexplained(error)
         except asyncio.CancelledError:
             self.stop()
             raise
@@ -187,47 +152,11 @@ class Cluster(Handle):
             raise NotStarted("a Cluster can be started once: create another one") from error
         weakref.finalize(self, self._context.close)
 
-    # --- requests
-
-    def apply(self, manifests: str | Path) -> Objects:
-        """Apply the objects of a YAML text or file with server-side apply, and return the resulting objects."""
-        return self._do(self._plane.client.apply(manifests))
-
-    def wait(
-        self,
-        kind: str,
-        name: str,
-        condition: Condition,
-        timeout: float = TIMEOUT,
-        *,
-        namespace: str = "default",
-    ) -> Parsed:
-        """Wait until an object meets a condition, and return it; raise TimeoutError if it does not.
-
-        The condition is the type of a status condition that must be True, or a predicate of the object.
-        """
-        client = self._plane.client
-        return self._do(client.wait(kind, name, condition, seconds=timeout, namespace=namespace))
-
-    def wait_gone(
-        self, kind: str, name: str, timeout: float = TIMEOUT, *, namespace: str = "default"
-    ) -> None:
-        """Wait until the object does not exist; raise TimeoutError if it still does."""
-        self._do(self._plane.client.wait_gone(kind, name, seconds=timeout, namespace=namespace))
-
-    def get(self, kind: str, name: str, *, namespace: str = "default") -> Parsed:
-        return self._do(self._plane.client.get(kind, name, namespace=namespace))
-
-    def list(self, kind: str, *, namespace: str = "default", labels: str = "") -> Objects:
-        """Return the objects that match a label selector; "" as the namespace means all namespaces."""
-        return self._do(self._plane.client.list(kind, namespace=namespace, labels=labels))
-
-    def delete(self, kind: str, name: str, *, namespace: str = "default") -> None:
-        self._do(self._plane.client.delete(kind, name, namespace=namespace))
+    # --- time
 
     def advance(self, seconds: float) -> None:
         """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
-        self._do(self._plane.advance(seconds))
+        self._do(lambda _: self._plane.advance(seconds))
 
     # --- clients
 
@@ -239,23 +168,40 @@ class Cluster(Handle):
         """Return an API object of kr8s."""
         return clients.kr8s(self._endpoint)
 
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        future = self._context.submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
+
+def _check_types(**options: object) -> None:
+    __tracebackhide__ = True
+    for name, value in options.items():
+        types, description = _OPTION_TYPES[name]
+        is_list_in_text = isinstance(value, str) and types is Sequence
+        if not isinstance(value, types) or isinstance(value, bool) or is_list_in_text:
+            raise TypeError(f"{name} must be {description}, not {value!r}")
+
+
+_OPTION_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "nodes": (int, "an int"),
+    "packs": (str, "a str, with commas between the names"),
+    "version": (str, 'a str, such as "1.33"'),
+    "flags": (Sequence, 'a list of str, such as ["--event-ttl=5m"]'),
+    "manager_flags": (Sequence, 'a list of str, such as ["--controllers=*,-job"]'),
+    "webhook_services": (Mapping | None, "a dict"),
+    "images": (Mapping | Path | None, "a dict or a Path"),
+}
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of an error, or of the first error in nested exception groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    """Return the message of an error."""
+    cause = first_cause(error)
+    return str(cause) or type(cause).__name__
+
+
+def _unexplained(error: Exception) -> Exception | None:
+    """Return an error, unless its message explains it."""
+    return None if isinstance(first_cause(error), (ValueError, OSError, Failure)) else error
 
 
 def _minor(version: str) -> str:
+    __tracebackhide__ = True
     try:
         return read_minor(version)
     except ArgumentTypeError as error:

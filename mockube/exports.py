@@ -7,9 +7,15 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
+_MODULES_WITH_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "mockube.apimachinery.status": ("AlreadyExists", "ApiError", "Conflict", "Forbidden", "Invalid", "NotFound"),
+    "mockube.cluster": ("AsyncCluster", "Cluster", "NotStarted"),
+    "mockube.connection": ("AsyncConnection", "Connection", "connect"),
+    "mockube.objects.errors": ("KindNotServed", "WaitFailed"),
+    "mockube.objects.exec": ("ExecResult",),
+}  # fmt: skip
 MODULES: Final[Mapping[str, str]] = {
-    "AsyncCluster": "mockube.cluster",
-    "Cluster": "mockube.cluster",
+    name: module for module, names in _MODULES_WITH_NAMES.items() for name in names
 }
 
 

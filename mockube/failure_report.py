@@ -1,12 +1,15 @@
-"""The report about the cluster of a failed test: its events, last requests, warnings and errors."""
+"""The report about the cluster of a failed test: its last requests, events of what is not healthy, warnings and errors."""
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from mockube.apimachinery import meta
 from mockube.cluster import Cluster
 from mockube.embedded.recorder import CallsDropped
+from mockube.objects import health
+from mockube.objects.errors import WaitFailed
+from mockube.objects.wait_report import format_event
 
 MAX_LINES: Final = 20
 """The number of last lines of each section."""
@@ -14,13 +17,20 @@ MAX_LINES: Final = 20
 LinesOf: TypeAlias = Callable[[Cluster], Iterable[str]]
 
 
-def failure_sections(cluster: Cluster) -> Sequence[tuple[str, str]]:
-    """Return titles and texts of the sections that are not empty.
+def failure_sections(
+    cluster: Cluster, error: BaseException | None = None, name: str = "mockube"
+) -> Sequence[tuple[str, str]]:
+    """Return titles and texts of the sections that are not empty; `name` is that of the fixture.
 
-    Injected faults are stopped before events are listed, because they could block that request.
+    The error of a failed wait contains the events already. Injected faults are stopped before events are listed, because
+    they could block that request.
     """
-    sections = [(title, _section_text(lines_of, cluster)) for title, lines_of in _SECTIONS]
-    return [(f"mockube: {title}", text) for title, text in sections if text]
+    sections = [
+        (title, _section_text(lines_of, cluster))
+        for title, lines_of in _SECTIONS
+        if not (lines_of is _events and isinstance(error, WaitFailed))
+    ]
+    return [(f"{name}: {title}", text) for title, text in sections if text]
 
 
 def _section_text(lines_of: LinesOf, cluster: Cluster) -> str:
@@ -39,11 +49,20 @@ def _calls(cluster: Cluster) -> Iterable[str]:
 
 
 def _events(cluster: Cluster) -> Iterable[str]:
+    """Return the events as lines: warnings, and the events of what is neither a healthy node nor a healthy pod."""
     cluster.stop_faults()
-    return map(
-        _event,
-        sorted(cluster.list("Event", namespace=""), key=lambda event: int(meta.resource_version(event))),
-    )
+    healthy_objects = {
+        (kind, meta.name(tree))
+        for kind in ("Node", "Pod")
+        for tree in cluster.list(kind, namespace="")
+        if health.is_healthy(tree)
+    }
+    events = sorted(cluster.list("Event", namespace=""), key=lambda event: int(meta.resource_version(event)))
+    for event in events:
+        regarding = event.get("involvedObject") or {}
+        subject = (regarding.get("kind"), regarding.get("name"))
+        if event.get("type") == "Warning" or subject not in healthy_objects:
+            yield format_event(event)
 
 
 def _log_lines(cluster: Cluster) -> Iterable[str]:
@@ -55,9 +74,3 @@ _SECTIONS: Final[Sequence[tuple[str, LinesOf]]] = (
     ("events", _events),
     ("warnings and errors", _log_lines),
 )
-
-
-def _event(event: dict[str, Any]) -> str:
-    regarding = event.get("involvedObject") or {}
-    subject = f"{regarding.get('kind', '').lower()}/{regarding.get('name', '')}"
-    return f"{event.get('type', '')} {event.get('reason', '')} {subject}: {event.get('message', '')}"

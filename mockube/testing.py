@@ -1,4 +1,4 @@
-"""The pytest plugin: a fixture `mockube` that returns a new `mockube.Cluster`, and a report about it if a test fails.
+"""The pytest plugin: the fixtures `mockube`, `async_mockube` and `mockube_factory`, and a report about the cluster of a failed test.
 
 pytest loads the plugin wherever mockube is installed, so modules that a cluster needs are imported on first use.
 Settings of pytest: `mockube_scope` is the scope of the fixture (`function` by default, `class`, `module`, `package` or
@@ -7,16 +7,19 @@ test or for a module: `@pytest.mark.mockube(nodes=5)`.
 """
 
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
 if TYPE_CHECKING:
-    from mockube.cluster import Cluster
+    from mockube.cluster import AsyncCluster, Cluster
+
+MakeCluster: TypeAlias = "Callable[..., Cluster]"
 
 FIXTURE: Final = "mockube"
 SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
@@ -42,6 +45,8 @@ class _PlainFinder(MetaPathFinder):
 
 
 _FINDER: Final = _PlainFinder()
+_CLUSTERS: Final = pytest.StashKey["list[Cluster]"]()
+"""The clusters that a test made."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -77,10 +82,41 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - p
 def mockube(request: pytest.FixtureRequest) -> "Iterator[Cluster]":
     """A control plane inside this process, for one test or scope."""
     options = _options(request)
+    with ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(_new_cluster(options))
+        except Exception as error:  # noqa: BLE001 - it is reported without frames
+            pytest.fail(f"the cluster did not start: {error}", pytrace=False)
+        yield cluster
+
+
+def _new_cluster(options: dict[str, Any]) -> "Cluster":
+    __tracebackhide__ = True
     from mockube.cluster import Cluster  # noqa: PLC0415 - see the top
 
-    with Cluster(**options) as cluster:
-        yield cluster
+    return Cluster(**options)
+
+
+@pytest.fixture(scope=_scope)
+def async_mockube(mockube: "Cluster") -> "AsyncCluster":
+    """The cluster of the fixture `mockube`, with asynchronous methods."""
+    return mockube.awaited
+
+
+@pytest.fixture
+def mockube_factory(request: pytest.FixtureRequest) -> "Iterator[MakeCluster]":
+    """A function that starts one more cluster, with the options of `Cluster`; all of them stop at the end of the test."""
+    with ExitStack() as stack:
+        clusters: list[Cluster] = []
+        request.node.stash[_CLUSTERS] = clusters
+
+        def make_cluster(**options: Any) -> "Cluster":
+            __tracebackhide__ = True
+            cluster = stack.enter_context(_new_cluster({**_options(request), **options}))
+            clusters.append(cluster)
+            return cluster
+
+        yield make_cluster
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
@@ -121,12 +157,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
-    item: pytest.Item,
+    item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    cluster = getattr(item, "funcargs", {}).get(FIXTURE)
-    if report.failed and cluster is not None:
+    if report.failed and "mockube.cluster" in sys.modules:
         from mockube.failure_report import failure_sections  # noqa: PLC0415 - see the top
 
-        report.sections += failure_sections(cluster)
+        error = call.excinfo.value if call.excinfo is not None else None
+        for name, cluster in _clusters_of(item):
+            report.sections += failure_sections(cluster, error, name)
     return report
+
+
+def _clusters_of(item: pytest.Item) -> "Iterator[tuple[str, Cluster]]":
+    """Yield the clusters of a test with their names: those that its fixtures returned or made."""
+    from mockube.cluster import Cluster  # noqa: PLC0415 - see the top
+
+    values = getattr(item, "funcargs", {}).items()
+    fixture_names = {value: name for name, value in values if isinstance(value, Cluster)}
+    for cluster, name in fixture_names.items():  # fixtures may return the cluster of another fixture
+        yield name, cluster
+    clusters: list[Cluster] = item.stash.get(_CLUSTERS, [])
+    for number, cluster in enumerate(clusters, 1):
+        yield f"mockube_factory, cluster {number}", cluster

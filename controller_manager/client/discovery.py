@@ -24,6 +24,8 @@ class DiscoveredResource(Struct, frozen=True, kw_only=True):
     resource: Resource[ReadOnlyTree]
     verbs: frozenset[str]
     subresources: frozenset[str]
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
 
 
 class Discovery(Struct, frozen=True, kw_only=True):
@@ -89,6 +91,8 @@ def _discovered_resource(group: str, version: str, resource: ReadOnlyTree) -> Di
         subresources=frozenset(
             subresource["subresource"] for subresource in resource.get("subresources") or ()
         ),
+        singular=resource.get("singularResource") or "",
+        short_names=tuple(resource.get("shortNames") or ()),
     )
 
 

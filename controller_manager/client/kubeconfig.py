@@ -53,12 +53,12 @@ class Access:
         return dataclasses.replace(self, certificate=b"", key=b"", token="", token_file=None)
 
 
-def read(path: Path, *, master: str = "") -> Access:
-    """Read the server and the user of the current context; `master` overrides the server's address."""
+def read(path: Path, *, master: str = "", context: str = "") -> Access:
+    """Read the server and the user of a context, the current one by default; `master` overrides the server's address."""
     config = _parse(path)
-    context = _find_entry(config, "context", _text(config, "current-context"))
-    cluster = _find_entry(config, "cluster", _text(context, "cluster"))
-    user = _find_entry(config, "user", _text(context, "user")) if context.get("user") else {}
+    chosen_context = _find_entry(config, "context", context or _text(config, "current-context"))
+    cluster = _find_entry(config, "cluster", _text(chosen_context, "cluster"))
+    user = _find_entry(config, "user", _text(chosen_context, "user")) if chosen_context.get("user") else {}
     _check_supported("cluster", cluster)
     _check_supported("user", user)
     insecure = bool(cluster.get("insecure-skip-tls-verify"))

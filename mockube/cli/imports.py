@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
-from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, InvalidDocument, read
 from mockube.importing.importer import Importer, ImportOptions, ImportOutcome, Item

@@ -6,9 +6,9 @@ from typing import Final
 
 from mockube import resizing
 from mockube.apimachinery.names import check_label_value
+from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import labels, non_negative_int, seconds
-from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
 

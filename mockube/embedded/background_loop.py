@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Generic, TypeVar
 
 from mockube.component_base.loop import new_event_loop
+from mockube.failure import Failure
 
 from .garbage_collection import GARBAGE_COLLECTOR
 
@@ -54,7 +55,10 @@ class BackgroundContext(Generic[T]):
             self.ended.result()
 
     def submit(self, coroutine: Coroutine[Any, Any, R]) -> "Future[R]":
-        """Run a coroutine in the loop; raise RuntimeError if the context has ended."""
+        """Run a coroutine in the loop; raise RuntimeError if the context has ended, or in the thread of the loop."""
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise Failure("a condition must not call methods of the cluster: they would wait for each other")
         if self.ended.done():
             coroutine.close()
             self.ended.result()

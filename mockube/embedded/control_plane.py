@@ -3,7 +3,7 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, redirect_stderr
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
@@ -15,16 +15,19 @@ from msgspec.structs import replace
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
-from mockube.cluster_client import NAME, ServerClient
+from mockube.cluster_client import wait_for_pods
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
+from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.config.settings import Config
 from mockube.launch import LaunchOptions, temporary_server_flags
+from mockube.objects.client import NAME
+from mockube.objects.requests import ObjectRequests
 
 from .faults import FaultInjector
 from .log_capture import CapturedLog, capture_log
@@ -51,8 +54,8 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
 
     clock: VirtualClock
     server: EmbeddedServer
-    client: ServerClient
-    """A client with the administrator's credentials."""
+    requests: ObjectRequests
+    """Requests with the administrator's credentials."""
     recorder: CallRecorder
     faults: FaultInjector
     log: CapturedLog
@@ -86,11 +89,13 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         )
         await stack.enter_async_context(_run_manager(manager))
         stack.callback(faults.clear)
-        async with _connect_client(server, server.controllers, clock) as manager_client:
-            await manager_client.wait_usable(options.nodes, seconds=START_SECONDS)
+        manager_client = await stack.enter_async_context(_connect_client(server, server.controllers, clock))
+        await wait_for_pods(manager_client, options.nodes, seconds=START_SECONDS)
         client = await stack.enter_async_context(_connect_client(server, server.admin, clock))
+        # Requests of reports are not recorded as the user's, and do not get the user's faults.
+        requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
         yield EmbeddedControlPlane(
-            clock=clock, server=server, client=client, recorder=recorder, faults=faults, log=log
+            clock=clock, server=server, requests=requests, recorder=recorder, faults=faults, log=log
         )
 
 
@@ -142,10 +147,7 @@ async def _run_manager(manager: Manager) -> AsyncIterator[None]:
         manager_task.cancel()
 
 
-@asynccontextmanager
-async def _connect_client(
+def _connect_client(
     server: EmbeddedServer, access: Access, clock: Clock
-) -> AsyncIterator[ServerClient]:
-    options = ClientOptions(access=access, clock=clock, agent=NAME, transport=server.transport)
-    async with connect(options) as client:
-        yield ServerClient(client)
+) -> AbstractAsyncContextManager[Client]:
+    return connect(ClientOptions(access=access, clock=clock, agent=NAME, transport=server.transport))

@@ -1,19 +1,24 @@
 """The thread-safe interface of a control plane in a background thread: recorded calls, log, and faults."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 from mockube import clients
 from mockube.failure import Failure
+from mockube.objects.requests import ObjectRequests, Work
+from mockube.objects.senders import RequestSender
 
 from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
 from .faults import Cut, FaultRule, InjectedFault
 from .matching import Criteria, matcher
 from .recorder import Calls
+
+T = TypeVar("T")
 
 
 class NotStarted(Failure):
@@ -47,7 +52,7 @@ class Fault:
         self.stop()
 
 
-class Handle:
+class Handle(RequestSender):
     """A control plane in a background thread, started or not, with the methods that neither block nor are awaited."""
 
     def __init__(
@@ -63,10 +68,12 @@ class Handle:
 
     @property
     def kubeconfig(self) -> Path:
+        """The path of a kubeconfig with the administrator's credentials."""
         return self._plane.server.kubeconfig
 
     @property
     def url(self) -> str:
+        """The URL of the server."""
         return self._plane.server.admin.server
 
     @property
@@ -80,6 +87,7 @@ class Handle:
         Requests of mockube's own controllers are included only if `user` matches them. The criteria except `verb` may
         have the wildcards `*` and `?`; `code` is the status code of the response.
         """
+        __tracebackhide__ = True
         matches, recorder = matcher(criteria), self._plane.recorder
         calls = self._context.call(lambda: recorder.calls(matches, code))
         recorder.warn_of_dropped_calls()
@@ -107,6 +115,7 @@ class Handle:
         The criteria are those of `calls`. The first `after` matching requests are not affected, and after `times` of them
         the fault ends. `cut` also cuts matching watches in progress.
         """
+        __tracebackhide__ = True
         fault = InjectedFault(
             delay=delay, status=status, reason=reason, message=message, retry_after=retry_after, cut=cut
         )
@@ -143,7 +152,16 @@ class Handle:
         )
 
     @property
+    def _requests(self) -> ObjectRequests:
+        __tracebackhide__ = True
+        return self._plane.requests
+
+    def _submit(self, work: Work[T]) -> "Future[T]":
+        return self._context.submit(work)
+
+    @property
     def _plane(self) -> EmbeddedControlPlane:
+        __tracebackhide__ = True
         opened, ended = self._context.opened, self._context.ended
         if ended.done():
             raise NotStarted("the cluster was stopped") from ended.exception()
@@ -153,6 +171,7 @@ class Handle:
 
 
 def _check(fault: InjectedFault, times: int | None) -> None:
+    __tracebackhide__ = True
     if not (fault.status or fault.delay or fault.cut):
         raise ValueError("a fault needs status, delay or cut")
     if fault.status and not 400 <= fault.status < 600:

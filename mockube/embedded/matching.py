@@ -60,6 +60,7 @@ class Matcher(Struct, frozen=True, kw_only=True):
 
 def matcher(criteria: Criteria) -> Matcher:
     """Return the matcher of criteria; raise ValueError for a value that never matches, TypeError for an unknown criterion."""
+    __tracebackhide__ = True
     for name in criteria:
         if name not in Criteria.__annotations__:
             raise TypeError(

@@ -15,8 +15,8 @@ from mockube.apiserver.request.snapshot_endpoint import PATH
 from mockube.apiserver.snapshot_files import restore_target
 from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.store import STORE_FOLDER, connect, open_durable
+from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
-from mockube.connect import open_client
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.etcd.archive.read import Archive, check

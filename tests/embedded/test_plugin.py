@@ -130,8 +130,9 @@ def test_asynchronous_test_can_use_fixture(run):
 async def test_waiting_in_the_loop(mockube):
     assert len(mockube.list("Node")) == 3
 
-async def test_awaiting(mockube):
-    assert len(await mockube.awaited.list("Node")) == 3
+async def test_awaiting(async_mockube, mockube):
+    assert len(await async_mockube.list("Node")) == 3
+    assert async_mockube.url == mockube.url
 """
     answer = run(text)
     assert answer.returncode == 0, answer.stdout + answer.stderr
@@ -142,8 +143,9 @@ def test_failed_test_reports_events_calls_and_logs(run):
 import logging
 
 def test_mine(mockube):
-    mockube.apply({POD!r})
-    mockube.wait("Pod", "a", "Ready")
+    mockube.apply({POD!r}.replace("image: a", "image: a, resources: {{requests: {{cpu: 1000}}}}"))
+    mockube.wait("Pod", "a", "PodScheduled=False")
+    mockube.wait("Event", mockube.list("Event", fields="reason=FailedScheduling")[0]["metadata"]["name"], "create")
     mockube._context.call(lambda: logging.getLogger("mockube.apiserver").error("it hurts"))
     assert False
 
@@ -153,7 +155,8 @@ def test_none_of_it_is_told_of_what_passes(mockube):
     answer = run(text)
     assert answer.returncode == 1
     assert "mockube: events" in answer.stdout
-    assert "Scheduled pod/a: Successfully assigned default/a to node-" in answer.stdout
+    assert "Warning FailedScheduling pod/a: 0/3 nodes are available" in answer.stdout
+    assert "node/node-1" not in answer.stdout, "nodes are healthy"
     assert "mockube: calls" in answer.stdout
     assert " 201 patch /api/v1/namespaces/default/pods/a" in answer.stdout
     assert "mockube: warnings and errors" in answer.stdout
@@ -242,4 +245,111 @@ def test_modules_of_mockube_are_imported_as_they_are(run):
             assert {type(one.__loader__).__name__ for one in (cluster, app)} == {"SourceFileLoader"}
         """.replace("\n        ", "\n")
     )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_failed_wait_is_reported_without_frames_of_mockube(run):
+    text = """
+def test_mine(mockube):
+    mockube.wait("Pod", "a", "Ready", timeout=0.1)
+
+def test_mistake(mockube):
+    mockube.get("Deploymnet", "web")
+
+def test_unknown_verb(mockube):
+    mockube.inject(verb="updat", status=409)
+"""
+    answer = run(text)
+    assert answer.returncode == 1
+    assert (
+        "WaitFailed: Pod a in namespace default was not created within 0.1 seconds: there are no pods"
+        in answer.stdout
+    )
+    assert 'did you mean "Deployment"?' in answer.stdout
+    assert "/mockube/" not in answer.stdout, answer.stdout
+    assert "direct cause" not in answer.stdout
+    assert "mockube: events" not in answer.stdout
+
+
+def test_cluster_that_does_not_start_is_reported_in_few_lines(run):
+    text = """
+import pytest
+
+@pytest.mark.mockube(flags=["--bogus"])
+def test_flag(mockube):
+    pass
+
+@pytest.mark.mockube(nodes="3")
+def test_type(mockube):
+    pass
+"""
+    answer = run(text)
+    assert answer.returncode == 1
+    assert "the cluster did not start: " in answer.stdout
+    assert "unrecognized arguments: --bogus" in answer.stdout
+    assert "the cluster did not start: nodes must be an int, not '3'" in answer.stdout
+    assert "Traceback" not in answer.stdout
+    assert "def mockube" not in answer.stdout
+
+
+def test_test_can_have_several_clusters(run):
+    text = """
+def test_mine(mockube, mockube_factory):
+    blue, green = mockube_factory(nodes=1), mockube_factory(nodes=2)
+    assert [len(cluster.list("Node")) for cluster in (mockube, blue, green)] == [4, 1, 2]
+    assert len({cluster.url for cluster in (mockube, blue, green)}) == 3
+    assert False
+"""
+    answer = run(text, "-o", "mockube_nodes=4")
+    assert answer.returncode == 1
+    for name in ("mockube", "mockube_factory, cluster 1", "mockube_factory, cluster 2"):
+        assert f" {name}: calls -" in answer.stdout
+
+
+def test_fixture_of_wider_scope_can_return_cluster(run):
+    text = """
+import pytest
+from mockube import Cluster
+
+@pytest.fixture(scope="session")
+def shared():
+    with Cluster(nodes=1) as cluster:
+        yield cluster
+
+@pytest.fixture(scope="module")
+def shop(shared):
+    shared.apply("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+    return shared
+
+def test_mine(shop, mockube):
+    assert shop.url != mockube.url
+    shop.get("Namespace", "shop")
+
+def test_failure(shop):
+    assert False
+"""
+    answer = run(text)
+    assert "1 failed, 1 passed" in answer.stdout
+    assert " shop: calls -" in answer.stdout
+
+
+def test_unittest_can_use_cluster(run):
+    text = """
+import unittest
+from mockube import Cluster
+
+class ShopTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = cls.enterClassContext(Cluster(nodes=1))
+
+    def test_mine(self):
+        self.assertEqual(len(self.cluster.list("Node")), 1)
+
+class AwaitedTest(unittest.IsolatedAsyncioTestCase):
+    async def test_mine(self):
+        cluster = await self.enterAsyncContext(Cluster(nodes=1))
+        self.assertEqual(len(await cluster.list("Node")), 1)
+"""
+    answer = run(text)
     assert answer.returncode == 0, answer.stdout + answer.stderr

@@ -1,0 +1,77 @@
+"""Checks and conversions of the other arguments of methods."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
+
+from .errors import InvalidType, InvalidValue
+from .trees import to_tree
+
+PATCH_TYPES: Final = ("strategic", "merge", "json")
+MAX_PORT: Final = 65535
+
+
+def read_patch(patch: Any, patch_type: Any) -> Any:
+    """Return a patch as a dict, or as a list for a JSON patch. A text is YAML or JSON."""
+    if patch_type is not None and patch_type not in PATCH_TYPES:
+        raise InvalidValue(
+            f"the type of a patch is {', '.join(map(repr, PATCH_TYPES))} or None, not {patch_type!r}"
+        )
+    if isinstance(patch, str | bytes):
+        text = patch.encode() if isinstance(patch, str) else patch
+        try:
+            patch = load(text).tree
+        except YamlError as error:
+            raise InvalidValue(f"the patch is not YAML: {error}") from error
+    tree = to_tree(patch)
+    if patch_type == "json" and not isinstance(tree, list):
+        raise InvalidType("a JSON patch is a list of operations")
+    if not isinstance(tree, dict | list):
+        raise InvalidType(f"a patch is a dict, a list of operations, or YAML, not {type(patch).__name__}")
+    return tree
+
+
+def read_labels(labels: Any) -> str:
+    """Return a label selector; a dict is labels that must be equal."""
+    if isinstance(labels, str):
+        return labels
+    if isinstance(labels, Mapping):
+        return ",".join(f"{name}={value}" for name, value in labels.items())
+    raise InvalidType(f'labels are a str such as "app=web", or a dict, not {type(labels).__name__}')
+
+
+def read_timeout(timeout: Any) -> float:
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise InvalidType(f"a timeout is a number of seconds, not {type(timeout).__name__}")
+    if not 0 <= timeout < float("inf"):
+        raise InvalidValue(f"a timeout is 0 or more seconds, not {timeout:g}")
+    return float(timeout)
+
+
+def read_count(value: Any, name: str) -> int:
+    """Return a number of things, such as replicas."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidType(f"{name} must be an int, not {type(value).__name__}")
+    if value < 0:
+        raise InvalidValue(f"{name} must be 0 or more, not {value}")
+    return value
+
+
+def read_port(port: Any) -> int | str:
+    """Return a number or a name of a port."""
+    if isinstance(port, str) and port and not port.isdecimal():
+        return port
+    number = read_count(int(port) if isinstance(port, str) and port else port, "the port")
+    if not 1 <= number <= MAX_PORT:
+        raise InvalidValue(f"a port is from 1 to {MAX_PORT}, or a name, not {number}")
+    return number
+
+
+def read_stdin(stdin: Any) -> bytes | None:
+    if stdin is None or isinstance(stdin, bytes):
+        return stdin
+    if isinstance(stdin, str):
+        return stdin.encode()
+    raise InvalidType(f"stdin is a str or bytes, not {type(stdin).__name__}")

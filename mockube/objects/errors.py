@@ -1,0 +1,61 @@
+"""Errors of the Python API that users cause. Their messages are complete, so that no frame of mockube is shown with them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from mockube.apimachinery.status import ApiError
+from mockube.controller_manager.client.wire import NoResponse
+from mockube.failure import Failure
+
+T = TypeVar("T")
+
+
+class InvalidType(TypeError):
+    """An argument has a type that the method does not take."""
+
+
+class InvalidValue(ValueError):
+    """An argument has a value that the method does not take."""
+
+
+class NoSuchFile(FileNotFoundError):
+    """There is no file or folder of this name."""
+
+
+class KindNotServed(Exception):
+    """The server does not serve this kind."""
+
+
+class WaitFailed(TimeoutError):
+    """The object did not meet the condition in time. The message says what was found instead."""
+
+
+EXPLAINED: Final = (
+    ApiError,
+    NoResponse,
+    Failure,
+    InvalidType,
+    InvalidValue,
+    NoSuchFile,
+    KindNotServed,
+    WaitFailed,
+)
+"""The errors whose message is enough."""
+
+
+def call_without_frames(function: Callable[[], T]) -> T:
+    """Call a function. An error that its message explains is raised without the frames of mockube."""
+    __tracebackhide__ = True
+    try:
+        return function()
+    except EXPLAINED as error:
+        raise error.with_traceback(None) from None
+
+
+async def await_without_frames(awaitable: Awaitable[T]) -> T:
+    """Await a result. An error that its message explains is raised without the frames of mockube."""
+    __tracebackhide__ = True
+    try:
+        return await awaitable
+    except EXPLAINED as error:
+        raise error.with_traceback(None) from None

@@ -1,0 +1,187 @@
+"""The objects that a user passes to a method: as dicts, models, texts, files, folders or kustomizations.
+
+A str is a text if it contains a line break, `{` or `: `. Any other str is the path of a file or a folder.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from mockube.apimachinery.yaml_decode import load_all
+from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.clients import NotInstalled
+
+from .errors import InvalidType, InvalidValue, NoSuchFile
+from .trees import Model, is_model, to_tree
+
+Manifests: TypeAlias = "str | bytes | os.PathLike[str] | Mapping[str, Any] | Model | Iterable[Manifests]"
+"""Objects: a dict, a model of a client library, YAML or JSON as a text, the path of a file or of a folder, or several of these."""
+Tree: TypeAlias = dict[str, Any]
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+"""The files of a folder that are read, as by kubectl."""
+KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+KUSTOMIZE_SECONDS: Final = 60.0
+_TEXT_MARKS: Final = ("\n", "{", ": ")
+
+
+def read_objects(manifests: Manifests) -> list[Tree]:
+    """Return the objects of manifests; raise InvalidType, InvalidValue or NoSuchFile for others."""
+    return [*_objects(manifests)]
+
+
+def is_text(value: str) -> bool:
+    """Return whether a str is a text, and not a path."""
+    return any(mark in value for mark in _TEXT_MARKS)
+
+
+def _objects(manifests: Any) -> Iterator[Tree]:
+    match manifests:
+        case bytes():
+            yield from _text_objects(manifests, "the text")
+        case str() if is_text(manifests):
+            yield from _text_objects(manifests.encode(), "the text")
+        case str() | os.PathLike():
+            yield from _path_objects(_path(manifests))
+        case Mapping():
+            yield from _tree_objects(_convert(manifests), "the dict")
+        case _ if is_model(manifests):
+            yield from _tree_objects(_convert(manifests), f"the {type(manifests).__name__}")
+        case Iterable():
+            for item in manifests:
+                yield from _objects(item)
+        case _:
+            raise InvalidType(
+                "objects must be a dict, a list of dicts, YAML or JSON as a str, or a path,"
+                f" not {type(manifests).__name__}"
+            )
+
+
+def _convert(value: Any) -> Any:
+    """Return a dict or a model as a tree. An error names the object."""
+    try:
+        return to_tree(value)
+    except (InvalidType, InvalidValue) as error:
+        fields = value if isinstance(value, Mapping) else {}
+        metadata = fields.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
+        subject = f"{fields.get('kind', type(value).__name__)} {name}".strip()
+        raise type(error)(f"{subject}: {error}") from error
+
+
+def _path(value: "str | os.PathLike[str]") -> Path:
+    path = Path(value).expanduser() if value else None
+    if path is None:
+        raise InvalidValue("the text is empty: pass YAML or JSON, or the path of a file or folder")
+    if "://" in str(value):
+        raise InvalidValue(f'"{value}" is a URL: download it, and pass the text or the path of the file')
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise InvalidValue(f'"{str(value)[:80]}" is not a path: {error.strerror}') from error
+    if not exists:
+        place = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise NoSuchFile(
+            f'there is no file or folder "{value}"{place}; a text contains a line break, "{{" or ": "'
+        )
+    return path
+
+
+def _path_objects(path: Path) -> Iterator[Tree]:
+    if path.is_dir():
+        yield from _folder_objects(path)
+    elif path.name in KUSTOMIZATIONS:
+        yield from _kustomization_objects(path.parent)
+    else:
+        yield from _text_objects(path.read_bytes(), str(path))
+
+
+def _folder_objects(folder: Path) -> Iterator[Tree]:
+    """Yield the objects of a kustomization, or of the files in a folder, without those in folders below."""
+    if any((folder / name).is_file() for name in KUSTOMIZATIONS):
+        yield from _kustomization_objects(folder)
+        return
+    files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+    if not files:
+        raise InvalidValue(f"the folder {folder} has no files that end with {', '.join(SUFFIXES)}")
+    for file in files:
+        yield from _text_objects(file.read_bytes(), str(file))
+
+
+def _kustomization_objects(folder: Path) -> Iterator[Tree]:
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        raise NotInstalled(
+            f"{folder} has a kustomization, which kubectl builds, and kubectl is not installed:"
+            " https://kubernetes.io/docs/tasks/tools"
+        )
+    command = [kubectl, "kustomize", str(folder)]
+    try:
+        result = subprocess.run(command, capture_output=True, check=False, timeout=KUSTOMIZE_SECONDS)  # noqa: S603 - no shell
+    except subprocess.TimeoutExpired as error:
+        raise InvalidValue(
+            f"`{' '.join(command)}` did not end within {KUSTOMIZE_SECONDS:g} seconds"
+        ) from error
+    if result.returncode:
+        raise InvalidValue(
+            f"`kubectl kustomize {folder}` failed: {result.stderr.decode(errors='replace').strip()}"
+        )
+    yield from _text_objects(result.stdout, f"the kustomization {folder}")
+
+
+def _text_objects(text: bytes, source: str) -> Iterator[Tree]:
+    """Yield the objects of all documents of a text; empty documents are skipped."""
+    is_empty = True
+    for number, document in enumerate(_documents(text, source), 1):
+        if document is not None:
+            is_empty = False
+            yield from _tree_objects(document, source if number == 1 else f"document {number} of {source}")
+    if is_empty:
+        raise InvalidValue(f"{source} contains no objects")
+
+
+def _documents(text: bytes, source: str) -> Iterator[Any]:
+    if text.lstrip()[:1] == b"{":
+        try:
+            yield orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass  # YAML in braces, or several documents
+        else:
+            return
+    try:
+        for document in load_all(text):
+            yield document.tree
+    except YamlError as error:
+        problem = str(error).removeprefix("error converting YAML to JSON: yaml: ")
+        raise InvalidValue(f"{source} is not YAML: {problem}") from error
+
+
+def _tree_objects(tree: Any, source: str) -> Iterator[Tree]:
+    """Yield an object, or the items of a list of any kind."""
+    if not isinstance(tree, dict):
+        raise InvalidValue(f"{source} is not an object: it is {_type_name(tree)}")
+    if isinstance(tree.get("items", ...), list | None) and str(tree.get("kind", "")).endswith("List"):
+        for index, item in enumerate(tree["items"] or ()):
+            yield from _tree_objects(item, f"item {index + 1} of {source}")
+        return
+    for field in ("apiVersion", "kind"):
+        if not isinstance(tree.get(field), str) or not tree[field]:
+            raise InvalidValue(f"{source} has no {field}: {_excerpt(tree)}")
+    if not isinstance(tree.get("metadata") or {}, dict):
+        raise InvalidValue(f"metadata of {source} must be an object: {_excerpt(tree)}")
+    yield tree
+
+
+def _type_name(value: object) -> str:
+    names = {str: "a text", list: "a list", bool: "a boolean", type(None): "empty"}
+    return names.get(type(value), "a number")
+
+
+def _excerpt(tree: Tree) -> str:
+    text = orjson.dumps(tree, default=str).decode()
+    return f"{text[:100]}..." if len(text) > 100 else text

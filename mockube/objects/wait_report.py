@@ -1,0 +1,208 @@
+"""The message of a failed wait: what was found instead, the pods that are not ready, and the events of what is not healthy."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import RealClock
+from mockube.component_base.supervision import timeout
+from mockube.controller_manager.client.client import Client, Parsed
+from mockube.controller_manager.client.discovery import DiscoveredResource
+from mockube.controller_manager.client.kinds import EVENTS
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.client.wire import NoResponse
+
+from . import health, missing
+from .conditions import WaitCondition
+from .suggestions import did_you_mean
+from .targets import ObjectName
+
+REPORT_SECONDS: Final = 5.0
+"""The time for the requests of a message."""
+MAX_PODS: Final = 5
+MAX_EVENTS: Final = 10
+MAX_OBJECTS: Final = 2_000
+"""The number of objects of a resource that are searched for owned ones."""
+MAX_STATUS: Final = 600
+"""The number of characters of a status."""
+OWNED: Final = frozenset({"pods", "jobs", "persistentvolumeclaims"})
+"""Resources that may be owned, beside those that can be scaled."""
+
+
+class FailedWait(Struct, frozen=True, kw_only=True):
+    """A wait that failed."""
+
+    resource: Resource[ReadOnlyTree]
+    key: Key
+    condition: WaitCondition
+    seconds: float
+    last: Parsed | None
+    """The object as it was last seen; None if it never existed."""
+    was_deleted: bool
+
+
+async def describe(client: Client, resources: Sequence[DiscoveredResource], failure: FailedWait) -> str:
+    """Return the message of a wait that failed."""
+    lines = [_headline(failure)]
+    try:
+        async with timeout(RealClock(), REPORT_SECONDS):
+            if failure.last is None:
+                lines[0] += f": {await missing.describe_others(client, failure.resource, failure.key)}"
+            elif not failure.was_deleted:
+                lines += _state(failure, failure.last)
+                lines += await _describe_owned(client, resources, failure, failure.last)
+    except (TimeoutError, ApiError, NoResponse) as error:
+        lines.append(f"no more is known: {error}")
+    return "\n".join(lines)
+
+
+def describe_remaining(target: ObjectName, seconds: float, last: Parsed | None) -> str:
+    """Return the message of a wait for a deletion that failed."""
+    if last is None:
+        return f"the server did not list {target.kind} {target.name} within {seconds:g} seconds"
+    message = f"{_name(meta.kind(last), Key.of(last))} still exists after {seconds:g} seconds"
+    metadata = meta.metadata(last)
+    if not metadata.get("deletionTimestamp"):
+        return f"{message}, and nothing has deleted it"
+    finalizers = metadata.get("finalizers") or ()
+    return (
+        f"{message}: it is being deleted, with the finalizers {', '.join(finalizers)}"
+        if finalizers
+        else message
+    )
+
+
+def _headline(failure: FailedWait) -> str:
+    subject = _name(failure.resource.kind, failure.key)
+    if failure.last is None:
+        return f"{subject} was not created within {failure.seconds:g} seconds"
+    if failure.was_deleted:
+        return f"{subject} was deleted, and not created again within {failure.seconds:g} seconds"
+    return f"{subject} {failure.condition.text} within {failure.seconds:g} seconds"
+
+
+def _name(kind: str, key: Key) -> str:
+    return f"{kind} {key.name} in namespace {key.namespace}" if key.namespace else f"{kind} {key.name}"
+
+
+def _state(failure: FailedWait, tree: Parsed) -> Iterator[str]:
+    """Yield the conditions of an object, or its phase or status if the condition is none of them."""
+    if error := failure.condition.error_of(tree):
+        yield f"  {error}"
+    status = tree.get("status") or {}
+    observed = status.get("observedGeneration", meta.generation(tree))
+    if observed < meta.generation(tree):
+        yield f"  its status is of generation {observed}, and the object of generation {meta.generation(tree)}"
+    present = conditions.of(tree)
+    condition_type = failure.condition.type
+    types = [condition.get("type", "") for condition in present]
+    if condition_type and condition_type.lower() not in map(str.lower, types):
+        yield f"  it has no condition {condition_type}{did_you_mean(condition_type, types)}"
+    for condition in present:
+        yield f"  {health.format_condition(condition)}"
+    rest = {name: value for name, value in status.items() if name not in {"conditions", "observedGeneration"}}
+    if not condition_type or not present:
+        yield f"  status: {_shorten(orjson.dumps(rest).decode())}"
+
+
+async def _describe_owned(
+    client: Client, resources: Sequence[DiscoveredResource], failure: FailedWait, root: Parsed
+) -> list[str]:
+    """Return lines about the pods that are not ready, and the events of the object and of what it owns."""
+    owned = await _owned_objects(client, resources, root) if failure.key.namespace else []
+    unhealthy = [tree for tree in (root, *owned) if not health.is_healthy(tree)]
+    pods = [tree for tree in unhealthy if meta.kind(tree) == "Pod"]
+    lines = [*_section("pods that are not ready", map(_pod_line, pods), MAX_PODS)]
+    if "template" in (root.get("spec") or {}) and not any(meta.kind(tree) == "Pod" for tree in owned):
+        lines.append("it has no pods")
+    namespace = failure.key.namespace or "default"
+    events = (await client.list(EVENTS, namespace, limit=MAX_OBJECTS)).items
+    if root not in unhealthy:
+        lines += _section("warnings", event_lines(filter(_is_warning, events), [root]), MAX_EVENTS)
+    return [*lines, *_section("events", event_lines(events, unhealthy), MAX_EVENTS)]
+
+
+async def _owned_objects(
+    client: Client, resources: Sequence[DiscoveredResource], root: Parsed
+) -> list[Parsed]:
+    """Return the objects that an object owns, directly or by others."""
+    owned_by: dict[str, list[Parsed]] = {}
+    for found in resources:
+        resource = found.resource
+        if (
+            resource.namespaced
+            and (resource.plural in OWNED or "scale" in found.subresources)
+            and "list" in found.verbs
+        ):
+            for tree in (await client.list(resource, meta.namespace(root), limit=MAX_OBJECTS)).items:
+                for owner in meta.metadata(tree).get("ownerReferences") or ():
+                    owned_by.setdefault(owner["uid"], []).append(tree)
+    owned: dict[str, Parsed] = {}
+    remaining = [meta.uid(root)]
+    while remaining:
+        for tree in owned_by.get(remaining.pop(), ()):
+            if meta.uid(tree) not in owned:
+                owned[meta.uid(tree)] = tree
+                remaining.append(meta.uid(tree))
+    return [*owned.values()]
+
+
+def format_event(event: Mapping[str, Any]) -> str:
+    """Return an event in a line."""
+    regarding = event.get("involvedObject") or {}
+    names = [regarding.get("name", "")]
+    return _event_line(
+        event.get("type", ""),
+        event.get("reason", ""),
+        regarding.get("kind", ""),
+        event.get("message", ""),
+        names,
+    )
+
+
+def event_lines(events: Iterable[Parsed], objects: Iterable[ReadOnlyTree]) -> list[str]:
+    """Return the events of some objects as lines, the oldest first; equal events of several objects are one line."""
+    subjects = {(meta.kind(tree), meta.name(tree)) for tree in objects}
+    grouped: dict[tuple[str, str, str, str], list[str]] = {}
+    for event in sorted(events, key=_revision):
+        regarding = event.get("involvedObject") or {}
+        kind, name = regarding.get("kind", ""), regarding.get("name", "")
+        if (kind, name) in subjects:
+            key = (event.get("type", ""), event.get("reason", ""), kind, event.get("message", ""))
+            grouped.setdefault(key, []).append(name)
+    return [_event_line(*key, [*dict.fromkeys(names)]) for key, names in grouped.items()]
+
+
+def _is_warning(event: Mapping[str, Any]) -> bool:
+    return event.get("type") == "Warning"
+
+
+def _event_line(event_type: str, reason: str, kind: str, message: str, names: Sequence[str]) -> str:
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{event_type} {reason} {kind.lower()}/{names[0]}{others}: {message}"
+
+
+def _revision(event: Mapping[str, Any]) -> int:
+    return int(meta.resource_version(event))
+
+
+def _section(title: str, lines: Iterable[str], maximum: int) -> Iterator[str]:
+    """Yield a title and the last lines below it; nothing if there are none."""
+    all_lines = [*lines]
+    if all_lines:
+        omitted = len(all_lines) - maximum
+        yield f"{title}:" if omitted <= 0 else f"{title} ({omitted} more are not shown):"
+        yield from (f"  {line}" for line in all_lines[-maximum:])
+
+
+def _pod_line(pod: ReadOnlyTree) -> str:
+    return f"{meta.name(pod)} is {health.pod_problem(pod)}"
+
+
+def _shorten(text: str) -> str:
+    return f"{text[:MAX_STATUS]}..." if len(text) > MAX_STATUS else text
