@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from mockube.component_base import klog, loop
+from mockube.component_base.flags import os_problem
 from mockube.component_base.task_supervisor import TaskFailed
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
@@ -69,7 +70,10 @@ def main(arguments: Sequence[str]) -> int:
 
     try:
         loop.run(serve(config, once_ready=ready))
-    except (OSError, KVError, TaskFailed, *_FILE_ERRORS) as error:
+    except OSError as error:
+        LOG.critical("%s", os_problem(error))
+        return 1
+    except (KVError, TaskFailed, *_FILE_ERRORS) as error:
         LOG.critical("%s", error)
         return 1
     return 0

@@ -44,6 +44,11 @@ class Flag:
 # --- readers
 
 
+def os_problem(error: OSError) -> str:
+    """Return the error with its file, as other programs print it: `FILE: No such file or directory`."""
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+
+
 def boolean(text: str) -> bool:
     try:
         return parse_bool(text)
@@ -201,12 +206,12 @@ def quantities(text: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for word in comma_separated(text):
         name, equals, amount = word.partition("=")
+        if not name or not equals:
+            raise ArgumentTypeError(f"{quote(word)} is not a name and an amount such as cpu=32")
         try:
             pairs.append((name, str(quantity.parse(amount))))
         except QuantityError as error:
             raise ArgumentTypeError(f"{quote(word)}: {error}") from error
-        if not name or not equals:
-            raise ArgumentTypeError(f"{quote(word)} is not a name and an amount such as cpu=32")
     return tuple(pairs)
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.paths import Path as FieldPath
-from mockube.component_base.flags import Flag, comma_separated
+from mockube.component_base.flags import Flag, comma_separated, os_problem
 
 from .files import FileProblem, from_flag
 
@@ -121,7 +121,7 @@ def problem(file: AuthenticationFile, flags: OpenIDConnect, disallowed: Sequence
     try:
         settings = jwt_settings(file, flags, disallowed)
     except OSError as error:
-        return str(error)
+        return os_problem(error)
     assert settings is not None
     _, problems = validate(settings.configuration, ())
     if problems:

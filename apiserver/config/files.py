@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.component_base.flags import os_problem
 
 Tree: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
@@ -21,7 +22,9 @@ def from_flag(read: Callable[[Path], T], text: str) -> T:
     """Read the file that a flag names, or raise what the flag's parser reports."""
     try:
         return read(Path(text))
-    except (OSError, YamlError, FileProblem) as error:
+    except OSError as error:
+        raise ArgumentTypeError(os_problem(error)) from error
+    except (YamlError, FileProblem) as error:
         raise ArgumentTypeError(f"{text}: {error}") from error
 
 

@@ -159,13 +159,22 @@ class ServingCertificates:
         if self._handshake.ciphers:
             context.set_ciphers(":".join(self._handshake.ciphers))
         context.set_alpn_protocols(["http/1.1"])
-        for authorities in filter(None, (self.client_ca, self.request_headers_ca)):
-            with _temporary_file(authorities) as path:
-                context.load_verify_locations(path)
+        _trust(context, "--client-ca-file", self.client_ca)
+        _trust(context, "--requestheader-client-ca-file", self.request_headers_ca)
         # As in Go, a trusted authority needs no issuer that is trusted, too.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
+
+
+def _trust(context: ssl.SSLContext, flag: str, authorities: bytes) -> None:
+    if not authorities:
+        return
+    with _temporary_file(authorities) as path:
+        try:
+            context.load_verify_locations(path)
+        except ssl.SSLError as error:
+            raise ssl.SSLError(error.errno, f"{flag}: the file contains no certificate") from error
 
 
 def _check_authorities(contents: Sequence[bytes]) -> None:

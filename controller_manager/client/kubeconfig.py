@@ -87,7 +87,9 @@ def read(path: Path, *, master: str = "", context: str = "") -> Access:
 def _parse(path: Path) -> Mapping[str, Any]:
     try:
         config = load(path.read_bytes()).tree
-    except (OSError, YamlError) as error:
+    except OSError as error:
+        raise KubeconfigError(f"{path}: {error.strerror}") from error
+    except YamlError as error:
         raise KubeconfigError(f"{path}: {error}") from error
     if not isinstance(config, dict):
         raise KubeconfigError(f"{path}: is not a kubeconfig")

@@ -3,6 +3,8 @@
 from argparse import ArgumentTypeError
 from typing import Final
 
+from mockube.apimachinery.gotext import quote
+
 SIMULATED: Final = "simulated"
 PROCESS: Final = "process"
 SUCCEED: Final = "succeed"
@@ -12,11 +14,11 @@ FAIL: Final = "fail"
 
 def parse_container_runtime(text: str) -> str:
     if text not in (SIMULATED, PROCESS):
-        raise ArgumentTypeError(f"{text!r} is neither {SIMULATED} nor {PROCESS}")
+        raise ArgumentTypeError(f"{quote(text)} is neither {SIMULATED} nor {PROCESS}")
     return text
 
 
 def parse_unknown_programs(text: str) -> str:
     if text not in (SUCCEED, FAIL):
-        raise ArgumentTypeError(f"{text!r} is neither {SUCCEED} nor {FAIL}")
+        raise ArgumentTypeError(f"{quote(text)} is neither {SUCCEED} nor {FAIL}")
     return text

@@ -12,7 +12,9 @@ from .parsing import CommandParser
 
 
 def add_flags(parser: CommandParser) -> None:
-    parser.add_argument("pack", choices=[*pack_names()], help="the pack")
+    parser.add_argument(
+        "pack", choices=[*pack_names()], metavar="PACK", help=f"the pack: {', '.join(pack_names())}"
+    )
     parser.add_argument(
         "--without-conversion",
         action="store_true",

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from mockube.failure import UsageError
+
 from .parsing import CommandParser
 from .shared_flags import add_nodes, add_version, version_flags
 
@@ -141,6 +143,8 @@ def add_flags(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     folder: Path = options.folder
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in launchers(options).items():
         path = folder / name

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mockube.clusters.named_cluster import cluster_folder, name_flag, running_cluster
+from mockube.failure import Missing
 from mockube.kubectl import KUBECTL, find_kubectl, how_to_install
 from mockube.launch import NAME
 
@@ -37,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _kubeconfig(options: argparse.Namespace) -> Path:
     if options.kubeconfig is not None:
+        if not options.kubeconfig.exists():  # kubectl would use another cluster
+            raise Missing(f"{options.kubeconfig}: No such file or directory")
         return Path(options.kubeconfig)
     folder, _ = running_cluster(options.name, os.environ)
     return folder.kubeconfig

@@ -5,15 +5,17 @@ are printed to stdout, everything else to stderr.
 """
 
 import argparse
+import errno
 import os
 import shlex
 import signal
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, NoReturn, Protocol, cast
 
 from mockube import kubectl
+from mockube.component_base.flags import os_problem
 from mockube.failure import Failure, UsageError
 
 from .output import Code, code_of, signal_exit_code
@@ -39,6 +41,10 @@ VARIABLES = (
     "Each flag can also be set by an environment variable: --simulate-nodes by MOCKUBE_SIMULATE_NODES."
 )
 NAME_HELP = "the cluster's name (default)"
+
+
+_ERRORS_OF_ARGUMENTS: Final = frozenset({errno.ENOENT, errno.EISDIR, errno.EEXIST})
+"""Errors that a wrong path in the arguments causes, and not the machine."""
 
 
 class CommandModule(Protocol):
@@ -161,6 +167,8 @@ def _expand_aliases(arguments: list[str]) -> list[str]:
     match arguments:
         case ["help"]:
             return ["--help"]
+        case ["help", "help", *_]:
+            return ["--help"]
         case ["help", name, *_]:
             return [name]
         case ["--version", *_]:
@@ -197,6 +205,11 @@ class _TopLevelParser(CommandParser):
     def format_help(self) -> str:
         return _full_parser(()).format_help()
 
+    def error(self, message: str, hint: str = "") -> NoReturn:
+        super().error(
+            "no command" if message.startswith("the following arguments are required") else message, hint
+        )
+
 
 def _top_level_parser() -> CommandParser:
     top_parser = _TopLevelParser(prog="mockube")
@@ -229,9 +242,6 @@ def _report_os_error(error: OSError) -> int:
         # The reader has closed the pipe, as in `mockube demo | head -n 1`. Python would flush stdout, and fail, again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
-    path = f"{error.filename}: " if error.filename else ""
-    print(
-        f"mockube: {path}{error.strerror or error} (run `mockube doctor` to check this machine)",
-        file=sys.stderr,
-    )
+    advice = "" if error.errno in _ERRORS_OF_ARGUMENTS else " (run `mockube doctor` to check this machine)"
+    print(f"mockube: {os_problem(error)}{advice}", file=sys.stderr)
     return Code.ERROR

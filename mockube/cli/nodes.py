@@ -8,11 +8,12 @@ from mockube import resizing
 from mockube.apimachinery.names import check_label_value
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
-from mockube.component_base.flags import labels, non_negative_int, seconds
+from mockube.component_base.flags import labels, seconds
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
+from mockube.failure import UsageError
 
 from .parsing import CommandParser
+from .shared_flags import node_count
 from .target import add_server_flags, convert_errors, server_access
 
 TIMEOUT: Final = 60.0
@@ -20,7 +21,7 @@ TIMEOUT: Final = 60.0
 
 def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
-        "nodes", type=_count, nargs="?", metavar="N", help="the new number of nodes, node-1 to node-N"
+        "nodes", type=node_count, nargs="?", metavar="N", help="the new number of nodes, node-1 to node-N"
     )
     add_server_flags(parser)
     parser.add_argument(
@@ -40,6 +41,8 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.nodes is None and (options.zones or options.labels):
+        raise UsageError("--zones and --labels are of new nodes: give the new number of nodes, too")
     with convert_errors():
         print(asyncio.run(_run(options, server_access(options))))
     return 0
@@ -56,13 +59,6 @@ async def _run(options: argparse.Namespace, access: Access) -> str:
         await resizing.request_nodes(client, options.nodes, extra_data, clock)
         await resizing.wait_for_nodes(client, options.nodes, clock=clock, seconds=options.timeout)
         return "1 node is ready" if options.nodes == 1 else f"{options.nodes} nodes are ready"
-
-
-def _count(text: str) -> int:
-    number = non_negative_int(text)
-    if number > MAX_SIMULATED_NODES:
-        raise argparse.ArgumentTypeError(f"at most {MAX_SIMULATED_NODES} nodes can have addresses")
-    return number
 
 
 def _zones(text: str) -> str:

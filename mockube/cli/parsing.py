@@ -16,6 +16,9 @@ from .output import Code
 PREFIX: Final = "MOCKUBE_"
 TRUE_VALUES, FALSE_VALUES = frozenset({"1", "true", "yes"}), frozenset({"0", "false", "no"})
 
+_DASHES: Final = "\N{EN DASH}\N{EM DASH}"
+"""What word processors and web pages make of two hyphens."""
+
 ALL: Final = "all"
 """The page of the help that has every flag."""
 _MAIN: Final = ""
@@ -114,11 +117,40 @@ class CommandParser(argparse.ArgumentParser):
     ) -> argparse.Namespace:
         if any(action.nargs == argparse.REMAINDER for action in self._actions):
             arguments = self._with_separator(arguments)
+        arguments = [*self._without_bool_values(arguments)]
         self.read_environment(environment, flag_names=set(_flag_names(arguments)))
         options, rest = self.parse_known_args([*_with_dashes(arguments)], namespace)
         if rest:
             self.error(_unknown_problem(rest[0], [*self.flags()]), self.hint)
         return options
+
+    def _without_bool_values(self, arguments: Sequence[str]) -> Iterator[str]:
+        """Replace `--keep=true`, which Go's flags accept, by `--keep`, and drop `--keep=false`; refuse `-keep`."""
+        own_arguments = [*_before_separator(arguments)]
+        for argument in own_arguments:
+            name, equals, value = argument.partition("=")
+            action = self._action_of(name)
+            if equals and action is not None and action.nargs == 0:
+                if action.dest == "help" or self._read_bool(name, value):
+                    yield name
+                continue
+            if re.match("-[a-z]{2}", name) and self._action_of(f"-{name}") is not None:
+                self.error(f"unknown flag {name}: did you mean -{name}?")
+            yield argument
+        yield from arguments[len(own_arguments) :]
+
+    def _action_of(self, flag: str) -> argparse.Action | None:
+        """Return the action of a flag of this command or of a subcommand."""
+        action = self._option_string_actions.get(flag.replace("_", "-"))
+        for parser in self._command_parsers():
+            action = action or parser._action_of(flag)  # noqa: SLF001 - of the same class
+        return action
+
+    def _read_bool(self, name: str, text: str) -> bool:
+        try:
+            return _parse_bool(text)
+        except ValueError as error:
+            self.error(f"{name}: {error}")
 
     def _with_separator(self, arguments: Sequence[str]) -> Sequence[str]:
         """Put `--` before the command that the arguments end with: its flags are not those of this parser."""
@@ -246,7 +278,9 @@ def _with_dashes(arguments: Sequence[str]) -> Iterator[str]:
 
 def _unknown_problem(word: str, known_names: Sequence[str]) -> str:
     name = word.partition("=")[0]
+    if name[:1] in _DASHES:
+        return f'unexpected argument "{word}": did you mean --{word.lstrip(_DASHES)}?'
     if name.startswith("-"):
         return f"unknown flag {name}{suggestion(name, known_names)}"
-    names_cluster = "--name" in known_names and re.fullmatch(r"[a-z0-9-]+", word)
+    names_cluster = "--name" in known_names and re.fullmatch(r"[a-z][a-z0-9-]*", word)
     return f'unexpected argument "{word}"{f": did you mean --name={word}?" if names_cluster else ""}'

@@ -2,6 +2,9 @@
 
 import argparse
 import asyncio
+import os
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +13,9 @@ from mockube.clusters.logs import Tail, merge_lines
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.klog import DEBUG_VERBOSITY
+from mockube.component_base.launcher import NOT_FOUND
 from mockube.failure import UsageError
+from mockube.kubectl import KUBECTL
 from mockube.launch import LaunchOptions
 
 from .parsing import CommandParser
@@ -45,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise UsageError("no command: use `mockube run -- CMD ...`")
+    if shutil.which(command[0]) is None and os.sep not in command[0]:
+        return _report_missing(command)
     return asyncio.run(
         run_once(
             command,
@@ -63,6 +70,15 @@ def run(options: argparse.Namespace) -> int:
             ),
         )
     )
+
+
+def _report_missing(command: Sequence[str]) -> int:
+    """Report that the program does not exist, before a cluster is started for it; return the exit code of a shell."""
+    line = shlex.join([KUBECTL, "run", *command])
+    is_for_kubectl = any(argument.startswith("--image") for argument in command)
+    hint = f": for the run of kubectl, type `mockube {line}`" if is_for_kubectl else ""
+    print_line(f"{command[0]}: command not found{hint}")
+    return NOT_FOUND
 
 
 def _print_logs(folder: Path) -> None:

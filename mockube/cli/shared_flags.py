@@ -57,11 +57,20 @@ def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: int) ->
         "--nodes",
         "--simulate-nodes",
         dest="simulate_nodes",
-        type=non_negative_int,
+        type=node_count,
         default=default,
         metavar="N",
         help=help_text,
     )
+
+
+def node_count(text: str) -> int:
+    from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES  # noqa: PLC0415 - with all flags of the manager
+
+    number = non_negative_int(text)
+    if number > MAX_SIMULATED_NODES:
+        raise argparse.ArgumentTypeError(f"at most {MAX_SIMULATED_NODES} nodes can have addresses")
+    return number
 
 
 def add_version(flags: CommandParser | FlagGroup) -> None:

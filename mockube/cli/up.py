@@ -21,7 +21,7 @@ from mockube.clusters import named_cluster
 from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import SUPERVISOR_LOG
 from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, ClusterRecord, ClusterState
-from mockube.clusters.ports import LOOPBACK, check_port_free, default_port
+from mockube.clusters.ports import LOOPBACK, check_address, check_port_free, default_port
 from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import Flag, boolean, comma_separated, flags_of, long_names, seconds
@@ -161,6 +161,8 @@ def read_wait(text: str) -> Wait:
     target, slash, time = text.rpartition("/")
     if not slash and time in {*ReadyCondition}:
         return Wait(until=ReadyCondition(time))
+    if not slash and not time[:1].isdigit():
+        raise ArgumentTypeError(f'"{text}" is none of {", ".join(ReadyCondition)}, and no time such as 30s')
     if slash and target not in {*ReadyCondition}:
         raise ArgumentTypeError(f'"{target}" is not one of {", ".join(ReadyCondition)}')
     return Wait(until=ReadyCondition(target or ReadyCondition.NODES), seconds=seconds(time))
@@ -238,6 +240,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
     flags = vars(options)
     port = flags[f"{SERVER}.secure-port"] or [str(default_port(folder, os.environ))]
     address = flags[f"{SERVER}.bind-address"] or [LOOPBACK]
+    check_address(address[-1])
     check_port_free(address[-1], int(port[-1]), os.environ)
     copy_to = options.write_kubeconfig and options.write_kubeconfig.absolute()
     if copy_to is not None:

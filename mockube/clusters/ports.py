@@ -43,17 +43,31 @@ def port_of(url: str) -> int:
 
 
 def is_free(address: str, port: int) -> bool:
+    return _bind_error(address, port) != errno.EADDRINUSE
+
+
+def _bind_error(address: str, port: int) -> int:
+    """Return the number of the error of a listener; 0 for none."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
         except OSError as error:
-            return error.errno != errno.EADDRINUSE
-    return True
+            return error.errno or 0
+    return 0
+
+
+def check_address(address: str) -> None:
+    if _bind_error(address, ANY_PORT) == errno.EADDRNOTAVAIL:
+        raise Failure(
+            f"{address} is not an address of this machine: use another --bind-address, such as {LOOPBACK}"
+        )
 
 
 def check_port_free(address: str, port: int, environment: Mapping[str, str]) -> None:
+    if _bind_error(address, port) == errno.EACCES:
+        raise Failure(f"port {port} is reserved for root: set --secure-port=0 for a free port")
     if port != ANY_PORT and not is_free(address, port):
         raise Failure(
             f"port {port} is in use by {port_user(port, environment)}: stop it, or set --secure-port=0 for a free port"

@@ -93,6 +93,27 @@ def test_command_line_without_command_prints_the_first_commands(capsys):
             " (see `mockube up --help`)",
             id="mistyped page of the help",
         ),
+        pytest.param(["--name=blue"], "no command (see `mockube --help`)", id="flag without a command"),
+        pytest.param(
+            ["up", "--nodes=1000000"],
+            "--nodes/--simulate-nodes: at most 15000 nodes can have addresses (see `mockube up --help`)",
+            id="too many nodes",
+        ),
+        pytest.param(
+            ["up", "--wait=foo"],
+            '--wait: "foo" is none of server, nodes, and no time such as 30s (see `mockube up --help`)',
+            id="unknown condition",
+        ),
+        pytest.param(
+            ["up", "--simulate-node-capacity=cpu"],
+            '--simulate-node-capacity: "cpu" is not a name and an amount such as cpu=32 (see `mockube up --help`)',
+            id="amount without a number",
+        ),
+        pytest.param(
+            ["nodes", "--zones=a"],
+            "--zones and --labels are of new nodes: give the new number of nodes, too",
+            id="zones of no nodes",
+        ),
         pytest.param(["run"], "no command: use `mockube run -- CMD ...`", id="no command to run"),
         pytest.param(
             ["status", "--name=No/where"],
@@ -125,6 +146,34 @@ def test_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path, m
     name = "nowhere" if "--name=nowhere" in arguments else "default"
     assert shown == ""
     assert complaints.startswith(f'mockube: there is no cluster "{name}": `mockube up')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["import", "nofile"], 1, "nofile: No such file or directory"),
+        (["nodes", "2", "--kubeconfig=nofile"], 1, "nofile: No such file or directory"),
+        (["kubectl", "--kubeconfig=nofile", "get", "pods"], 3, "nofile: No such file or directory"),
+        (["envtest", "file"], 2, "file is a file: name a folder"),
+        (["run", "no-such-program"], 127, "no-such-program: command not found"),
+        (
+            ["run", "web", "--image=nginx"],
+            127,
+            "web: command not found: for the run of kubectl, type `mockube kubectl run web --image=nginx`",
+        ),
+        (
+            ["up", "--bind-address=192.0.2.1", "--secure-port=0"],
+            1,
+            "192.0.2.1 is not an address of this machine: use another --bind-address, such as 127.0.0.1",
+        ),
+    ],
+)
+def test_wrong_value_is_reported_in_one_line(arguments, code, says, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert exit_code(arguments) == code
+    assert capsys.readouterr() == ("", f"mockube: {says}\n")
 
 
 def test_reset_of_stopped_kept_cluster_empties_store(capsys, tmp_path, monkeypatch):

@@ -60,13 +60,13 @@ def test_arguments_are_passed_to_kubectl(programs, tmp_path, arguments, passed):
     answer = subprocess.run(
         [sys.executable, "-m", "mockube", "kubectl", *arguments],
         cwd=ROOT,
-        env={**os.environ, "MOCKUBE_KUBECONFIG": "/some/file"},
+        env={**os.environ, "MOCKUBE_KUBECONFIG": os.devnull},
         capture_output=True,
         text=True,
         check=False,
     )
     assert (answer.returncode, answer.stderr) == (7, "")
-    assert answer.stdout == f"KUBECONFIG=/some/file\n{''.join(f'<{text}>' for text in passed)}\n"
+    assert answer.stdout == f"KUBECONFIG={os.devnull}\n{''.join(f'<{text}>' for text in passed)}\n"
 
 
 def test_kubectl_of_a_cluster_that_does_not_exist_is_refused(programs, capsys):

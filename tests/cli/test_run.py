@@ -97,7 +97,7 @@ def test_mockube_commands_inside_run_use_its_cluster(run):
 
 def test_run_names_command_that_does_not_exist(run):
     process = run("--", "no-such-command")
-    assert process.communicate() == ("", "no-such-command: No such file or directory\n")
+    assert process.communicate() == ("", "mockube: no-such-command: command not found\n")
     assert process.returncode == 127
 
 

@@ -169,7 +169,7 @@ def test_every_controller_has_a_concurrency_flag():
             id="two ways to sign",
         ),
         pytest.param(["--stages=none.yaml"], "none.yaml: No such file", id="no stages"),
-        pytest.param(["--simulate-node-capacity=cpu"], "quantities must match", id="no amount"),
+        pytest.param(["--simulate-node-capacity=cpu"], "is not a name and an amount", id="no amount"),
         pytest.param(["--simulate-node-capacity==1"], "not a name and an amount", id="no name"),
         pytest.param(["--leader-elect-lease-duration=10s"], "must be longer than", id="too short a lease"),
         pytest.param(["--leader-elect-retry-period=9s"], "must be longer than 1.2 times", id="too few tries"),

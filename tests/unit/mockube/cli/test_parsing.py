@@ -83,6 +83,11 @@ def test_invalid_environment_variable_is_named(parser, environment, says, capsys
         (["--hiddem"], "unknown flag --hiddem"),
         (["word"], 'unexpected argument "word"'),
         (["--data"], "unknown flag --data"),
+        (["--keep=perhaps"], '--keep: "perhaps" is neither true nor false'),
+        (["-keep"], "unknown flag -keep: did you mean --keep?"),
+        (["-count=1"], "unknown flag -count: did you mean --count?"),
+        (["\N{EM DASH}count=1"], 'unexpected argument "\N{EM DASH}count=1": did you mean --count=1?'),
+        (["--colour=rde"], '--colour: "rde" is not one of red, blue: did you mean red?'),
     ],
 )
 def test_invalid_value_is_named(parser, arguments, says, capsys):
@@ -90,6 +95,20 @@ def test_invalid_value_is_named(parser, arguments, says, capsys):
         read(parser, *arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith(f"mockube: {says}")
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("--keep", True),
+        ("--keep=true", True),
+        ("--keep=1", True),
+        ("--keep=false", False),
+        ("--keep=no", False),
+    ],
+)
+def test_switch_takes_a_value_after_an_equals_sign(parser, argument, value):
+    assert read(parser, argument).keep is value
 
 
 def test_flags_of_subcommands_read_environment_variables():

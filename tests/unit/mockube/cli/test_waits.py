@@ -26,7 +26,7 @@ def test_wait_flag_is_parsed(text, meant):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("soon", "invalid duration"),
+        ("soon", "is none of server, nodes, and no time"),
         ("pods/3s", '"pods" is not one of server, nodes'),
         ("server/", "invalid duration"),
     ],
