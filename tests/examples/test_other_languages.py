@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from tests.support.processes.downloads import FETCH_SECONDS, fetch
 from tools.packages import ROOT
 
-FETCH_SECONDS = 240
 RUN_SECONDS = 240
 
 pytestmark = pytest.mark.timeout(FETCH_SECONDS + RUN_SECONDS + 30)
@@ -17,20 +17,6 @@ pytestmark = pytest.mark.timeout(FETCH_SECONDS + RUN_SECONDS + 30)
 def copy_example(name, tmp_path):
     """Copy an example, because its dependencies are installed in its folder."""
     return shutil.copytree(ROOT / "examples" / name, tmp_path / name)
-
-
-def fetch(folder, *command):
-    """Download the dependencies of a project; skip the test with the reason if that fails."""
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"the registry of {command[0]} did not respond in time")
-    if done.returncode:
-        pytest.skip(f"{command[0]} fetched nothing: {(done.stdout + done.stderr)[-500:]}")
 
 
 def run_with_cluster(folder, *command):
