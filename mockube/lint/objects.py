@@ -20,6 +20,8 @@ from .positions import TextPosition, parse_path
 _LINE: Final = re.compile(r"\bline (\d+)")
 _DUPLICATE: Final = re.compile(r"line (\d+): (key .* already set in map)")
 
+_TEMPLATE_HINT: Final = " (if this is a template of a chart, name the chart's folder instead)"
+
 
 class Identity(Struct, frozen=True):
     """What identifies an object in the texts that a chart renders for several minors."""
@@ -155,9 +157,10 @@ def _problems(parsed: Parsed) -> Iterator[ObjectFinding]:
     if parsed.error is not None:
         text = str(parsed.error)
         line = _LINE.search(text)
+        message = _LINE.sub(lambda match: f"line {int(match[1]) + before}", text)
         yield ObjectFinding(
             outcome=Outcome.REFUSED,
-            message=_LINE.sub(lambda match: f"line {int(match[1]) + before}", text),
+            message=message + (_TEMPLATE_HINT if b"{{" in parsed.text else ""),
             line=int(line[1]) + before if line else 0,
         )
         return

@@ -125,7 +125,16 @@ class MinorServer:
             )
         )
         response = await self._server.handler.handle(Request(method, path, query, headers, client))
-        return Answer(response.status, orjson.loads(response.body), tuple(dict.fromkeys(response.warnings)))
+        return Answer(response.status, _tree(response.body), tuple(dict.fromkeys(response.warnings)))
+
+
+def _tree(body: bytes) -> Mapping[str, Any]:
+    """Return the object of a response; the errors of some filters are texts."""
+    try:
+        tree: Mapping[str, Any] = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {"message": body.decode(errors="replace").strip()}
+    return tree
 
 
 def _path(row: Resource, namespace: str) -> str:

@@ -243,6 +243,11 @@ def test_text_that_is_no_object_is_refused_with_its_line(lint):
     ]
 
 
+def test_template_of_chart_is_recognized(lint):
+    _, lines, _ = lint(deployment="metadata:\n  name: {{ .Values.name }}\n")
+    assert lines[4].endswith("(if this is a template of a chart, name the chart's folder instead)")
+
+
 def test_duplicate_field_of_json_is_found(lint, monkeypatch):
     text = (
         b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b", "a": "c"}}'
