@@ -173,13 +173,21 @@ class _Object(Struct, rename="camel"):
     metadata: _Metadata
 
 
+def object_problem(tree: Any) -> str:
+    """Return why a value is not an object with a name; "" if it is one."""
+    try:
+        GroupVersion.parse(msgspec.convert(tree, _Object).api_version)
+    except ValueError as error:  # msgspec.ValidationError is a subclass
+        return str(error)
+    return ""
+
+
 def _check(parsed: Parsed) -> Document | InvalidDocument:
     if parsed.error is not None:
         return InvalidDocument(origin=parsed.origin, problem=str(parsed.error))
-    try:
-        GroupVersion.parse(msgspec.convert(parsed.tree, _Object).api_version)
-    except ValueError as error:  # msgspec.ValidationError is a subclass
-        return InvalidDocument(origin=parsed.origin, problem=f"is not an object: {error}")
+    problem = object_problem(parsed.tree)
+    if problem:
+        return InvalidDocument(origin=parsed.origin, problem=f"is not an object: {problem}")
     return Document(origin=parsed.origin, tree=parsed.tree)
 
 

@@ -12,7 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.importing import cleaning
-from mockube.importing.documents import Parsed
+from mockube.importing.documents import Parsed, object_problem
 
 from .findings import ObjectFinding, Outcome
 from .positions import TextPosition, parse_path
@@ -138,7 +138,7 @@ def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObjec
 def _is_printed_by_server(tree: ReadOnlyTree) -> bool:
     """Return whether `kubectl get -o yaml` printed an object: only a server sets the uid."""
     metadata = tree.get("metadata")
-    return isinstance(metadata, dict) and isinstance(metadata.get("uid"), str) and bool(metadata["uid"])
+    return isinstance(metadata, dict) and bool(metadata.get("uid")) and not object_problem(tree)
 
 
 def _has_controller(tree: ReadOnlyTree) -> bool:
