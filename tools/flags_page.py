@@ -28,7 +28,7 @@ OPENING = """# Flags
 This page is generated from the code by `make flags`. Defaults are in parentheses. `mockube COMMAND --help` prints the flags of one
 command; `mockube up --help` those that people use, `mockube up --help=all` all.
 
-Every flag of `mockube` can also be set by an environment variable: `MOCKUBE_SIMULATE_NODES=5` is `--simulate-nodes=5`. The
+Every flag of `mockube` can also be set by an environment variable: `MOCKUBE_NODES=5` is `--nodes=5`. The
 variables of the two processes have other prefixes, see below. A flag on the command line takes precedence."""
 
 PASSED_ON = """This command also accepts every flag of the [API server](#python--m-mockubeapiserver) and of the [controller

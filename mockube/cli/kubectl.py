@@ -2,16 +2,12 @@
 
 import argparse
 import os
-import shlex
-import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
-from mockube.clusters.named_cluster import cluster_folder, name_flag, running_cluster
+from mockube.clusters.named_cluster import running_cluster
 from mockube.failure import Missing
-from mockube.kubectl import KUBECTL, find_kubectl, how_to_install
-from mockube.launch import NAME
+from mockube.kubectl import KUBECTL, find_kubectl
 
 from .parsing import CommandParser
 from .target import add_server_flags
@@ -43,28 +39,3 @@ def _kubeconfig(options: argparse.Namespace) -> Path:
         return Path(options.kubeconfig)
     folder, _ = running_cluster(options.name, os.environ)
     return folder.kubeconfig
-
-
-def lines_to_type(options: argparse.Namespace, environment: Mapping[str, str]) -> str:
-    """Return what to type instead of a command of kubectl that was given to mockube."""
-    name, words = getattr(options, "name", NAME), [options.command, *options.rest]
-    folder, line = cluster_folder(name, environment), shlex.join(words)
-    flag = name_flag(name)
-    with_mockube = f"  mockube kubectl{flag} {line}"
-    if not folder.kubeconfig.exists():
-        lines = [
-            f'"{words[0]}" is a command of kubectl, and there is no cluster yet. Type',
-            f"  mockube up --detach{flag}",
-            with_mockube,
-        ]
-    else:
-        lines = [
-            f'"{words[0]}" is a command of kubectl. Type',
-            with_mockube,
-            "or",
-            f"  export KUBECONFIG={shlex.quote(str(folder.kubeconfig))}",
-            f"  kubectl {line}",
-        ]
-    if shutil.which(KUBECTL) is None:
-        lines.append(f"kubectl is not installed: {how_to_install()}")
-    return "\n".join(lines)

@@ -10,16 +10,15 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final, NamedTuple, NoReturn, Protocol, cast
 
 from mockube import kubectl
-from mockube.component_base.flags import os_problem
 from mockube.failure import Failure, UsageError
 
 from .output import Code, code_of, signal_exit_code
-from .parsing import CommandParser, suggestion
+from .parsing import CommandParser
 
 OVERVIEW = """\
 mockube is a Kubernetes control plane in Python. The first commands:
@@ -34,14 +33,15 @@ mockube is a Kubernetes control plane in Python. The first commands:
 """
 """What `mockube` prints without arguments."""
 
-OTHER_NAMES = {"start": "up", "stop": "down", "destroy": "down", "ls": "list", "ps": "list", "info": "status"}
-"""Names that similar tools have for our commands."""
+HEAD: Final = """\
+usage: mockube [--name=NAME] COMMAND [ARG ...]
 
-VARIABLES = (
-    "Each flag can also be set by an environment variable: --simulate-nodes by MOCKUBE_SIMULATE_NODES."
-)
-NAME_HELP = "the cluster's name (default)"
-
+A Kubernetes control plane in Python.
+"""
+TAIL: Final = """\
+`mockube COMMAND --help` prints the flags of a command. Each can also be set by
+an environment variable: --nodes by MOCKUBE_NODES.
+"""
 
 _ERRORS_OF_ARGUMENTS: Final = frozenset({errno.ENOENT, errno.EISDIR, errno.EEXIST})
 """Errors that a wrong path in the arguments causes, and not the machine."""
@@ -69,55 +69,55 @@ class Command(NamedTuple):
         self.load().add_flags(parser)
 
 
-COMMANDS = {
-    command.name: command
-    for command in (
+GROUPS: Final[Mapping[str, Sequence[Command]]] = {
+    "Clusters": (
         Command(name="up", summary="start a cluster", module="up"),
         Command(name="down", summary="stop a cluster", module="down"),
         Command(name="status", summary="show whether a cluster runs and is healthy", module="status"),
         Command(name="list", summary="list the clusters of this machine", module="listing"),
         Command(name="logs", summary="print the logs of a cluster", module="logs"),
         Command(name="kubeconfig", summary="print a cluster's kubeconfig, or merge it", module="kubeconfig"),
+    ),
+    "What is in a cluster": (
+        Command(name="kubectl", summary="run kubectl with a cluster", module="kubectl"),
         Command(name="nodes", summary="print or change the number of simulated nodes", module="nodes"),
         Command(
             name="reset", summary="delete all objects of a cluster, or restore its snapshot", module="reset"
-        ),
-        Command(name="kubectl", summary="run kubectl with a cluster", module="kubectl"),
-        Command(name="run", summary="run one command with a temporary cluster", module="run"),
-        Command(
-            name="crds",
-            summary="print the CustomResourceDefinitions of a pack",
-            module="crds",
-        ),
-        Command(
-            name="envtest",
-            summary="write launchers that replace envtest's binaries",
-            module="envtest",
         ),
         Command(
             name="import",
             summary="import objects that kubectl printed from another cluster",
             module="imports",
         ),
-        Command(
-            name="snapshot",
-            summary="save all objects to a file, or restore them",
-            module="snapshot",
-        ),
+        Command(name="snapshot", summary="save all objects to a file, or restore them", module="snapshot"),
+    ),
+    "Tests": (
+        Command(name="run", summary="run one command with a temporary cluster", module="run"),
         Command(
             name="lint", summary="check manifests and charts against several minor releases", module="lint"
         ),
+        Command(name="envtest", summary="write launchers that replace envtest's binaries", module="envtest"),
+        Command(name="crds", summary="print the CustomResourceDefinitions of a pack", module="crds"),
+    ),
+    "mockube": (
         Command(name="demo", summary="show a cluster at work, in 20 seconds", module="demo"),
         Command(name="doctor", summary="check this machine for problems", module="doctor"),
         Command(name="completion", summary="print the completion script for a shell", module="completion"),
         Command(name="version", summary="print the version", module="version"),
-    )
+    ),
 }
+"""The commands, in groups of the help."""
+COMMANDS: Final = {command.name: command for commands in GROUPS.values() for command in commands}
 
 
 def parser() -> CommandParser:
-    """Return the parser of all commands with their flags."""
-    return _full_parser([*COMMANDS])
+    """Return the parser of all commands with their flags, for which their modules are imported."""
+    full_parser = CommandParser(prog="mockube")
+    _add_name_flag(full_parser)
+    commands = full_parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS.values():
+        command.add_flags(commands.add_parser(command.name, help=command.summary))
+    return full_parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -146,13 +146,9 @@ def _dispatch(arguments: list[str]) -> int:
     top_parser = _top_level_parser()
     options = top_parser.read(_expand_aliases(arguments), {})
     if options.command not in COMMANDS:
-        if options.command in kubectl.RESOURCES:
-            options.command, options.rest = "get", [options.command, *options.rest]
-        if options.command in kubectl.COMMANDS and not _is_of_other_tools(options):
-            from .kubectl import lines_to_type  # noqa: PLC0415 - only for this error
+        from .unknown_commands import unknown_problem  # noqa: PLC0415 - only for this error
 
-            raise UsageError(lines_to_type(options, os.environ))
-        top_parser.error(f'unknown command "{options.command}"{_suggestion(options)}')
+        raise UsageError(unknown_problem(options, COMMANDS, os.environ))
     command = COMMANDS[options.command]
     command_parser = _command_parser(command, options.rest)
     top_level_options = {"name": options.name} if "name" in options else {}
@@ -187,23 +183,15 @@ def _command_parser(command: Command, arguments: Sequence[str]) -> CommandParser
     return command_parser
 
 
-def _is_of_other_tools(options: argparse.Namespace) -> bool:
-    """Return whether it is a command such as `create cluster` of kind, and not one of kubectl."""
-    return options.command in {"create", "delete", "get"} and options.rest[:1] in (["cluster"], ["clusters"])
-
-
-def _suggestion(options: argparse.Namespace) -> str:
-    names = {**OTHER_NAMES, "create": "up", "delete": "down", "get": "list"}
-    if options.command in names:
-        return f": did you mean {names[options.command]}?"
-    return suggestion(options.command, COMMANDS)
-
-
 class _TopLevelParser(CommandParser):
     """The parser of the arguments before a command's own flags; its help lists the commands."""
 
     def format_help(self) -> str:
-        return _full_parser(()).format_help()
+        groups = (
+            f"{title}:\n" + "".join(f"  {command.name:<12}{command.summary}\n" for command in commands)
+            for title, commands in GROUPS.items()
+        )
+        return "\n".join((HEAD, *groups, TAIL))
 
     def error(self, message: str, hint: str = "") -> NoReturn:
         super().error(
@@ -219,22 +207,8 @@ def _top_level_parser() -> CommandParser:
     return top_parser
 
 
-def _full_parser(complete_commands: Collection[str]) -> CommandParser:
-    """Return a parser of all commands. The complete ones have their flags, for which their modules are imported."""
-    full_parser = CommandParser(
-        prog="mockube", description="A Kubernetes control plane in Python.", epilog=VARIABLES
-    )
-    _add_name_flag(full_parser)
-    commands = full_parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS.values():
-        command_parser = commands.add_parser(command.name, help=command.summary)
-        if command.name in complete_commands:
-            command.add_flags(command_parser)
-    return full_parser
-
-
 def _add_name_flag(parser: CommandParser) -> None:
-    parser.add_argument("-n", "--name", default=argparse.SUPPRESS, help=NAME_HELP)
+    parser.add_argument("-n", "--name", default=argparse.SUPPRESS, help="the cluster's name (default)")
 
 
 def _report_os_error(error: OSError) -> int:
@@ -242,6 +216,8 @@ def _report_os_error(error: OSError) -> int:
         # The reader has closed the pipe, as in `mockube demo | head -n 1`. Python would flush stdout, and fail, again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
+    from mockube.component_base.flags import os_problem  # noqa: PLC0415 - its import takes half of the time of a short command
+
     advice = "" if error.errno in _ERRORS_OF_ARGUMENTS else " (run `mockube doctor` to check this machine)"
     print(f"mockube: {os_problem(error)}{advice}", file=sys.stderr)
     return Code.ERROR

@@ -49,7 +49,7 @@ def test_help_names_every_command(capsys):
     assert exited.value.code == 0
     shown = capsys.readouterr().out
     for name, command in COMMANDS.items():
-        assert f"    {name}" in shown
+        assert f"\n  {name} " in shown
         assert command.summary.split()[0] in shown
 
 

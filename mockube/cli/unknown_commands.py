@@ -1,0 +1,65 @@
+"""What to type instead of a command that mockube does not have: one of kubectl, one of a similar tool, or a mistyped one."""
+
+import argparse
+import shlex
+import shutil
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from mockube import kubectl
+from mockube.clusters.named_cluster import cluster_folder, name_flag
+from mockube.launch import NAME
+
+from .parsing import suggestion
+
+OTHER_NAMES: Final = {
+    "start": "up",
+    "stop": "down",
+    "destroy": "down",
+    "ls": "list",
+    "ps": "list",
+    "info": "status",
+    "create cluster": "up",
+    "delete cluster": "down",
+    "get clusters": "list",
+}
+"""Our commands by the names that kind, minikube, docker and others have for them."""
+
+
+def unknown_problem(
+    options: argparse.Namespace, known_commands: Collection[str], environment: Mapping[str, str]
+) -> str:
+    """Return the message about an unknown command; the options have the command, its arguments, and a name if one was given."""
+    words = [options.command, *options.rest]
+    for other in (" ".join(words[:2]), words[0]):
+        if other in OTHER_NAMES:
+            return f'unknown command "{other}": did you mean {OTHER_NAMES[other]}? (see `mockube --help`)'
+    if words[0] in kubectl.RESOURCES:
+        words = ["get", *words]
+    if words[0] in kubectl.COMMANDS:
+        return _lines_to_type(getattr(options, "name", NAME), words, environment)
+    return f'unknown command "{words[0]}"{suggestion(words[0], known_commands)} (see `mockube --help`)'
+
+
+def _lines_to_type(name: str, words: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return what to type instead of a command of kubectl."""
+    folder, line = cluster_folder(name, environment), shlex.join(words)
+    flag = name_flag(name)
+    with_mockube = f"  mockube kubectl{flag} {line}"
+    if not folder.kubeconfig.exists():
+        lines = [
+            f'"{words[0]}" is a command of kubectl, and there is no cluster yet. Type',
+            f"  mockube up --detach{flag}",
+            with_mockube,
+        ]
+    else:
+        lines = [
+            f'"{words[0]}" is a command of kubectl. Type',
+            with_mockube,
+            "or",
+            f"  export KUBECONFIG={shlex.quote(str(folder.kubeconfig))}",
+            f"  kubectl {line}",
+        ]
+    if shutil.which(kubectl.KUBECTL) is None:
+        lines.append(f"kubectl is not installed: {kubectl.how_to_install()}")
+    return "\n".join(lines)
