@@ -214,7 +214,7 @@ class ObjectClient:
         except TimeoutError:
             pass
         if found is None or key is None:
-            raise WaitFailed(f"the server did not return its resources within {seconds:g} seconds")
+            raise WaitFailed(f"the server did not return its resources within {seconds:g} s")
         failure = wait_report.FailedWait(
             resource=found.resource,
             key=key,

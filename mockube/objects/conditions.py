@@ -27,8 +27,11 @@ _PREDICATE_ERRORS: Final = (LookupError, TypeError, AttributeError, AssertionErr
 """What a predicate raises for an object whose status is not there yet, or asserts about it."""
 
 CONDITIONS: Final[Mapping[GroupKind, Sequence[str]]] = {
+    GroupKind("", "ConfigMap"): (),
     GroupKind("", "Node"): ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"),
     GroupKind("", "Pod"): ("Ready", "ContainersReady", "Initialized", "PodScheduled", "PodReadyToStartContainers"),
+    GroupKind("", "Secret"): (),
+    GroupKind("", "ServiceAccount"): (),
     GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): ("Established", "NamesAccepted", "Terminating"),
     GroupKind("apiregistration.k8s.io", "APIService"): ("Available",),
     GroupKind("apps", "DaemonSet"): (),
@@ -58,8 +61,10 @@ class WaitCondition(Struct, frozen=True, kw_only=True):
     is_met: Callable[[dict[str, Any]], bool]
     type: str = ""
     """The type of the condition; "" if it is none."""
-    error_of: Callable[[dict[str, Any]], str] = lambda _: ""
-    """Returns the error of a predicate that cannot be evaluated for an object; "" for none."""
+    describe: Callable[[dict[str, Any]], str] = lambda _: ""
+    """Returns what the condition finds in an object that does not meet it: a value, or the error of a predicate."""
+    needs_status: bool = False
+    """Whether only the whole status of an object can show why it does not meet the condition."""
 
 
 def read_condition(condition: Any) -> WaitCondition:
@@ -116,10 +121,9 @@ def check_condition(kind: GroupKind, condition: WaitCondition) -> None:
     if known is None:
         return
     if not known:
-        field = _READY_REPLICAS[kind.kind]
-        raise InvalidValue(
-            f'a {kind.kind} has no conditions: wait for its pods, as "jsonpath={{.status.{field}}}=3"'
-        )
+        field = _READY_REPLICAS.get(kind.kind)
+        hint = f': wait for its pods, as "jsonpath={{.status.{field}}}=3"' if field else ""
+        raise InvalidValue(f"a {kind.kind} has no conditions{hint}")
     if candidate := nearest(condition.type, known):
         raise InvalidValue(f'a {kind.kind} has no condition "{condition.type}": did you mean "{candidate}"?')
 
@@ -144,8 +148,11 @@ def _path(condition: str) -> WaitCondition:
         found = find(tree)
         return bool(found) and (not rest or _text_of(found[0]) == expected)
 
-    difference = f"was not {expected}" if rest else "was not set"
-    return WaitCondition(text=f"did not meet the condition, {path} {difference},", is_met=is_met)
+    def describe(tree: ReadOnlyTree) -> str:
+        found = find(tree)
+        return f"{path} is {_text_of(found[0])}, not {expected}" if found else f"{path} is not set"
+
+    return WaitCondition(text="did not meet the condition", is_met=is_met, describe=describe)
 
 
 def _text_of(value: object) -> str:
@@ -164,7 +171,8 @@ def _predicate(function: Callable[[dict[str, Any]], object]) -> WaitCondition:
     return WaitCondition(
         text="did not meet the condition",
         is_met=partial(_evaluate, function),
-        error_of=partial(_error_of, function),
+        describe=partial(_error_of, function),
+        needs_status=True,
     )
 
 

@@ -74,7 +74,7 @@ async def run_command(access: Access, path: str, options: ExecOptions) -> ExecRe
     except TimeoutError:
         text = _text(output[STDOUT])[-500:]
         raise WaitFailed(
-            f"the command did not end within {options.seconds:g} seconds; its output ends with {text!r}"
+            f"the command did not end within {options.seconds:g} s; its output ends with {text!r}"
         ) from None
     return ExecResult(
         stdout=_text(output[STDOUT]),

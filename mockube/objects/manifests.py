@@ -124,9 +124,7 @@ def _kustomization_objects(folder: Path) -> Iterator[Tree]:
     try:
         result = subprocess.run(command, capture_output=True, check=False, timeout=KUSTOMIZE_SECONDS)  # noqa: S603 - no shell
     except subprocess.TimeoutExpired as error:
-        raise InvalidValue(
-            f"`{' '.join(command)}` did not end within {KUSTOMIZE_SECONDS:g} seconds"
-        ) from error
+        raise InvalidValue(f"`{' '.join(command)}` did not end within {KUSTOMIZE_SECONDS:g} s") from error
     if result.returncode:
         raise InvalidValue(
             f"`kubectl kustomize {folder}` failed: {result.stderr.decode(errors='replace').strip()}"

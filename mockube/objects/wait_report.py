@@ -1,5 +1,6 @@
 """The message of a failed wait: what was found instead, the pods that are not ready, and the events of what is not healthy."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -28,6 +29,9 @@ MAX_PODS: Final = 5
 MAX_EVENTS: Final = 10
 MAX_OBJECTS: Final = 2_000
 """The number of objects of a resource that are searched for owned ones."""
+_SHOWN_FIELDS: Final = frozenset({"conditions", "observedGeneration"})
+_GENERATED_NAME: Final = re.compile(r"\b[a-z0-9-]+-[a-z0-9]{5}\b")
+"""A name that a controller generated, in a message."""
 MAX_STATUS: Final = 600
 """The number of characters of a status."""
 OWNED: Final = frozenset({"pods", "jobs", "persistentvolumeclaims"})
@@ -64,8 +68,8 @@ async def describe(client: Client, resources: Sequence[DiscoveredResource], fail
 def describe_remaining(target: ObjectName, seconds: float, last: Parsed | None) -> str:
     """Return the message of a wait for a deletion that failed."""
     if last is None:
-        return f"the server did not list {target.kind} {target.name} within {seconds:g} seconds"
-    message = f"{_name(meta.kind(last), Key.of(last))} still exists after {seconds:g} seconds"
+        return f"the server did not list {target.kind} {target.name} within {seconds:g} s"
+    message = f"{_name(meta.kind(last), Key.of(last))} still exists after {seconds:g} s"
     metadata = meta.metadata(last)
     if not metadata.get("deletionTimestamp"):
         return f"{message}, and nothing has deleted it"
@@ -80,10 +84,10 @@ def describe_remaining(target: ObjectName, seconds: float, last: Parsed | None) 
 def _headline(failure: FailedWait) -> str:
     subject = _name(failure.resource.kind, failure.key)
     if failure.last is None:
-        return f"{subject} was not created within {failure.seconds:g} seconds"
+        return f"{subject} was not created within {failure.seconds:g} s"
     if failure.was_deleted:
-        return f"{subject} was deleted, and not created again within {failure.seconds:g} seconds"
-    return f"{subject} {failure.condition.text} within {failure.seconds:g} seconds"
+        return f"{subject} was deleted, and not created again within {failure.seconds:g} s"
+    return f"{subject} {failure.condition.text} within {failure.seconds:g} s"
 
 
 def _name(kind: str, key: Key) -> str:
@@ -92,8 +96,8 @@ def _name(kind: str, key: Key) -> str:
 
 def _state(failure: FailedWait, tree: Parsed) -> Iterator[str]:
     """Yield the conditions of an object, or its phase or status if the condition is none of them."""
-    if error := failure.condition.error_of(tree):
-        yield f"  {error}"
+    if description := failure.condition.describe(tree):
+        yield f"  {description}"
     status = tree.get("status") or {}
     observed = status.get("observedGeneration", meta.generation(tree))
     if observed < meta.generation(tree):
@@ -104,9 +108,10 @@ def _state(failure: FailedWait, tree: Parsed) -> Iterator[str]:
     if condition_type and condition_type.lower() not in map(str.lower, types):
         yield f"  it has no condition {condition_type}{did_you_mean(condition_type, types)}"
     for condition in present:
-        yield f"  {health.format_condition(condition)}"
-    rest = {name: value for name, value in status.items() if name not in {"conditions", "observedGeneration"}}
-    if not condition_type or not present:
+        if condition.get("status") != "True" or condition.get("message"):
+            yield f"  {health.format_condition(condition)}"
+    if failure.condition.needs_status or (condition_type and not present):
+        rest = {name: value for name, value in status.items() if name not in _SHOWN_FIELDS}
         yield f"  status: {_shorten(orjson.dumps(rest).decode())}"
 
 
@@ -152,39 +157,33 @@ async def _owned_objects(
     return [*owned.values()]
 
 
-def format_event(event: Mapping[str, Any]) -> str:
-    """Return an event in a line."""
-    regarding = event.get("involvedObject") or {}
-    names = [regarding.get("name", "")]
-    return _event_line(
-        event.get("type", ""),
-        event.get("reason", ""),
-        regarding.get("kind", ""),
-        event.get("message", ""),
-        names,
-    )
-
-
 def event_lines(events: Iterable[Parsed], objects: Iterable[ReadOnlyTree]) -> list[str]:
-    """Return the events of some objects as lines, the oldest first; equal events of several objects are one line."""
+    """Return the events of some objects as lines, the oldest first; events that differ in generated names only are one line."""
     subjects = {(meta.kind(tree), meta.name(tree)) for tree in objects}
-    grouped: dict[tuple[str, str, str, str], list[str]] = {}
+    similar_events: dict[tuple[str, ...], list[Parsed]] = {}
     for event in sorted(events, key=_revision):
         regarding = event.get("involvedObject") or {}
-        kind, name = regarding.get("kind", ""), regarding.get("name", "")
-        if (kind, name) in subjects:
-            key = (event.get("type", ""), event.get("reason", ""), kind, event.get("message", ""))
-            grouped.setdefault(key, []).append(name)
-    return [_event_line(*key, [*dict.fromkeys(names)]) for key, names in grouped.items()]
+        if (regarding.get("kind"), regarding.get("name")) in subjects:
+            similar_events.setdefault(_event_group(event), []).append(event)
+    return [format_event(*group) for group in similar_events.values()]
+
+
+def format_event(event: Mapping[str, Any], *similar_events: Mapping[str, Any]) -> str:
+    """Return an event in a line, with the number of similar ones."""
+    regarding = event.get("involvedObject") or {}
+    subject = f"{regarding.get('kind', '').lower()}/{regarding.get('name', '')}"
+    count = f" and {len(similar_events)} more" if similar_events else ""
+    return f"{event.get('type', '')} {event.get('reason', '')} {subject}{count}: {event.get('message', '')}"
+
+
+def _event_group(event: Mapping[str, Any]) -> tuple[str, ...]:
+    kind = (event.get("involvedObject") or {}).get("kind", "")
+    message = _GENERATED_NAME.sub("", event.get("message", ""))
+    return event.get("type", ""), event.get("reason", ""), kind, message
 
 
 def _is_warning(event: Mapping[str, Any]) -> bool:
     return event.get("type") == "Warning"
-
-
-def _event_line(event_type: str, reason: str, kind: str, message: str, names: Sequence[str]) -> str:
-    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{event_type} {reason} {kind.lower()}/{names[0]}{others}: {message}"
 
 
 def _revision(event: Mapping[str, Any]) -> int:

@@ -166,7 +166,7 @@ MISTAKES = [
     ("program", lambda it: it.exec("deployment/web", "nonsense"), StreamFailed, 'has no program "nonsense"'),
     ("command", lambda it: it.exec("deployment/web", 5), InvalidType, 'a command is a str, or a list of str such as ["ls", "/etc"]'),
     ("quote", lambda it: it.exec("deployment/web", "echo 'a"), InvalidValue, "the command cannot be split: No closing quotation"),
-    ("endless command", lambda it: it.exec("deployment/web", "sleep 60", timeout=0.1), WaitFailed, "the command did not end within 0.1 seconds"),
+    ("endless command", lambda it: it.exec("deployment/web", "sleep 60", timeout=0.1), WaitFailed, "the command did not end within 0.1 s"),
     ("no pods", lambda it: it.logs("configmap/kube-root-ca.crt"), InvalidValue, "a ConfigMap has no pods: name a pod, a workload or a Service"),
     ("port", lambda it: it.port_forward("service/web", 80).__enter__(), InvalidValue, "Service web has no port 80: it has 8080"),
     ("named port", lambda it: it.port_forward("deployment/web", "htpp").__enter__(), InvalidValue, 'has no port with the name htpp: did you mean "http"?'),

@@ -262,7 +262,7 @@ def test_unknown_verb(mockube):
     answer = run(text)
     assert answer.returncode == 1
     assert (
-        "WaitFailed: Pod a in namespace default was not created within 0.1 seconds: there are no pods"
+        "WaitFailed: Pod a in namespace default was not created within 0.1 s: there are no pods"
         in answer.stdout
     )
     assert 'did you mean "Deployment"?' in answer.stdout

@@ -60,12 +60,18 @@ def test_path_is_compared_with_value(condition, met):
     assert read_condition(condition).is_met(RUNNING) is met
 
 
+def test_value_of_path_is_described():
+    condition = read_condition("jsonpath={.status.phase}=Failed")
+    assert condition.describe(RUNNING) == ".status.phase is Running, not Failed"
+    assert condition.describe({}) == ".status.phase is not set"
+
+
 def test_predicate_that_cannot_be_evaluated_is_not_met_and_explained():
     condition = read_condition(lambda tree: tree["status"]["readyReplicas"] == 3)
     assert condition.is_met({"status": {"readyReplicas": 3}})
     assert not condition.is_met({})
-    assert condition.error_of({}) == "the condition raised KeyError: 'status'"
-    assert condition.error_of({"status": {"readyReplicas": 1}}) == ""
+    assert condition.describe({}) == "the condition raised KeyError: 'status'"
+    assert condition.describe({"status": {"readyReplicas": 1}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -110,6 +116,9 @@ def test_invalid_condition_is_refused(condition, error, message):
             "Ready",
             'a StatefulSet has no conditions: wait for its pods, as "jsonpath={.status.readyReplicas}=3"',
             id="kind without conditions",
+        ),
+        pytest.param(
+            GroupKind("", "ConfigMap"), "Ready", "a ConfigMap has no conditions", id="kind without status"
         ),
     ],
 )
