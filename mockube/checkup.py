@@ -160,7 +160,8 @@ def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
     if killed:
         return failed(f"{', '.join(killed)}: killed: run `mockube down --name={killed[0]}` to clean up")
     running = [cluster.folder.name for cluster in clusters if cluster.state is ClusterState.RUNNING]
-    return ok(f"{len(clusters)} clusters, running: {', '.join(running) or 'none'}")
+    count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
+    return ok(f"{count}, running: {', '.join(running) or 'none'}")
 
 
 def _clock_time(environment: Mapping[str, str], clock: Clock) -> Finding:

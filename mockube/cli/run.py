@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mockube import kubectl
 from mockube.clusters.logs import Tail, merge_lines
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.klog import DEBUG_VERBOSITY
 from mockube.component_base.launcher import NOT_FOUND
 from mockube.failure import UsageError
-from mockube.kubectl import KUBECTL
 from mockube.launch import LaunchOptions
 
 from .parsing import CommandParser
@@ -74,9 +74,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _report_missing(command: Sequence[str]) -> int:
     """Report that the program does not exist, before a cluster is started for it; return the exit code of a shell."""
-    line = shlex.join([KUBECTL, "run", *command])
-    is_for_kubectl = any(argument.startswith("--image") for argument in command)
-    hint = f": for the run of kubectl, type `mockube {line}`" if is_for_kubectl else ""
+    hint = ""
+    if command[0] == kubectl.KUBECTL:
+        hint = f": {kubectl.how_to_install()}"
+    elif any(argument.startswith("--image") for argument in command):
+        hint = f": for the run of kubectl, type `mockube {shlex.join([kubectl.KUBECTL, 'run', *command])}`"
     print_line(f"{command[0]}: command not found{hint}")
     return NOT_FOUND
 

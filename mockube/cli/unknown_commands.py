@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from mockube import kubectl
-from mockube.clusters.named_cluster import cluster_folder, name_flag
+from mockube.clusters.named_cluster import ClusterState, cluster_folder, inspect_cluster, name_flag
 from mockube.launch import NAME
 
+from .output import program_name
 from .parsing import suggestion
 
 OTHER_NAMES: Final = {
@@ -44,12 +45,12 @@ def unknown_problem(
 def _lines_to_type(name: str, words: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return what to type instead of a command of kubectl."""
     folder, line = cluster_folder(name, environment), shlex.join(words)
-    flag = name_flag(name)
-    with_mockube = f"  mockube kubectl{flag} {line}"
-    if not folder.kubeconfig.exists():
+    flag, program = name_flag(name), program_name()
+    with_mockube = f"  {program} kubectl{flag} {line}"
+    if inspect_cluster(folder).state is not ClusterState.RUNNING:
         lines = [
-            f'"{words[0]}" is a command of kubectl, and there is no cluster yet. Type',
-            f"  mockube up --detach{flag}",
+            f'"{words[0]}" is a command of kubectl, and no cluster is running. Type',
+            f"  {program} up --detach{flag}",
             with_mockube,
         ]
     else:

@@ -5,6 +5,7 @@ import asyncio
 import math
 import os
 import shlex
+import shutil
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ from mockube.component_base.packs import PackError, flags_of_packs, own_pack_nam
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
+from mockube.kubectl import KUBECTL, how_to_install
 
 from .detach import Reports, detach
 from .output import code_of, program_name
@@ -47,7 +49,7 @@ For kubectl alone, helm and other clients:
 
   export KUBECONFIG={kubeconfig}
 
-{store_note}
+{notes}
 {end}"""
 
 _STORE_NOTES: Final = {
@@ -290,13 +292,16 @@ def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None
 
 
 def ready_message(folder: ClusterFolder, record: ClusterRecord) -> str:
+    notes = [_STORE_NOTES[record.store != named_cluster.MEMORY].format(store=record.store)]
+    if shutil.which(KUBECTL) is None:
+        notes.insert(0, f"kubectl is not installed: {how_to_install()}.")
     return READY.format(
         version=record.version,
         nodes="1 simulated node" if record.nodes == 1 else f"{record.nodes} simulated nodes",
         kubectl=f"{program_name()} kubectl{named_cluster.name_flag(folder.name)}",
         elsewhere="" if record.detached else ". In another shell",
         kubeconfig=shlex.quote(str(folder.kubeconfig)),
-        store_note=_STORE_NOTES[record.store != named_cluster.MEMORY].format(store=record.store),
+        notes="\n".join(notes),
         end=f"`{program_name()} down{named_cluster.name_flag(folder.name)}` stops it."
         if record.detached
         else "Ctrl+C stops it.",

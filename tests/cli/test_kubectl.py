@@ -1,5 +1,6 @@
 """`mockube kubectl`, and commands of kubectl that are given to mockube."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -7,8 +8,10 @@ import sys
 import pytest
 
 from mockube.cli.main import main
-from mockube.clusters.named_cluster import cluster_folder
+from mockube.clusters.named_cluster import cluster_folder, hold_lock, write_record
+from mockube.component_base.clock import RealClock
 from mockube.kubectl import INSTALL_COMMANDS
+from tests.support.processes.clusters import ready
 from tools.packages import ROOT
 
 FAKE = """#!/bin/sh
@@ -119,16 +122,20 @@ def test_command_of_kubectl_gets_the_line_to_type(programs, capsys, arguments, c
     add_program(programs, "kubectl")
     assert exit_code(arguments) == 2
     assert capsys.readouterr().err == (
-        f'mockube: "{command}" is a command of kubectl, and there is no cluster yet. Type\n'
+        f'mockube: "{command}" is a command of kubectl, and no cluster is running. Type\n'
         f"  mockube {start}\n  mockube {line}\n"
     )
 
 
 def test_command_of_kubectl_gets_the_kubeconfig_of_the_cluster(programs, capsys):
     folder = cluster_folder("default", os.environ)
-    folder.prepare()
-    folder.kubeconfig.touch()
-    assert exit_code(["describe", "pod", "web"]) == 2
+
+    async def run_beside_cluster():
+        async with hold_lock(folder, RealClock()):
+            write_record(folder, ready())
+            return exit_code(["describe", "pod", "web"])
+
+    assert asyncio.run(run_beside_cluster()) == 2
     complaint = capsys.readouterr().err
     assert "  mockube kubectl describe pod web\n" in complaint
     assert f"  export KUBECONFIG={folder.kubeconfig}\n  kubectl describe pod web\n" in complaint
