@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from mockube.apimachinery.schema import minors
 from mockube.component_base.clock import RealClock
@@ -28,6 +28,13 @@ FAIL_ON: Final = ("refused", "dropped", "warned", "never")
 HELM_FLAGS: Final = ("--values", "--set", "--set-string", "--set-file", "--api-versions")
 
 
+class _RefusedFlag(argparse.Action):
+    """A flag that means a manifest to kubectl, and the values of a chart to helm."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        parser.error("there is no -f: name manifests without a flag, and the values of a chart by --values")
+
+
 def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "files",
@@ -35,9 +42,7 @@ def add_flags(parser: CommandParser) -> None:
         metavar="FILE",
         help="YAML or JSON file, folder, kustomization, or chart (a folder or .tgz); - reads stdin",
     )
-    parser.add_argument(
-        "-f", "--filename", action="append", default=[], metavar="FILE", help="the same as FILE"
-    )
+    parser.add_argument("-f", "--filename", action=_RefusedFlag, help=argparse.SUPPRESS)
     parser.add_argument(
         "--minors",
         type=read_minors,
@@ -52,7 +57,11 @@ def add_flags(parser: CommandParser) -> None:
         help="the least severe outcome with exit code 1: refused includes removed and unknown kinds (dropped)",
     )
     parser.add_argument(
-        "--namespace", default="default", metavar="NS", help="namespace of objects that name none (default)"
+        "-n",
+        "--namespace",
+        default="default",
+        metavar="NS",
+        help="namespace of objects that name none (default)",
     )
     parser.add_argument(
         "--crds",
@@ -82,7 +91,7 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    names = [*options.files, *options.filename]
+    names = options.files
     if not names:
         raise UsageError("no file: use `mockube lint FILE...`, or `-` for standard input")
     report = _check(names, options)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.groups import GroupKind
@@ -97,7 +98,15 @@ class MinorCheck:
             schema=partial(self._server.schema_of, item.api_version, item.kind),
             minor=self._server.minor,
         )
-        return LintResult.of([*item.problems, *findings_of(await self._send(item, row), sent)])
+        answer = await self._send(item, row)
+        return LintResult.of([*item.problems, *self._unserved_as_applied(item), *findings_of(answer, sent)])
+
+    def _unserved_as_applied(self, item: LintObject) -> Iterator[ObjectFinding]:
+        """Yield that a printed object was applied in a version that the minor does not serve."""
+        api = item.applied_as
+        if api is not None and self._server.resource_of(api.api_version, api.kind) is None:
+            finding = unserved(api.api_version, api.kind, self._server.minor)
+            yield replace(finding, message=f"last applied as {api}: {finding.message}")
 
     def _unserved(self, item: LintObject) -> ObjectFinding:
         if item.group_kind in self._defined_kinds:

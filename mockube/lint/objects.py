@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+import msgspec
 import orjson
 from msgspec import Struct
 
@@ -14,12 +15,14 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.importing import cleaning
 from mockube.importing.documents import Parsed, object_problem
 
-from .findings import ObjectFinding, Outcome
+from .findings import Api, ObjectFinding, Outcome
 from .positions import TextPosition, parse_path
 
 _LINE: Final = re.compile(r"\bline (\d+)")
 _DUPLICATE: Final = re.compile(r"line (\d+): (key .* already set in map)")
 
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_read_api: Final = msgspec.json.Decoder(Api).decode
 _TEMPLATE_HINT: Final = " (if this is a template of a chart, name the chart's folder instead)"
 
 
@@ -41,6 +44,8 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
     """None if the object was rendered from a template."""
     is_printed: bool = False
     """Whether it was printed from a cluster, and `tree` is what a user would apply."""
+    applied_as: Api | None = None
+    """The version in which `kubectl apply` last sent a printed object."""
     problems: Sequence[ObjectFinding] = ()
     """What is wrong with its text in every minor."""
 
@@ -131,6 +136,7 @@ def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObjec
         tree=tree,
         position=position if has_lines else None,
         is_printed=is_printed,
+        applied_as=_applied_api(tree) if is_printed else None,
         problems=problems,
     )
 
@@ -139,6 +145,14 @@ def _is_printed_by_server(tree: ReadOnlyTree) -> bool:
     """Return whether `kubectl get -o yaml` printed an object: only a server sets the uid."""
     metadata = tree.get("metadata")
     return isinstance(metadata, dict) and bool(metadata.get("uid")) and not object_problem(tree)
+
+
+def _applied_api(tree: ReadOnlyTree) -> Api | None:
+    """Return the version of the object in the annotation of `kubectl apply`; None if there is none."""
+    try:
+        return _read_api(meta.annotations(tree).get(_LAST_APPLIED, ""))
+    except msgspec.DecodeError:
+        return None
 
 
 def _has_controller(tree: ReadOnlyTree) -> bool:

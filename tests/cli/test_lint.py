@@ -298,6 +298,27 @@ def test_objects_printed_from_cluster_are_checked_as_applied(lint):
     assert lines == ["1 object against 1.37: 1 accepted"]
 
 
+def test_printed_object_that_was_applied_in_removed_version_is_found(lint):
+    text = """\
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: report
+  uid: u1
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: |
+      {"apiVersion": "batch/v1beta1", "kind": "CronJob", "metadata": {}}
+spec:
+  schedule: "@daily"
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}
+"""
+    _, lines, _ = lint(dump=text)
+    assert lines[4] == (
+        '  dump.yaml:1: removed: last applied as batch/v1beta1 CronJob: no matches for kind "CronJob"'
+        ' in version "batch/v1beta1": removed in 1.25, use batch/v1'
+    )
+
+
 def test_json_has_outcome_of_each_minor(lint):
     text = "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: report, namespace: shop}\n"
     code, lines, _ = lint("--minors=1.36-", "-o", "json", job=text)
@@ -391,6 +412,14 @@ def test_kustomization_is_built(lint, tmp_path, program):
     program("kubectl", "#!/bin/sh\necho 'error: no such file' >&2; exit 1\n")
     code, _, errors = lint("overlay")
     assert (code, errors) == (2, ["mockube: overlay: no such file"])
+
+
+@pytest.mark.parametrize("arguments", [("-f", "a.yaml"), ("-fa.yaml",), ("--filename=a.yaml",)])
+def test_flag_of_kubectl_and_helm_is_refused_with_what_to_type(lint, capsys, arguments):
+    with pytest.raises(SystemExit) as ending:
+        lint(*arguments)
+    assert ending.value.code == 2
+    assert "name manifests without a flag, and the values of a chart by --values" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
