@@ -194,9 +194,12 @@ class _TopLevelParser(CommandParser):
         return "\n".join((HEAD, *groups, TAIL))
 
     def error(self, message: str, hint: str = "") -> NoReturn:
-        super().error(
-            "no command" if message.startswith("the following arguments are required") else message, hint
-        )
+        if message.startswith("the following arguments are required"):
+            message = "no command"
+        elif message.startswith("unknown flag"):
+            flag, colon, meant = message.partition(":")
+            message = f"{flag} before the command{colon}{meant}"
+        super().error(message, hint)
 
 
 def _top_level_parser() -> CommandParser:

@@ -28,6 +28,7 @@ from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import Flag, boolean, comma_separated, flags_of, long_names, seconds
 from mockube.component_base.klog import Logging
 from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
+from mockube.component_base.version import print_version
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
@@ -171,6 +172,8 @@ def read_wait(text: str) -> Wait:
 
 
 def run(options: argparse.Namespace) -> int:
+    for text in vars(options)[f"{SERVER}.version"]:
+        print_version(text, options.kubernetes_version)
     folder = named_cluster.cluster_folder(options.name, os.environ)
     cluster = named_cluster.inspect_cluster(folder)
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:

@@ -68,7 +68,11 @@ def test_command_line_without_command_prints_the_first_commands(capsys):
         pytest.param(
             ["upp"], 'unknown command "upp": did you mean up? (see `mockube --help`)', id="mistyped command"
         ),
-        pytest.param(["--bogus", "up"], "unknown flag --bogus (see `mockube --help`)", id="unknown flag"),
+        pytest.param(
+            ["--bogus", "up"],
+            "unknown flag --bogus before the command (see `mockube --help`)",
+            id="unknown flag",
+        ),
         pytest.param(
             ["demo", "now"], 'unexpected argument "now" (see `mockube demo --help`)', id="unexpected argument"
         ),
@@ -261,6 +265,11 @@ def test_no_flag_is_listed_twice_in_the_whole_help(capsys):
     assert exit_code(["up", "--help=all"]) == 0
     listed = re.findall(r"^  (?:-\w, )?(--[-a-z0-9]+)", capsys.readouterr().out, re.MULTILINE)
     assert len(listed) == len(set(listed)) > 150
+
+
+def test_version_flag_of_up_prints_the_version_and_starts_nothing(capsys):
+    assert exit_code(["up", "--version"]) == 0
+    assert re.fullmatch(r"Kubernetes v1\.\d+\.\d+\n", capsys.readouterr().out)
 
 
 def test_version_as_json_has_mockube_and_kubernetes(capsys):
