@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
+from mockube.component_base.operating_system import check_system
+
 _MODULES_WITH_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "mockube.apimachinery.status": ("AlreadyExists", "ApiError", "Conflict", "Forbidden", "Invalid", "NotFound"),
     "mockube.cluster": ("AsyncCluster", "Cluster", "NotStarted"),
@@ -22,4 +24,5 @@ MODULES: Final[Mapping[str, str]] = {
 def __getattr__(name: str) -> Any:
     if name not in MODULES:
         raise AttributeError(f"module 'mockube' has no attribute {name!r}")
+    check_system()
     return getattr(import_module(MODULES[name]), name)

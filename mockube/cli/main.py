@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Final, NamedTuple, NoReturn, Protocol, cast
 
 from mockube import kubectl
+from mockube.component_base.operating_system import UnsupportedSystem, check_system
 from mockube.failure import Failure, UsageError
 
 from .output import Code, code_of, signal_exit_code
@@ -123,8 +124,12 @@ def parser() -> CommandParser:
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     try:
+        check_system()
         code = _dispatch(arguments)
         sys.stdout.flush()
+    except UnsupportedSystem as unsupported:
+        print(f"mockube: {unsupported}", file=sys.stderr)
+        return Code.ERROR
     except Failure as failure:
         print(f"mockube: {failure}", file=sys.stderr)
         return code_of(failure)

@@ -1,0 +1,18 @@
+"""The operating systems that mockube runs on. It imports nothing that only some of them have."""
+
+import sys
+
+_WINDOWS = (
+    "mockube does not run on Windows itself: it needs file locks, signals and sockets of Linux or macOS. "
+    "Run it in WSL 2: https://learn.microsoft.com/windows/wsl"
+)
+
+
+class UnsupportedSystem(ImportError):
+    """An operating system that mockube does not run on; the text says what to do instead."""
+
+
+def check_system(platform: str = "") -> None:
+    """Raise `UnsupportedSystem` if mockube does not run on a platform, by default this one."""
+    if (platform or sys.platform) == "win32":
+        raise UnsupportedSystem(_WINDOWS)

@@ -1,0 +1,48 @@
+"""Windows: the command and the import of `Cluster` say what to do instead, without modules that only other systems have."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mockube.component_base.operating_system import UnsupportedSystem, check_system
+
+PRETEND_TO_BE_WINDOWS = """
+import signal, subprocess, sys
+for name in ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty", "uvloop"):
+    sys.modules[name] = None
+for name in ("SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGUSR1", "SIGUSR2"):
+    delattr(signal, name)
+sys.platform = "win32"
+"""
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_supported_systems_are_accepted(platform):
+    check_system(platform)
+
+
+def test_windows_is_refused_with_what_to_do():
+    with pytest.raises(UnsupportedSystem, match="WSL 2"):
+        check_system("win32")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param("from mockube.cli.main import main; sys.exit(main(['up']))", id="command"),
+        pytest.param("from mockube import Cluster", id="library"),
+    ],
+)
+def test_program_on_windows_ends_with_the_refusal(program):
+    done = subprocess.run(
+        [sys.executable, "-c", PRETEND_TO_BE_WINDOWS + program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "WSL 2" in done.stderr.splitlines()[-1]
+
+
+def test_cluster_starts_without_uvloop():
+    program = "import sys; sys.modules['uvloop'] = None\nfrom mockube import Cluster\nwith Cluster(nodes=0): print('ready')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "ready\n"
