@@ -1,0 +1,123 @@
+"""The action for GitHub and the template for GitLab: their shell steps give a later step a cluster."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.processes.empty_environment import empty_environment, run
+from tests.support.processes.process import ROOT
+
+ACTION = ROOT / "deploy/action"
+GITLAB = ROOT / "deploy/gitlab/mockube.gitlab-ci.yml"
+INPUT = re.compile(r"\$\{\{ inputs\.([a-z-]+) \}\}")
+
+
+class Runner:
+    """The part of GitHub's runner that composite actions use: steps with variables, and the files that they write."""
+
+    def __init__(self, folder, environment):
+        self.folder = folder
+        self.files = {name: folder / name for name in ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH")}
+        for path in self.files.values():
+            path.touch()
+        self.variables = {
+            **environment,
+            "RUNNER_TEMP": str(folder),
+            **{name: str(path) for name, path in self.files.items()},
+        }
+
+    def use(self, folder, **inputs):
+        """Run all steps of an action; return their output."""
+        action = yaml.safe_load((folder / "action.yml").read_text())
+        values = {name: row["default"] for name, row in action.get("inputs", {}).items()} | inputs
+        return "".join(self._run(step, folder, values) for step in action["runs"]["steps"])
+
+    def _run(self, step, folder, values):
+        environment = {
+            name: INPUT.sub(lambda m: values[m[1]], text) for name, text in step.get("env", {}).items()
+        }
+        path = os.pathsep.join([*reversed(self.lines("GITHUB_PATH")), self.variables["PATH"]])
+        exported = dict(line.split("=", 1) for line in self.lines("GITHUB_ENV"))
+        variables = {
+            **self.variables,
+            **exported,
+            "PATH": path,
+            "GITHUB_ACTION_PATH": str(folder),
+            **environment,
+        }
+        return run("bash", "-e", "-o", "pipefail", "-c", step["run"], env=variables, cwd=self.folder)
+
+    def lines(self, name):
+        return self.files[name].read_text().splitlines()
+
+
+@pytest.fixture
+def runner(tmp_path):
+    """uv is on the machine, as the action uses it where it is."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "uv").symlink_to(Path(sys.executable).with_name("uv"))
+    environment = empty_environment(tmp_path)
+    environment |= {"PATH": f"{bin_folder}{os.pathsep}{environment['PATH']}", "UV_PYTHON": sys.executable}
+    yield Runner(tmp_path, environment)
+    if (tmp_path / "mockube").exists():
+        run(tmp_path / "mockube/bin/mockube", "down", env=environment, cwd=tmp_path)
+
+
+def test_action_starts_a_cluster_for_later_steps(runner):
+    runner.use(ACTION, **{"kubernetes-version": "1.36", "nodes": "2", "flags": "--secure-port=0"})
+    (output,) = runner.lines("GITHUB_OUTPUT")
+    assert runner.lines("GITHUB_ENV") == [output.replace("kubeconfig=", "KUBECONFIG=")]
+    assert Path(output.removeprefix("kubeconfig=")).is_file()
+    (command_folder,) = runner.lines("GITHUB_PATH")
+    assert [path.name for path in Path(command_folder).iterdir()] == ["mockube"]
+    status = run(f"{command_folder}/mockube", "status", env=runner.variables, cwd=runner.folder)
+    assert "2" in status
+    assert "::group::Logs of mockube" in runner.use(ACTION / "logs")
+
+
+def test_action_that_cannot_start_prints_the_logs_and_fails(runner, tmp_path):
+    command = tmp_path / "bin/mockube"
+    command.write_text('#!/bin/sh\necho "mockube $*"\n[ "$1" != up ]\n')
+    command.chmod(0o755)
+    step = {
+        "run": '"$GITHUB_ACTION_PATH/start.sh"',
+        "env": {"MOCKUBE_NODES": "3", "MOCKUBE_FLAGS": "", "MOCKUBE_KUBERNETES_VERSION": ""},
+    }
+    with pytest.raises(
+        AssertionError, match=r"mockube up --detach --nodes=3\n::group::Logs of mockube\nmockube logs"
+    ):
+        runner._run(step, ACTION, {})
+
+
+def test_names_in_the_actions_exist():
+    for path in (ACTION / "action.yml", ACTION / "logs/action.yml"):
+        action = yaml.safe_load(path.read_text())
+        assert action["runs"]["using"] == "composite"
+        assert set(INPUT.findall(path.read_text())) == set(action.get("inputs", {}))
+        for step in action["runs"]["steps"]:
+            program = path.parent / step["run"].strip('"').removeprefix("$GITHUB_ACTION_PATH/")
+            assert program.resolve().stat().st_mode & 0o111, program
+
+
+def test_gitlab_job_has_a_cluster_and_prints_the_logs_if_it_fails(tmp_path):
+    job = yaml.safe_load(GITLAB.read_text())[".mockube"]
+    variables = {
+        **empty_environment(tmp_path),
+        **job["variables"],
+        "MOCKUBE_PACKAGE": str(ROOT),
+        "MOCKUBE_UP": "--nodes=1 --secure-port=0",
+        "MOCKUBE_ENVIRONMENT": str(tmp_path / "environment"),
+        "PATH": f"{Path(os.path.realpath(sys.executable)).parent}{os.pathsep}{os.defpath}",
+    }
+    script = "\n".join([*job["before_script"], 'test -s "$KUBECONFIG" && echo started'])
+    try:
+        assert run("bash", "-e", "-c", script, env=variables, cwd=tmp_path).endswith("started\n")
+    finally:
+        after = {**variables, "CI_JOB_STATUS": "failed"}
+        logs = run("bash", "-c", "\n".join(job["after_script"]), env=after, cwd=tmp_path)
+    assert "apiserver" in logs
