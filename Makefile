@@ -85,6 +85,15 @@ definitions: environment ## Fetch the definitions that projects publish (needs G
 minor: environment ## Follow a new release of Kubernetes (needs Go); RELEASE=1.38.0, or to compare only ARGS="--only apiserver/kinds --diff"
 	@"$(BIN)/python" -m tools.minors new "$(RELEASE)" $(ARGS)
 
+dist: environment ## Build wheel, source distribution, one-file program, bill of materials and checksums into dist/
+	@"$(BIN)/python" -m tools.distribution
+
+image: ## Build the container image; IMAGE=registry/mockube:0.2.0 names it, ARGS="--platform linux/amd64,linux/arm64" is passed to docker build
+	@docker build --file deploy/Dockerfile --tag "$(or $(IMAGE),mockube:local)" $(ARGS) .
+
+sizes: environment ## Measure the wheel, and what pip install and make up take; fails if one is larger than its limit
+	@"$(BIN)/python" -m tools.installation
+
 bench: environment ## Measure the speed of the store
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
@@ -127,4 +136,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor bench hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor dist image sizes bench hostile fmt lint types imports flags python-api fidelity lock clean

@@ -1,0 +1,160 @@
+"""`make dist`: the files of a release have the same bytes each time, and each runs in an empty environment.
+
+The tests that install packages are skipped, with the reason, if no package registry can be reached.
+"""
+
+import os
+import shutil
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.architecture.source import settings
+from tests.support.processes.empty_environment import empty_environment, run
+from tools.distribution.__main__ import SUMS, build, checksums
+from tools.packages import ROOT
+
+UV = Path(sys.executable).with_name("uv")
+VERSION = settings()["project"]["version"]
+EPOCH = 1_790_000_000
+PLATFORMS = (
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
+    "x86_64-pc-windows-msvc",
+    "aarch64-pc-windows-msvc",
+)
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+WITHOUT_WHEEL = {("aarch64-pc-windows-msvc", "3.11"): "pyyaml"}
+"""Packages that are built from source on a platform."""
+STARTS = ("run", "--", "sh", "-c", 'test -s "$KUBECONFIG" && echo started')
+"""A command that starts a cluster."""
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    build(folder, EPOCH)
+    return folder
+
+
+@pytest.fixture
+def wheel(dist):
+    return next(dist.glob("*.whl"))
+
+
+@pytest.fixture
+def empty(tmp_path):
+    return empty_environment(tmp_path)
+
+
+def test_distribution_built_again_is_identical(dist, tmp_path):
+    build(tmp_path / "again", EPOCH)
+    first, again = (
+        {path.name: path.read_bytes() for path in folder.iterdir()} for folder in (dist, tmp_path / "again")
+    )
+    assert first == again
+
+
+def test_checksums_are_those_of_all_files(dist):
+    assert (dist / SUMS).read_text() == checksums(
+        path for path in sorted(dist.iterdir()) if path.name != SUMS
+    )
+
+
+def test_bill_of_materials_lists_every_locked_package(dist):
+    bill = orjson.loads(next(dist.glob("*.cdx.json")).read_bytes())
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert bill["metadata"]["component"]["name"] == "mockube"
+    lines = (ROOT / "requirements/run.txt").read_text().splitlines()
+    locked = {line.split()[0].replace("==", "@") for line in lines if "==" in line}
+    assert {component["purl"].removeprefix("pkg:pypi/") for component in bill["components"]} == locked
+    references = [component["bom-ref"] for component in bill["components"]]
+    assert all(set(row["dependsOn"]) <= set(references) for row in bill["dependencies"])
+    assert len(references) == len(set(references))
+
+
+def test_program_of_one_file_starts_a_cluster(dist, empty, tmp_path):
+    program = shutil.copy(dist / "mockube.pyz", tmp_path / "mockube.pyz")
+    python = os.path.realpath(sys.executable)
+    assert run(python, program, *STARTS, env=empty, cwd=tmp_path).endswith("started\n")
+    again = run(python, program, "version", env={**empty, "PIP_NO_INDEX": "1"}, cwd=tmp_path)
+    assert again.strip() == VERSION
+
+
+def test_program_of_one_file_has_the_launcher_and_the_lock(dist, wheel):
+    assert (dist / "mockube.pyz").read_bytes().startswith(b"#!/usr/bin/env python3\n")
+    assert (dist / "mockube.pyz").stat().st_mode & 0o111
+    with zipfile.ZipFile(dist / "mockube.pyz") as archive:
+        assert archive.namelist() == ["__main__.py", "run.txt", wheel.name]
+
+
+def test_uvx_runs_the_wheel(wheel, empty, tmp_path):
+    shown = run(
+        UV,
+        "tool",
+        "run",
+        "--python",
+        sys.executable,
+        "--from",
+        wheel,
+        "mockube",
+        *STARTS,
+        env=empty,
+        cwd=tmp_path,
+    )
+    assert shown.endswith("started\n")
+
+
+def test_pipx_runs_the_wheel(wheel, empty, tmp_path):
+    command = (
+        UV,
+        "tool",
+        "run",
+        "--python",
+        sys.executable,
+        "pipx",
+        "run",
+        "--spec",
+        wheel,
+        "mockube",
+        "version",
+    )
+    assert run(*command, env=empty, cwd=tmp_path).strip() == VERSION
+
+
+def test_source_distribution_installs_in_an_empty_environment(dist, empty, tmp_path):
+    (archive,) = dist.glob("*.tar.gz")
+    run(UV, "venv", "--quiet", "--python", sys.executable, "venv", env=empty, cwd=tmp_path)
+    run(UV, "pip", "install", "--quiet", "--python", "venv", archive, env=empty, cwd=tmp_path)
+    assert run("venv/bin/mockube", "version", env=empty, cwd=tmp_path).strip() == VERSION
+
+
+def test_lock_resolves_for_every_platform_and_python(empty, tmp_path):
+    def install(case):
+        platform, python = case
+        built = ("--no-binary", WITHOUT_WHEEL[case]) if case in WITHOUT_WHEEL else ()
+        command = (
+            UV,
+            "pip",
+            "install",
+            "--quiet",
+            "--dry-run",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            *built,
+        )
+        place = ("--python-platform", platform, "--python-version", python, "--target", tmp_path / "target")
+        run(
+            *command, *place, "--require-hashes", "-r", ROOT / "requirements/run.txt", env=empty, cwd=tmp_path
+        )
+
+    with ThreadPoolExecutor(4) as executor:
+        assert len([*executor.map(install, product(PLATFORMS, PYTHONS))]) == len(PLATFORMS) * len(PYTHONS)

@@ -1,0 +1,93 @@
+"""Build everything that a release consists of into `dist/`: `make dist`. The same commit gives the same bytes.
+
+| file | what |
+|---|---|
+| `mockube-VERSION-py3-none-any.whl`, `mockube-VERSION.tar.gz` | the wheel, and the source distribution |
+| `mockube.pyz` | one file that any Python 3.11+ runs, see `launcher.py` |
+| `mockube-VERSION.cdx.json` | the bill of materials, in the format of CycloneDX |
+| `SHA256SUMS` | the checksums of the others |
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Final
+
+from tools.distribution.bill import bill_of_materials
+from tools.packages import ROOT
+
+LAUNCHER: Final = Path(__file__).with_name("launcher.py")
+REQUIREMENTS: Final = ROOT / "requirements" / "run.txt"
+PYZ: Final = "mockube.pyz"
+SUMS: Final = "SHA256SUMS"
+EARLIEST: Final = 315532800
+"""The first time that an archive can have, 1980."""
+
+
+def build(folder: Path, epoch: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    command = (sys.executable, "-m", "hatchling", "build", "--directory", folder.absolute())
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
+    for target in ("wheel", "sdist"):
+        subprocess.run(
+            [*command, "--target", target], cwd=ROOT, env=environment, check=True, capture_output=True
+        )
+    (wheel,) = folder.glob("*.whl")
+    write_pyz(folder / PYZ, wheel, epoch)
+    name = "-".join(wheel.name.split("-")[:2])
+    (folder / f"{name}.cdx.json").write_bytes(bill_of_materials(wheel, REQUIREMENTS, epoch))
+    (folder / SUMS).write_text(checksums(path for path in sorted(folder.iterdir()) if path.name != SUMS))
+
+
+def write_pyz(path: Path, wheel: Path, epoch: int) -> None:
+    members = {"__main__.py": LAUNCHER, "run.txt": REQUIREMENTS, wheel.name: wheel}
+    with path.open("wb") as file:
+        file.write(b"#!/usr/bin/env python3\n")
+        _write_zip(file, members, epoch)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+
+def _write_zip(file: IO[bytes], members: Mapping[str, Path], epoch: int) -> None:
+    date = time.gmtime(max(epoch, EARLIEST))
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, path in members.items():
+            member = zipfile.ZipInfo(name, (date[0], date[1], date[2], date[3], date[4], date[5]))
+            member.external_attr = 0o644 << 16
+            member.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
+            archive.writestr(member, path.read_bytes())
+
+
+def checksums(paths: Iterable[Path]) -> str:
+    """Return the lines that `sha256sum --check` reads."""
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in paths)
+
+
+def commit_time() -> int:
+    """Return the time of the commit, or of SOURCE_DATE_EPOCH: the files have no other one."""
+    if text := os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(text)
+    command = ("git", "log", "-1", "--format=%ct")
+    return int(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.distribution", description="Build a release.")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=ROOT / "dist", help="the folder to write (dist)"
+    )
+    folder = parser.parse_args().folder
+    build(folder, commit_time())
+    for path in sorted(folder.iterdir()):
+        print(f"{path.stat().st_size:10,} {path.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""The program of `mockube.pyz`, which any Python from 3.11 on runs: `python3 mockube.pyz up`.
+
+The first run installs mockube and the locked versions of its dependencies into a folder of the user's cache, one for each file and
+Python; later runs start from there. The dependencies have compiled parts for one system and Python, so the file cannot contain them.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+MINIMUM = (3, 11)
+
+
+def environment_folder(archive: Path, variables: Mapping[str, str]) -> Path:
+    """Return the folder of the virtual environment for this archive and this Python."""
+    cache = Path(variables.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    digest = hashlib.sha256(archive.read_bytes() + sys.base_prefix.encode()).hexdigest()[:16]
+    return cache / "mockube" / f"{digest}-{sys.implementation.cache_tag}"
+
+
+def install(archive: Path, environment: Path) -> None:
+    """Make the environment, unless another process has made it meanwhile."""
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    with (environment.parent / f"{environment.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_complete(environment):
+            shutil.rmtree(environment, ignore_errors=True)
+            print(f"mockube: installing into {environment}; this happens once ...", file=sys.stderr)
+            install_packages(archive, environment)
+            (environment / "complete").touch()
+
+
+def install_packages(archive: Path, environment: Path) -> None:
+    version = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False)
+    has_pip = version.returncode == 0
+    venv.create(environment, symlinks=True, with_pip=not has_pip)
+    python = environment / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", python] if has_pip else [python, "-m", "pip"]
+    command = [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as files:
+        files.extractall(folder)
+        (wheel,) = Path(folder).glob("*.whl")
+        subprocess.run([*command, "--require-hashes", "-r", Path(folder, "run.txt")], check=True)
+        subprocess.run([*command, "--no-index", wheel], check=True)
+
+
+def is_complete(environment: Path) -> bool:
+    return (environment / "complete").exists()
+
+
+def main() -> None:
+    archive = Path(sys.argv[0]).resolve()
+    environment = environment_folder(archive, os.environ)
+    if not is_complete(environment):
+        try:
+            install(archive, environment)
+        except (OSError, subprocess.CalledProcessError) as error:
+            sys.exit(
+                f"mockube: could not install into {environment}: {error}. Without a network, set PIP_FIND_LINKS to a folder of wheels."
+            )
+    program = str(environment / "bin/mockube")
+    os.execv(program, [program, *sys.argv[1:]])
+
+
+if sys.version_info < MINIMUM:
+    sys.exit("mockube needs Python 3.11 or newer; this is %d.%d" % sys.version_info[:2])  # noqa: UP031 - of any Python 3
+if __name__ == "__main__":
+    main()
