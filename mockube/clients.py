@@ -29,24 +29,29 @@ class ClientConfig(Struct, frozen=True, kw_only=True):
 
 def kubernetes(endpoint: ClientConfig) -> Any:
     """Return an `ApiClient` of the official client."""
+    __tracebackhide__ = True
     return _openapi_client(endpoint, "kubernetes.client", "kubernetes")
 
 
 def kubernetes_asyncio(endpoint: ClientConfig) -> Any:
     """Return an `ApiClient` of kubernetes_asyncio, for the running event loop."""
+    __tracebackhide__ = True
     return _openapi_client(endpoint, "kubernetes_asyncio.client", "kubernetes-asyncio")
 
 
 def kr8s(endpoint: ClientConfig) -> Any:
+    __tracebackhide__ = True
     return _import_client("kr8s", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
 
 
 async def kr8s_async(endpoint: ClientConfig) -> Any:
+    __tracebackhide__ = True
     return await _import_client("kr8s.asyncio", "kr8s").api(kubeconfig=_kubeconfig(endpoint))
 
 
 def lightkube(endpoint: ClientConfig, *, client: str = "Client") -> Any:
     """Return a client of lightkube; `client` is the name of its class."""
+    __tracebackhide__ = True
     library = _import_client("lightkube", "lightkube")
     config = library.KubeConfig.from_file(_kubeconfig(endpoint))
     return getattr(library, client)(config=config, namespace="default", trust_env=False)
@@ -54,6 +59,7 @@ def lightkube(endpoint: ClientConfig, *, client: str = "Client") -> Any:
 
 def _openapi_client(endpoint: ClientConfig, module: str, package: str) -> Any:
     """Return an `ApiClient` of one of the two libraries that are generated from the OpenAPI specification."""
+    __tracebackhide__ = True
     library = _import_client(module, package)
     configuration = library.Configuration(host=endpoint.url)
     configuration.ssl_ca_cert = str(endpoint.authority)
@@ -63,12 +69,13 @@ def _openapi_client(endpoint: ClientConfig, module: str, package: str) -> Any:
 
 
 def _import_client(name: str, package: str) -> Any:
+    __tracebackhide__ = True
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != name.partition(".")[0]:
             raise
-        raise NotInstalled(f"{package} is not installed: pip install {package}") from error
+        raise NotInstalled(f"{package} is not installed: pip install {package}") from None
 
 
 def _kubeconfig(endpoint: ClientConfig) -> str:

@@ -23,6 +23,7 @@ from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane,
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.failure import Failure
 from mockube.launch import NODES, PACKS
+from mockube.objects.arguments import read_seconds
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
 
@@ -34,14 +35,17 @@ class AsyncCluster(Handle, AwaitedObjectMethods):
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
-        await self._do(lambda _: self._plane.advance(seconds))
+        __tracebackhide__ = True
+        await self._do(lambda _: self._plane.advance(read_seconds(seconds, "the time to advance")))
 
     async def kr8s(self) -> Any:
         """Return an API object of `kr8s.asyncio`."""
+        __tracebackhide__ = True
         return await clients.kr8s_async(self._endpoint)
 
     def lightkube(self) -> Any:
         """Return an `AsyncClient` of lightkube. The caller closes it."""
+        __tracebackhide__ = True
         return clients.lightkube(self._endpoint, client="AsyncClient")
 
 
@@ -156,16 +160,19 @@ class Cluster(Handle, ObjectMethods):
 
     def advance(self, seconds: float) -> None:
         """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
-        self._do(lambda _: self._plane.advance(seconds))
+        __tracebackhide__ = True
+        self._do(lambda _: self._plane.advance(read_seconds(seconds, "the time to advance")))
 
     # --- clients
 
     def lightkube(self) -> Any:
         """Return a `Client` of lightkube."""
+        __tracebackhide__ = True
         return self._close_at_end(clients.lightkube(self._endpoint))
 
     def kr8s(self) -> Any:
         """Return an API object of kr8s."""
+        __tracebackhide__ = True
         return clients.kr8s(self._endpoint)
 
 

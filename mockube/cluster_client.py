@@ -1,6 +1,7 @@
 """Wait until a running control plane is usable: its nodes are ready, and pods can be created."""
 
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
@@ -54,19 +55,19 @@ async def wait_for_pods(client: Client, nodes: int, *, seconds: float) -> None:
     """Wait until pods can be created and scheduled: `nodes` nodes are ready, and the default ServiceAccount exists."""
     async with timeout(RealClock(), seconds):
         await _wait_for_nodes(client, nodes, seconds)
-        while True:
-            async for event_type, _ in watch_objects(
-                client, SERVICE_ACCOUNTS, _DEFAULT_ACCOUNT, seconds=seconds
-            ):
+        accounts = watch_objects(
+            client, SERVICE_ACCOUNTS, _DEFAULT_ACCOUNT, clock=RealClock(), seconds=seconds
+        )
+        async with aclosing(accounts) as events:
+            async for event_type, _ in events:
                 if event_type != "DELETED":
                     return
 
 
 async def _wait_for_nodes(client: Client, nodes: int, seconds: float) -> None:
     ready: set[str] = set()
-    while len(ready) < nodes:
-        async for _, node in watch_objects(client, NODES, None, seconds=seconds):
+    async with aclosing(watch_objects(client, NODES, None, clock=RealClock(), seconds=seconds)) as events:
+        while len(ready) < nodes:
+            _, node = await anext(events)
             if conditions.is_true(node, "Ready"):
                 ready.add(meta.name(node))
-            if len(ready) >= nodes:
-                break

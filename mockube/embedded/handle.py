@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from mockube import clients
 from mockube.failure import Failure
+from mockube.objects.arguments import read_count, read_seconds
 from mockube.objects.requests import ObjectRequests, Work
 from mockube.objects.senders import RequestSender
 
@@ -88,6 +89,8 @@ class Handle(RequestSender):
         have the wildcards `*` and `?`; `code` is the status code of the response.
         """
         __tracebackhide__ = True
+        if code is not None:
+            read_count(code, "code")
         matches, recorder = matcher(criteria), self._plane.recorder
         calls = self._context.call(lambda: recorder.calls(matches, code))
         recorder.warn_of_dropped_calls()
@@ -117,10 +120,15 @@ class Handle(RequestSender):
         """
         __tracebackhide__ = True
         fault = InjectedFault(
-            delay=delay, status=status, reason=reason, message=message, retry_after=retry_after, cut=cut
+            delay=read_seconds(delay, "delay"),
+            status=read_count(status, "status"),
+            reason=reason,
+            message=message,
+            retry_after=retry_after,
+            cut=cut,
         )
-        _check(fault, times)
-        rule = FaultRule(matcher(criteria), fault, times=times, after=after)
+        _check(fault, None if times is None else read_count(times, "times"))
+        rule = FaultRule(matcher(criteria), fault, times=times, after=read_count(after, "after"))
         faults = self._plane.faults
         self._context.call(lambda: faults.add(rule))
         return Fault(rule, self._context)
@@ -131,10 +139,12 @@ class Handle(RequestSender):
 
     def kubernetes(self) -> Any:
         """Return an `ApiClient` of the official client."""
+        __tracebackhide__ = True
         return self._close_at_end(clients.kubernetes(self._endpoint))
 
     def kubernetes_asyncio(self) -> Any:
         """Return an `ApiClient` of kubernetes-asyncio, for the running event loop. The caller closes it."""
+        __tracebackhide__ = True
         return clients.kubernetes_asyncio(self._endpoint)
 
     def _close_at_end(self, client: Any) -> Any:
@@ -178,7 +188,5 @@ def _check(fault: InjectedFault, times: int | None) -> None:
         raise ValueError(f"status must be from 400 to 599, not {fault.status}")
     if fault.cut not in (None, "before", "after"):
         raise ValueError(f'cut must be "before" or "after", not {fault.cut!r}')
-    if fault.delay < 0:
-        raise ValueError(f"delay must not be negative, but is {fault.delay:g}")
     if times is not None and times < 1:
         raise ValueError(f"times must be at least 1, not {times}")

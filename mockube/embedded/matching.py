@@ -61,12 +61,16 @@ class Matcher(Struct, frozen=True, kw_only=True):
 def matcher(criteria: Criteria) -> Matcher:
     """Return the matcher of criteria; raise ValueError for a value that never matches, TypeError for an unknown criterion."""
     __tracebackhide__ = True
-    for name in criteria:
+    for name, value in criteria.items():
         if name not in Criteria.__annotations__:
             raise TypeError(
                 f'unknown criterion "{name}", must be one of {", ".join(Criteria.__annotations__)}'
             )
+        if name != "verb" and not isinstance(value, str):
+            raise TypeError(f"{name} must be a str, not {value!r}")
     verb = criteria.get("verb", ())
+    if not isinstance(verb, str | Collection):
+        raise TypeError(f"verb must be a str or a list of str, not {verb!r}")
     verbs = (verb,) if isinstance(verb, str) else tuple(verb)
     for verb_name in verbs:
         if verb_name not in VERBS:

@@ -43,15 +43,21 @@ def read_labels(labels: Any) -> str:
 
 
 def read_timeout(timeout: Any) -> float:
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise InvalidType(f"a timeout is a number of seconds, not {type(timeout).__name__}")
-    if not 0 <= timeout < float("inf"):
-        raise InvalidValue(f"a timeout is 0 or more seconds, not {timeout:g}")
-    return float(timeout)
+    return read_seconds(timeout, "a timeout")
+
+
+def read_seconds(seconds: Any, name: str) -> float:
+    __tracebackhide__ = True
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidType(f"{name} is a number of seconds, not {type(seconds).__name__}")
+    if not 0 <= seconds < float("inf"):
+        raise InvalidValue(f"{name} is 0 or more seconds, not {seconds:g}")
+    return float(seconds)
 
 
 def read_count(value: Any, name: str) -> int:
     """Return a number of things, such as replicas."""
+    __tracebackhide__ = True
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidType(f"{name} must be an int, not {type(value).__name__}")
     if value < 0:

@@ -4,7 +4,7 @@ It works with any API server. Its errors are the classes of `mockube.apimachiner
 """
 
 from collections.abc import Awaitable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from mockube.apimachinery import meta
@@ -204,10 +204,9 @@ class ObjectClient:
             async with self._until(deadline):
                 found, key = await self._find(target)
                 check_condition(found.resource.group_kind, condition)
-                while True:
-                    async for event_type, last in watch_objects(
-                        self._client, found.resource, key, seconds=seconds
-                    ):
+                watch = watch_objects(self._client, found.resource, key, clock=self._clock, seconds=seconds)
+                async with aclosing(watch) as events:
+                    async for event_type, last in events:
                         was_deleted = event_type == "DELETED"
                         if not was_deleted and condition.is_met(last):
                             return last

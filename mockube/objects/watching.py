@@ -1,17 +1,47 @@
 """Watches of objects, without a cache: of one object, or of all objects of a resource."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final
 
+from mockube.apimachinery.status import (
+    Expired,
+    Gone,
+    ServerTimeout,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.resources import Key, Resource
 
+RETRY_SECONDS: Final = 0.2
+"""The time after which a watch that the server could not serve is sent again."""
+_TEMPORARY: Final = (Expired, Gone, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
+
 
 async def watch_objects(
-    client: Client, resource: Resource[ReadOnlyTree], key: Key | None, *, seconds: float
-) -> AsyncIterator[tuple[str, Parsed]]:
-    """Yield the event's type and the object, now and after each change, until the watch ends; all objects without a key."""
+    client: Client, resource: Resource[ReadOnlyTree], key: Key | None, *, clock: Clock, seconds: float
+) -> AsyncGenerator[tuple[str, Parsed], None]:
+    """Yield the event's type and the object, now and after each change, of one object, or of all without a key.
+
+    Close the generator with `aclosing`. The watch is sent again when it ends, after `seconds` or earlier, and when the server cannot serve it now.
+    """
+    while True:
+        try:
+            async with aclosing(_watch_once(client, resource, key, seconds)) as events:
+                async for event in events:
+                    yield event
+        except _TEMPORARY:
+            await clock.sleep(RETRY_SECONDS)
+
+
+async def _watch_once(
+    client: Client, resource: Resource[ReadOnlyTree], key: Key | None, seconds: float
+) -> AsyncGenerator[tuple[str, Parsed], None]:
     query = {"fieldSelector": selector(resource, key) if key else ""}
     async with client.watch(resource, query, timeout_seconds=seconds) as stream:
         async for batch in split_lines(stream.chunks()):

@@ -115,6 +115,9 @@ def test_non_resource_call_is_found_by_path(cluster):
         pytest.param({"verb": "apply"}, '"apply" is not a verb, must be one of get, list', id="unknown verb"),
         pytest.param({"resource": "Pod"}, '"Pod" is not a resource', id="kind instead of resource"),
         pytest.param({"pod": "a"}, "pod", id="unknown criterion"),
+        pytest.param({"name": 5}, "name must be a str, not 5", id="int as name"),
+        pytest.param({"verb": 5}, "verb must be a str or a list of str, not 5", id="int as verb"),
+        pytest.param({"code": "200"}, "code must be an int, not str", id="text as code"),
     ],
 )
 def test_invalid_call_criteria_raise_an_error(cluster, criteria, problem):

@@ -102,6 +102,12 @@ def test_requests_of_report_are_not_recorded_and_get_no_faults(cluster):
     assert [call.verb for call in cluster.calls()] == ["watch"]
 
 
+def test_watch_that_server_refuses_for_now_is_sent_again(cluster):
+    with cluster.inject(verb="watch", resource="namespaces", status=503, times=1) as fault:
+        cluster.wait("Namespace", "default", "jsonpath={.status.phase}=Active")
+    assert fault.hits == 1
+
+
 def test_object_that_remains_is_reported_with_its_finalizers(cluster):
     metadata = {"name": "kept", "finalizers": ["example.com/keep"]}
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})

@@ -208,11 +208,13 @@ async def test_controllers_recover_from_faults_of_their_watches(harm):
         pytest.param({}, "a fault needs status, delay or cut", id="no effect"),
         pytest.param({"status": 200}, "status must be from 400 to 599, not 200", id="status of success"),
         pytest.param({"cut": "now"}, '"before" or "after"', id="invalid cut"),
-        pytest.param({"delay": -1}, "delay must not be negative", id="negative delay"),
+        pytest.param({"delay": -1}, "delay is 0 or more seconds, not -1", id="negative delay"),
+        pytest.param({"delay": "2"}, "delay is a number of seconds, not str", id="text as delay"),
+        pytest.param({"status": "409"}, "status must be an int, not str", id="text as status"),
         pytest.param({"status": 500, "times": 0}, "times must be at least 1, not 0", id="zero times"),
         pytest.param({"status": 500, "verb": "put"}, '"put" is not a verb', id="unknown verb"),
     ],
 )
 def test_fault_without_effect_is_an_error(cluster, harm, problem):
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises((ValueError, TypeError), match=problem):
         cluster.inject(**harm)

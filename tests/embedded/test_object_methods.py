@@ -160,6 +160,7 @@ MISTAKES = [
     ("restarted pod", lambda it: it.rollout_restart("pod/web"), InvalidValue, "a Pod cannot be restarted: only a DaemonSet, a Deployment or a StatefulSet can"),
     ("patch", lambda it: it.patch("Deployment", "web", 5), InvalidType, "a patch is a dict, a list of operations, or YAML, not int"),
     ("type of patch", lambda it: it.patch("Deployment", "web", {}, type="apply"), InvalidValue, "the type of a patch is 'strategic', 'merge', 'json' or None, not 'apply'"),
+    ("time", lambda it: it.advance("60"), InvalidType, "the time to advance is a number of seconds, not str"),
     ("labels", lambda it: it.list("Pod", labels=5), InvalidType, 'labels are a str such as "app=web", or a dict, not int'),
     ("object without a name", lambda it: it.apply({"apiVersion": "v1", "kind": "ConfigMap"}), InvalidValue, "the ConfigMap has no metadata.name: an object without one is created"),
     ("container", lambda it: it.logs("deployment/web", container="wbe"), InvalidValue, 'has no container wbe: did you mean "web"?'),
