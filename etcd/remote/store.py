@@ -55,8 +55,8 @@ class RemoteStore:
         `tls` is the context of connections to https URLs. `deadline` is the limit of any call in seconds, including its retries.
         """
         if not endpoints or not all(map(is_endpoint, endpoints)):
-            given = ", ".join(endpoints) or "none"
-            raise InvalidRequest(f"endpoints must be http or https URLs, at least one, not {given}")
+            names = ", ".join(endpoints) or "none"
+            raise InvalidRequest(f"endpoints must be http or https URLs, at least one, not {names}")
         # Attempts to connect to an unreachable member leave time for all others.
         connect_timeout = deadline / (len(endpoints) + 1)
         gateways = [Gateway(endpoint, tls=tls, connect_timeout=connect_timeout) for endpoint in endpoints]

@@ -202,8 +202,8 @@ class _TopLevelParser(CommandParser):
         if message.startswith("the following arguments are required"):
             message = "no command"
         elif message.startswith("unknown flag"):
-            flag, colon, meant = message.partition(":")
-            message = f"{flag} before the command{colon}{meant}"
+            flag, colon, suggested = message.partition(":")
+            message = f"{flag} before the command{colon}{suggested}"
         super().error(message, hint)
 
 
