@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+import shutil
 import subprocess
 import sys
 
@@ -10,8 +12,9 @@ import pytest
 from mockube.cli.main import main
 from mockube.clusters.named_cluster import cluster_folder, hold_lock, write_record
 from mockube.component_base.clock import RealClock
-from mockube.kubectl import INSTALL_COMMANDS
+from mockube.kubectl import COMMANDS, INSTALL_COMMANDS, KUBECTL
 from tests.support.processes.clusters import ready
+from tests.support.processes.kubectl_binaries import NO_KUBECTL
 from tools.packages import ROOT
 
 FAKE = """#!/bin/sh
@@ -103,6 +106,21 @@ def test_missing_kubectl_without_a_package_manager_names_all(programs, capsys):
     assert exit_code(["kubectl", "get", "pods"]) == 1
     complaint = capsys.readouterr().err
     assert all(f"`{command}`" in complaint for command in INSTALL_COMMANDS.values())
+
+
+def test_guide_lists_the_command_of_each_package_manager():
+    page = (ROOT / "docs/guides/clusters.md").read_text()
+    assert all(f"`{command}`" in page for command in INSTALL_COMMANDS.values())
+
+
+def test_commands_of_kubectl_are_known():
+    program = shutil.which(KUBECTL)
+    if program is None:
+        pytest.skip(NO_KUBECTL)
+    text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    names = set(re.findall(r"^  ([a-z][-a-z]+)  +[A-Z]", text, re.MULTILINE))
+    assert len(names) > 30
+    assert names <= COMMANDS
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from mockube.checkup import CHECKS, CheckResult, run_checks
 from mockube.clusters.named_cluster import cluster_folder, write_record
 from mockube.component_base.clock import SteppedClock
+from mockube.kubectl import INSTALL_COMMANDS
 from tests.support.processes.clusters import STARTING
 
 
@@ -68,7 +69,9 @@ def test_clock_set_back_is_reported(environment):
 
 def test_missing_kubectl_is_a_note(environment, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert problem_of("kubectl", environment).verdict is CheckResult.NOTE
+    finding = problem_of("kubectl", environment)
+    assert finding.verdict is CheckResult.NOTE
+    assert all(f"`{command}`" in finding.message for command in INSTALL_COMMANDS.values())
 
 
 @pytest.mark.parametrize(
