@@ -16,6 +16,7 @@ from .target import add_server_flags
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [--name=NAME] [ARG ...]"
     parser.passes_flags = True
+    parser.epilog = "`mockube help kubectl` prints this help, and `mockube kubectl --help` that of kubectl."
     add_server_flags(parser, short=False)
     parser.add_argument(
         "arguments",
