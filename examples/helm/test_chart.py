@@ -6,9 +6,8 @@ RENDERED = Path(__file__).with_name("rendered.yaml")
 
 
 def test_deployments_become_available(mockube):
-    for tree in mockube.apply(RENDERED):
-        if tree["kind"] == "Deployment":
-            mockube.wait("Deployment", tree["metadata"]["name"], "Available")
+    deployments = [tree for tree in mockube.apply(RENDERED) if tree["kind"] == "Deployment"]
+    mockube.wait(deployments, "Available")
 
 
 def test_service_has_address_of_each_pod(mockube):

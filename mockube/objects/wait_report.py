@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
@@ -132,19 +133,20 @@ async def _describe_owned(
     return [*lines, *_section("events", event_lines(events, unhealthy), MAX_EVENTS)]
 
 
+def _may_be_owned(found: DiscoveredResource) -> bool:
+    """Return whether objects of a resource are workloads, pods or claims, which other objects own."""
+    is_reported = found.resource.plural in OWNED or "scale" in found.subresources
+    return is_reported and found.resource.namespaced and "list" in found.verbs
+
+
 async def _owned_objects(
     client: Client, resources: Sequence[DiscoveredResource], root: Parsed
 ) -> list[Parsed]:
     """Return the objects that an object owns, directly or by others."""
     owned_by: dict[str, list[Parsed]] = {}
-    for found in resources:
-        resource = found.resource
-        if (
-            resource.namespaced
-            and (resource.plural in OWNED or "scale" in found.subresources)
-            and "list" in found.verbs
-        ):
-            for tree in (await client.list(resource, meta.namespace(root), limit=MAX_OBJECTS)).items:
+    for found in filter(_may_be_owned, resources):
+        with suppress(ApiError):  # the user may have no permission for all of them
+            for tree in (await client.list(found.resource, meta.namespace(root), limit=MAX_OBJECTS)).items:
                 for owner in meta.metadata(tree).get("ownerReferences") or ():
                     owned_by.setdefault(owner["uid"], []).append(tree)
     owned: dict[str, Parsed] = {}

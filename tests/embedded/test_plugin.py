@@ -219,7 +219,13 @@ def test_unused_plugin_imports_nothing():
         check=True,
         timeout=60,
     )
-    assert {*answer.stdout.split()} == {"mockube", "mockube.exports", "mockube.testing"}
+    assert {*answer.stdout.split()} == {
+        "mockube",
+        "mockube.component_base",
+        "mockube.component_base.operating_system",
+        "mockube.exports",
+        "mockube.testing",
+    }
 
 
 def test_plugin_works_with_xdist_and_randomly(run):
