@@ -1,7 +1,7 @@
 """IP addresses, networks and ports.
 
-New values must be in canonical form. An update may keep a sloppy value, so the checks take the values of the old object.
-Upstream's parser accepts more than its validation, so that its errors can name what is wrong.
+New values must be valid by strict rules since 1.36. An update may keep a sloppy value, so the checks take the values of the
+old object. Upstream's parser accepts more than its validation, so that its errors can name what is wrong.
 """
 
 import re
@@ -17,6 +17,7 @@ from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.paths import Path
 
 from .checks import one_of, port_number, report
+from .validation_context import is_before
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -71,23 +72,39 @@ def _is_mapped(address: Address) -> bool:
     return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
 
 
+_STRICT_SINCE: Final = "1.36"
+"""The first minor whose gate StrictIPCIDRValidation is on."""
+
+
 def check_ip(
     value: str, path: Path, valid_old_ips: AbstractSet[str] = _NO_OLD_VALUES
 ) -> Iterator[FieldError]:
     if value in valid_old_ips:
         return
+    yield from _check_ip(value, path, is_strict=not is_before(_STRICT_SINCE))
+
+
+def check_strict_ip(
+    value: str, path: Path, valid_old_ips: AbstractSet[str] = _NO_OLD_VALUES
+) -> Iterator[FieldError]:
+    """Check an address by the rules of 1.36, in older minors, too."""
+    if value not in valid_old_ips:
+        yield from _check_ip(value, path, is_strict=True)
+
+
+def _check_ip(value: str, path: Path, *, is_strict: bool) -> Iterator[FieldError]:
     address = parse_sloppily(value)
     if address is None:
         yield errors.invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
-    elif _without_leading_zeros(value) != value:
+    elif is_strict and _without_leading_zeros(value) != value:
         yield errors.invalid(path, value, "must not have leading 0s")
-    elif _is_mapped(address):
+    elif is_strict and _is_mapped(address):
         yield errors.invalid(path, value, "must not be an IPv4-mapped IPv6 address")
 
 
 def check_canonical_ip(value: str, path: Path) -> Iterator[FieldError]:
     """Check an address of a field that never allowed another form than the canonical one."""
-    field_errors = [*check_ip(value, path)]
+    field_errors = [*check_strict_ip(value, path)]
     yield from field_errors
     if not field_errors and value != (canonical_text := str(parse_sloppily(value))):
         yield errors.invalid(path, value, f'must be in canonical form ("{canonical_text}")')
@@ -98,18 +115,27 @@ def check_cidr(
 ) -> Iterator[FieldError]:
     if value in valid_old_cidrs:
         return
-    problem = _cidr_problem(value)
+    problem = _cidr_problem(value, is_strict=not is_before(_STRICT_SINCE))
     if problem:
         yield errors.invalid(path, value, problem)
 
 
-def _cidr_problem(value: str) -> str:
+def check_strict_cidr(value: str, path: Path) -> Iterator[FieldError]:
+    """Check a CIDR by the rules of 1.36, in older minors, too."""
+    problem = _cidr_problem(value, is_strict=True)
+    if problem:
+        yield errors.invalid(path, value, problem)
+
+
+def _cidr_problem(value: str, *, is_strict: bool) -> str:
     text, slash, length = value.partition("/")
     address = parse_sloppily(text)
     if address is None or not (
         slash and re.fullmatch("0*[0-9]{1,3}", length) and int(length[-3:]) <= address.max_prefixlen
     ):
         return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+    if not is_strict:
+        return ""
     if _without_leading_zeros(text) != text or (length[0] == "0" and length != "0"):
         return "must not have leading 0s in IP or prefix length"
     if _is_mapped(address):

@@ -347,27 +347,44 @@ def _is_below(field: str, fields: Iterable[str]) -> bool:
 # --- warnings
 
 _SINCE: Final[Sequence[tuple[str, str]]] = (
+    ("this rule will have no effect", "1.37"),
     ("x-kubernetes-list-type: set for items", "1.37"),
+    ("metadata.name: names ending with ", "1.36"),
+    ("spec.externalIPs is deprecated", "1.36"),
+    (" contains uppercase characters", "1.35"),
+    ("ResourceQuota ", "1.35"),
     ("spec.serviceAccountTokenInSecrets is unset", "1.35"),
     ('spec.trafficDistribution: "PreferClose" is deprecated', "1.35"),
+    (" is ignored for headless services", "1.34"),
+    ("unrecognized format ", "1.34"),
+    (": duplicate port name ", "1.33"),
     ("spec.revisionHistoryLimit: a negative value retains all", "1.33"),
+    ("[kubernetes.io/enforce-mountable-secrets]: ", "1.32"),
+    (" (Projected) has no sources provided", "1.32"),
+    (": overlapping paths: ", "1.32"),
+    ("[volume.beta.kubernetes.io/mount-options]: ", "1.31"),
+    (": The Recycle reclaim policy is deprecated", "1.30"),
+    (': deprecated since v1.30; use the "appArmorProfile" field', "1.30"),
 )
-"""Prefixes of warnings, and the first minor that has them."""
+"""Parts of warnings, and the first minor that has them."""
 
 
 def older_warnings(kind: Kind, minor: str) -> Warnings | None:
     own = kind.warnings
+    if own is None:
+        return None
     later = tuple(text for text, since in _SINCE if minors.is_before(minor, since))
-    if own is None or not later:
-        return own
+    reword = wording.warning_of(kind.resource.group_kind, minor)
 
-    def remove_newer_warnings(warnings: Iterable[str]) -> Iterator[str]:
-        return (text for text in warnings if not text.startswith(later))
+    def older(warnings: Iterable[str]) -> Iterator[str]:
+        for text in warnings:
+            if not any(part in text for part in later):
+                yield from reword(text)
 
     def create(tree: ReadOnlyTree) -> Iterable[str]:
-        return remove_newer_warnings(own.create(tree))
+        return older(own.create(tree))
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[str]:
-        return remove_newer_warnings(own.update(new, old))
+        return older(own.update(new, old))
 
     return replace(own, create=create, update=update)

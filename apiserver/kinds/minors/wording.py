@@ -1,10 +1,10 @@
-"""Errors whose messages differ in older minors.
+"""Errors and warnings whose messages differ in older minors.
 
-A function takes an error of the newest minor, and returns the errors of an older minor in its place.
+A function takes an error or a warning of the newest minor, and returns those of an older minor in its place.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.admissionregistration.matching import RESERVED
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, NOT_NEGATIVE
 from mockube.apiserver.kinds.common.objectmeta import NO_VERSION, NOT_EMPTY
@@ -187,3 +188,55 @@ def of_condition(error: FieldError) -> Sequence[FieldError]:
         supported = errors.not_supported(ROOT, "", ("False", "True", "Unknown"))
         return (replace(supported, field=error.field),)
     return (error,)
+
+
+# --- warnings
+
+_ADDRESS_WARNING: Final = re.compile(
+    r"(?P<path>\S+): (?P<kind>non-standard IP address|non-standard CIDR value|IPv6 address|IPv6 CIDR value|CIDR value)"
+    r' "(?P<value>[^"]*)" [^("]*(?P<rest>.*)',
+    re.DOTALL,
+)
+_SERVICE: Final = GroupKind("", "Service")
+_IS_INVALID: Final = " is invalid: use "
+_WILL_BE_INVALID: Final = " will be considered invalid in a future Kubernetes release: use "
+_GIT_REPO: Final = "deprecated in v1.11, and disabled by default in v1.33+"
+
+
+def warning_of(kind: GroupKind, minor: str) -> Callable[[str], Sequence[str]]:
+    """Return a function that returns the warnings of a kind in a minor for a warning of the newest one."""
+    if not minors.is_before(minor, "1.36"):
+        return lambda text: (text,)
+    if not minors.is_before(minor, "1.33"):
+        return lambda text: (text.replace(_IS_INVALID, _WILL_BE_INVALID) if "non-standard" in text else text,)
+    of_address = _of_service_address if kind == _SERVICE else _no_warnings
+
+    def reword(text: str) -> Sequence[str]:
+        match = _ADDRESS_WARNING.match(text)
+        return (text.replace(_GIT_REPO, "deprecated in v1.11"),) if match is None else of_address(match)
+
+    return reword
+
+
+def _no_warnings(_match: re.Match[str]) -> Sequence[str]:
+    return ()
+
+
+def _of_service_address(match: re.Match[str]) -> Sequence[str]:
+    """Return the warning of minors before 1.33 about an address of a Service."""
+    path, value = match["path"], match["value"]
+    if match["kind"].startswith("IPv6"):
+        word = "prefix" if "CIDR" in match["kind"] else "address"
+        reason = (
+            f"is not in RFC 5952 canonical format {match['rest']}, which may cause controller apply-loops"
+        )
+        return (f'{path}: IPv6 {word} "{value}" {reason}',)
+    address = value.partition("/")[0]
+    if not match["kind"].startswith("non-standard") or ":" in address:
+        return ()
+    problem = f'ParseAddr("{address}"): IPv4 field has octet with leading zero'
+    if "CIDR" in match["kind"]:
+        noun, problem = "prefix", f'netip.ParsePrefix("{value}"): {problem}'
+    else:
+        noun = "address"
+    return (f"{path}: IP {noun} was accepted, but will be invalid in a future Kubernetes release: {problem}",)

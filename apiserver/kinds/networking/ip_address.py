@@ -12,7 +12,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages, checks
-from mockube.apiserver.kinds.common.addresses import check_ip
+from mockube.apiserver.kinds.common.addresses import check_strict_ip
 from mockube.apiserver.kinds.common.cells import part, text
 from mockube.apiserver.kinds.common.declared import DeclaredRules, immutable, required
 from mockube.apiserver.kinds.common.internal import internal
@@ -25,7 +25,7 @@ from mockube.apiserver.wire.table import NAME, Column, Printer
 
 def _check_name(name: str) -> list[str]:
     """Check that the name is an IP address in canonical form."""
-    problems = [error.detail for error in check_ip(name, ROOT)]
+    problems = [error.detail for error in check_strict_ip(name, ROOT)]
     if not problems and str(ip_address(name)) != name:
         return [f'must be in canonical form ("{ip_address(name)}")']
     return problems

@@ -11,7 +11,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.addresses import check_cidr, is_ipv6, parse_sloppily
+from mockube.apiserver.kinds.common.addresses import check_strict_cidr, is_ipv6, parse_sloppily
 from mockube.apiserver.kinds.common.cells import items
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
@@ -24,7 +24,7 @@ _CIDRS: Final = ROOT.child("spec", "cidrs")
 
 
 def _check_canonical(network: str, path: Path) -> Iterator[FieldError]:
-    cidr_errors = [*check_cidr(network, path)]
+    cidr_errors = [*check_strict_cidr(network, path)]
     yield from cidr_errors
     if not cidr_errors and str(ip_network(network)) != network:
         yield errors.invalid(path, network, f'must be in canonical form ("{ip_network(network)}")')

@@ -208,11 +208,15 @@ def _is_valid(metadata: ReadOnlyTree | None, spec: ReadOnlyTree) -> bool:
     )
 
 
+_CHANGED_IN: Final = ("1.36", "1.37")
+"""The minors in which other specs are valid than before."""
 _CACHES: Final = {
     key: cached_by_spec(partial(_is_valid, {} if key[0] else None))
-    for key in product((True, False), repeat=3)
+    for key in product((True, False), range(len(_CHANGED_IN) + 1), (True, False))
 }
-"""By whether a spec is of a pod, before 1.37, and in a cluster without privileged containers: other specs are valid in each."""
+"""By whether a spec is of a pod, by the number of changes since its minor, and by whether the cluster forbids privileged containers:
+other specs are valid in each.
+"""
 
 
 def check_pod_spec(
@@ -220,7 +224,8 @@ def check_pod_spec(
 ) -> Iterable[FieldError]:
     """Check a pod spec. `metadata` is a pod's; None in a template. Recent valid specs are cached."""
     if options == context.STRICT and not is_large(spec):
-        is_valid = _CACHES[metadata is not None, is_before("1.37"), forbids_privileged()]
+        changes = sum(map(is_before, _CHANGED_IN))
+        is_valid = _CACHES[metadata is not None, changes, forbids_privileged()]
         if is_valid(spec_cache_key(spec)):
             return ()
     return _check_all(spec, metadata, path, options)

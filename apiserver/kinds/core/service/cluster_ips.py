@@ -12,7 +12,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import checks
-from mockube.apiserver.kinds.common.addresses import check_ip, is_dual_stack, is_ipv6
+from mockube.apiserver.kinds.common.addresses import check_strict_ip, is_dual_stack, is_ipv6
 
 EXTERNAL_NAME: Final = "ExternalName"
 NO_ADDRESS: Final = "None"
@@ -68,7 +68,7 @@ def _check_cluster_ip(spec: ReadOnlyTree) -> Iterator[FieldError]:
 def _check_each(addresses: Sequence[str], valid_old_ips: AbstractSet[str]) -> Iterator[FieldError]:
     for index, address in enumerate(addresses):
         if index or address != NO_ADDRESS:
-            yield from check_ip(address, _ADDRESSES.index(index), valid_old_ips)
+            yield from check_strict_ip(address, _ADDRESSES.index(index), valid_old_ips)
         elif len(addresses) > 1:
             yield errors.invalid(_ADDRESSES, addresses, "'None' must be the first and only value")
 

@@ -132,3 +132,131 @@ def test_pods_have_no_generation_until_1_32():
         ).first_generation
     ]
     assert counted == ["1.37", "1.36", "1.35", "1.34", "1.33"]
+
+
+# --- addresses
+
+
+@pytest.mark.parametrize(
+    ("resource", "tree"),
+    [
+        (PODS, {"hostAliases": [{"ip": "010.0.0.1", "hostnames": ["a"]}]}),
+        (PODS, {"hostAliases": [{"ip": "::ffff:10.0.0.1", "hostnames": ["a"]}]}),
+        (SERVICES, {"type": "LoadBalancer", "loadBalancerSourceRanges": ["10.0.0.1/8"]}),
+        (SERVICES, {"externalIPs": ["010.0.0.1"]}),
+    ],
+)
+def test_sloppy_addresses_are_valid_until_1_35(resource, tree):
+    whole = {"spec": (pod() if resource == PODS else service())["spec"] | tree}
+    refusing = [
+        minor
+        for minor in minors.MINORS
+        if any("must not " in error for error in create_errors(resource, whole, minor))
+    ]
+    assert refusing == ["1.37", "1.36"]
+
+
+def test_cluster_ips_of_services_are_strict_in_all_minors():
+    tree = service(clusterIP="010.0.0.1", clusterIPs=["010.0.0.1"])
+    assert all(
+        "must not have leading 0s" in create_errors(SERVICES, tree, minor)[0] for minor in minors.MINORS
+    )
+
+
+# --- warnings
+
+FUTURE = "a future Kubernetes release"
+LEADING_ZERO = "IPv4 field has octet with leading zero"
+APPLY_LOOPS = "which may cause controller apply-loops"
+
+
+def warnings_of(resource, tree, minor):
+    kind = next(
+        kind
+        for kind in kinds_of(minor).all
+        if (kind.resource.group, kind.resource.name) == resource and kind.resource.version == "v1"
+    )
+    return [*kind.warnings.create(tree)]
+
+
+@pytest.mark.parametrize(
+    ("resource", "tree", "part", "since"),
+    [
+        (
+            ("", "persistentvolumes"),
+            {"spec": {"persistentVolumeReclaimPolicy": "Recycle"}},
+            "Recycle",
+            "1.30",
+        ),
+        (
+            ("", "serviceaccounts"),
+            {"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}},
+            "deprecated in v1.32+",
+            "1.32",
+        ),
+        (SERVICES, service(clusterIP="None", sessionAffinity="ClientIP"), "headless", "1.34"),
+        (SERVICES, service(externalIPs=["1.2.3.4"]), "externalIPs is deprecated", "1.36"),
+        (
+            ("", "resourcequotas"),
+            {"spec": {"hard": {"requests.cpu": 5, "limits.cpu": 2}}},
+            "less than",
+            "1.35",
+        ),
+        (
+            ("apiextensions.k8s.io", "customresourcedefinitions"),
+            {
+                "spec": {
+                    "versions": [
+                        {"name": "v1", "schema": {"openAPIV3Schema": {"type": "string", "format": "x"}}}
+                    ]
+                }
+            },
+            "unrecognized format",
+            "1.34",
+        ),
+    ],
+)
+def test_warning_begins_with_its_minor(resource, tree, part, since):
+    warned = [
+        minor for minor in minors.MINORS if any(part in text for text in warnings_of(resource, tree, minor))
+    ]
+    assert warned == [minor for minor in minors.MINORS if not minors.is_before(minor, since)]
+
+
+@pytest.mark.parametrize(
+    ("address", "minor", "warning"),
+    [
+        (
+            "010.0.0.1",
+            "1.32",
+            f'IP address was accepted, but will be invalid in {FUTURE}: ParseAddr("010.0.0.1"): {LEADING_ZERO}',
+        ),
+        (
+            "010.0.0.1",
+            "1.33",
+            f'non-standard IP address "010.0.0.1" will be considered invalid in {FUTURE}: use "10.0.0.1"',
+        ),
+        (
+            "2001:DB8::1",
+            "1.32",
+            f'IPv6 address "2001:DB8::1" is not in RFC 5952 canonical format ("2001:db8::1"), {APPLY_LOOPS}',
+        ),
+        (
+            "2001:DB8::1",
+            "1.35",
+            'IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")',
+        ),
+    ],
+)
+def test_warning_of_address_of_service_has_words_of_minor(address, minor, warning):
+    assert warnings_of(SERVICES, service(externalIPs=[address]), minor) == [f"spec.externalIPs[0]: {warning}"]
+
+
+def test_only_services_are_warned_of_addresses_before_1_33():
+    policy = {"spec": {"ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.1/8"}}]}]}}
+    warned = [
+        minor
+        for minor in minors.MINORS
+        if warnings_of(("networking.k8s.io", "networkpolicies"), policy, minor)
+    ]
+    assert warned == ["1.37", "1.36", "1.35", "1.34", "1.33"]
