@@ -132,6 +132,8 @@ async def _requests_of(access: Access) -> AsyncIterator[ObjectRequests]:
 def _kubeconfig(
     name: str, kubeconfig: "str | os.PathLike[str] | None", environment: Mapping[str, str]
 ) -> Path:
+    if "/" in name:
+        raise UsageError(f'"{name}" is not the name of a cluster: pass a path as connect(kubeconfig=...)')
     if name and kubeconfig is not None:
         raise UsageError("connect takes the name of a cluster or a kubeconfig, not both")
     if kubeconfig is None and not name:

@@ -52,6 +52,8 @@ def _objects(manifests: Any) -> Iterator[Tree]:
             yield from _tree_objects(_convert(manifests), "the dict")
         case _ if is_model(manifests):
             yield from _tree_objects(_convert(manifests), f"the {type(manifests).__name__}")
+        case _ if hasattr(manifests, "read"):  # an open file, which would yield its lines
+            yield from _objects(_text_of(manifests))
         case Iterable():
             for item in manifests:
                 yield from _objects(item)
@@ -60,6 +62,11 @@ def _objects(manifests: Any) -> Iterator[Tree]:
                 "objects must be a dict, a list of dicts, YAML or JSON as a str, or a path,"
                 f" not {type(manifests).__name__}"
             )
+
+
+def _text_of(file: Any) -> bytes:
+    text = file.read()
+    return text.encode() if isinstance(text, str) else bytes(text)
 
 
 def _convert(value: Any) -> Any:

@@ -78,6 +78,8 @@ class ObjectRequests:
     def wait(self, values: Values, timeout: Any, namespace: Any) -> Work[Any]:
         kind, name, condition = _split(values, "condition")
         read = targets.read_targets(kind, name, namespace)
+        if not read.names:
+            raise InvalidValue("there are no objects to wait for: the list is empty")
         work = self._objects.wait(read.names, read_condition(condition), arguments.read_timeout(timeout))
         return _result(work, is_single=read.is_single)
 

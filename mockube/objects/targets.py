@@ -73,6 +73,10 @@ def check_name(name: object) -> None:
         raise InvalidValue("the name is empty")
     if "/" in name or name in {".", ".."}:
         raise InvalidValue(f'"{name}" is not a name: it must not contain "/"')
+    if any(character.isspace() for character in name):
+        raise InvalidValue(
+            f'"{name}" is not a name: objects are selected by their labels with list(kind, labels=...)'
+        )
 
 
 def check_namespace(namespace: object) -> None:

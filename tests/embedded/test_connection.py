@@ -34,6 +34,7 @@ def test_kubeconfig_of_environment_is_used(cluster, monkeypatch):
     ("arguments", "message"),
     [
         pytest.param({"name": "blue"}, 'there is no cluster "blue"', id="unknown name"),
+        pytest.param({"name": "~/.kube/config"}, r"connect\(kubeconfig=", id="path as name"),
         pytest.param({}, "`mockube up` starts", id="no cluster"),
         pytest.param({"kubeconfig": "/none"}, "/none: .*No such file", id="missing file"),
         pytest.param({"name": "a", "kubeconfig": "b"}, "not both", id="name and file"),

@@ -152,6 +152,7 @@ MISTAKES = [
     ("mistyped namespace", lambda it: it.apply(config_map("a"), namespace="kube-pulbic"), NotFound, 'namespaces "kube-pulbic" not found: did you mean "kube-public"?'),
     ("two namespaces", lambda it: it.apply({**config_map("a"), "metadata": {"name": "a", "namespace": "x"}}, namespace="y"), InvalidValue, 'the namespace of the ConfigMap a is "x", and the method\'s is "y"'),
     ("mistyped condition", lambda it: it.wait("Deployment", "web", "Avalable"), InvalidValue, 'a Deployment has no condition "Avalable": did you mean "Available"?'),
+    ("no objects", lambda it: it.wait(it.list("Job"), "Complete"), InvalidValue, "there are no objects to wait for: the list is empty"),
     ("no condition", lambda it: it.wait("deployment/web", None), InvalidType, "the condition is missing"),
     ("call in condition", lambda it: it.wait("node/node-1", lambda _: it.list("Pod")), Failure, "a condition must not call methods of the cluster: they would wait for each other"),
     ("timeout", lambda it: it.wait("node/node-1", "Ready", timeout="5"), InvalidType, "a timeout is a number of seconds, not str"),

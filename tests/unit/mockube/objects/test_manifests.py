@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from kubernetes import client as official
@@ -73,6 +74,8 @@ def test_files_and_folders_are_read(tmp_path, monkeypatch):
     assert names(str(tmp_path)) == ["a", "b"]
     monkeypatch.chdir(tmp_path)
     assert names("b.yaml") == ["b"]
+    with Path("b.yaml").open() as file:
+        assert names(file) == ["b"]
 
 
 def test_kustomization_is_built_by_kubectl(tmp_path):

@@ -42,6 +42,7 @@ def test_pod_is_named_by_its_name_alone():
         pytest.param(("Pod", None, "x"), InvalidValue, '"Pod" names no object', id="no name"),
         pytest.param(("Pod", "", "x"), InvalidValue, "the name is empty", id="empty name"),
         pytest.param(("Pod", "a/b", "x"), InvalidValue, 'must not contain "/"', id="path as a name"),
+        pytest.param(("Pod", "-l app=web", "x"), InvalidValue, "selected by their labels with list(", id="selector as a name"),
         pytest.param(("Pod", "..", "x"), InvalidValue, '".." is not a name', id="dots"),
         pytest.param(("Pod", 5, "x"), InvalidType, "a name is a str, not int", id="int as a name"),
         pytest.param((5, "a", "x"), InvalidType, 'a kind is a str such as "Deployment", not int', id="int as a kind"),
