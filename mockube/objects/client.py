@@ -4,7 +4,7 @@ It works with any API server. Its errors are the classes of `mockube.apimachiner
 """
 
 from collections.abc import Awaitable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from mockube.apimachinery import meta
@@ -198,22 +198,22 @@ class ObjectClient:
     async def _wait(
         self, target: ObjectName, condition: WaitCondition, seconds: float, deadline: float
     ) -> Parsed:
-        found = key = last = None
+        found, key = await self._find_in_time(target, seconds, deadline)
+        check_condition(found.resource.group_kind, condition)
+        last: Parsed | None = None
         was_deleted = False
-        try:
+        with suppress(TimeoutError):
             async with self._until(deadline):
-                found, key = await self._find(target)
-                check_condition(found.resource.group_kind, condition)
                 watch = watch_objects(self._client, found.resource, key, clock=self._clock, seconds=seconds)
                 async with aclosing(watch) as events:
                     async for event_type, last in events:
                         was_deleted = event_type == "DELETED"
                         if not was_deleted and condition.is_met(last):
                             return last
-        except TimeoutError:
-            pass
-        if found is None or key is None:
-            raise WaitFailed(f"the server did not return its resources within {seconds:g} s")
+        if last is None:
+            last = await self._current(found.resource, key)
+            if last is not None and condition.is_met(last):
+                return last
         failure = wait_report.FailedWait(
             resource=found.resource,
             key=key,
@@ -225,18 +225,35 @@ class ObjectClient:
         raise WaitFailed(await wait_report.describe(self._reports, await self._names.all(), failure))
 
     async def _wait_gone(self, target: ObjectName, seconds: float, deadline: float) -> None:
-        last: Parsed | None = None
-        try:
+        found, key = await self._find_in_time(target, seconds, deadline)
+        options = ListOptions(field_selector=selector(found.resource, key))
+        with suppress(TimeoutError):
             async with self._until(deadline):
-                found, key = await self._find(target)
-                options = ListOptions(field_selector=selector(found.resource, key))
                 while (object_list := await self._client.list(found.resource, **options)).items:
-                    last = object_list.items[0]
                     await self._wait_for_change(found.resource, key, object_list.resource_version, seconds)
                 return
+        last = await self._current(found.resource, key)
+        if last is not None:
+            raise WaitFailed(wait_report.describe_remaining(found.resource.kind, key, seconds, last))
+
+    async def _find_in_time(
+        self, target: ObjectName, seconds: float, deadline: float
+    ) -> tuple[DiscoveredResource, Key]:
+        try:
+            async with self._until(deadline):
+                return await self._find(target)
         except TimeoutError:
-            pass
-        raise WaitFailed(wait_report.describe_remaining(target, seconds, last))
+            raise WaitFailed(f"the server did not return its resources within {seconds:g} s") from None
+
+    async def _current(self, resource: Resource[ReadOnlyTree], key: Key) -> Parsed | None:
+        """Return an object after a wait that ended, perhaps before its first response; None if it does not exist."""
+        try:
+            async with timeout(self._clock, wait_report.REPORT_SECONDS):
+                return await self._reports.get(resource, key)
+        except NotFound:
+            return None
+        except TimeoutError:
+            raise WaitFailed(f"the server did not return {resource.kind} {key.name}") from None
 
     def _until(self, deadline: float) -> AbstractAsyncContextManager[None]:
         return timeout(self._clock, max(deadline - self._clock.monotonic(), MIN_SECONDS))

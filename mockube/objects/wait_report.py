@@ -22,7 +22,6 @@ from mockube.controller_manager.client.wire import NoResponse
 from . import health, missing
 from .conditions import WaitCondition
 from .suggestions import did_you_mean
-from .targets import ObjectName
 
 REPORT_SECONDS: Final = 5.0
 """The time for the requests of a message."""
@@ -66,20 +65,16 @@ async def describe(client: Client, resources: Sequence[DiscoveredResource], fail
     return "\n".join(lines)
 
 
-def describe_remaining(target: ObjectName, seconds: float, last: Parsed | None) -> str:
+def describe_remaining(kind: str, key: Key, seconds: float, last: Parsed) -> str:
     """Return the message of a wait for a deletion that failed."""
-    if last is None:
-        return f"the server did not list {target.kind} {target.name} within {seconds:g} s"
-    message = f"{_name(meta.kind(last), Key.of(last))} still exists after {seconds:g} s"
+    message = f"{_name(kind, key)} still exists after {seconds:g} s"
     metadata = meta.metadata(last)
     if not metadata.get("deletionTimestamp"):
         return f"{message}, and nothing has deleted it"
     finalizers = metadata.get("finalizers") or ()
-    return (
-        f"{message}: it is being deleted, with the finalizers {', '.join(finalizers)}"
-        if finalizers
-        else message
-    )
+    if finalizers:
+        return f"{message}: it is being deleted, with the finalizers {', '.join(finalizers)}"
+    return message
 
 
 def _headline(failure: FailedWait) -> str:
