@@ -27,8 +27,8 @@ _RENEWALS_PER_SECOND: Final = 100
 
 def renew_interval(nodes: int, grace_period: float) -> timedelta:
     """Return the time between two renewals: longer than a kubelet's for many nodes, but at most half of the grace period."""
-    longest = max(_RENEW_INTERVAL, grace_period / 2)
-    return timedelta(seconds=min(longest, max(_RENEW_INTERVAL, nodes / _RENEWALS_PER_SECOND)))
+    seconds = max(_RENEW_INTERVAL, min(nodes / _RENEWALS_PER_SECOND, grace_period / 2))
+    return timedelta(seconds=seconds)
 
 
 class NodeRegistration:
