@@ -31,6 +31,14 @@ state() {
 
 is_current() { [ -x "$VENV/bin/python" ] && [ "$(cat "$VENV/.set-up-$1" 2>/dev/null)" = "$(state "$1")" ]; }
 
+# In an activated environment its own programs come first on the PATH; they must not make the environment that replaces it.
+leave_environment() {
+    [ -d "$VENV/bin" ] || return 0
+    PATH=$(printf '%s\n' "$PATH" | tr : '\n' | while read -r folder; do
+        [ "$folder" -ef "$VENV/bin" ] || printf '%s:' "$folder"
+    done)
+}
+
 is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
 find_python() {
@@ -109,6 +117,7 @@ compile_all() {
 }
 
 if is_current "$level"; then exit 0; fi
+leave_environment
 python=$(find_python)
 if uv --version >/dev/null 2>&1; then installer=uv; else installer=pip; fi
 if ! is_current run; then

@@ -136,6 +136,16 @@ def test_setup_keeps_environment_after_tool_setting_change(installed_checkout):
     assert installed_checkout.installs() == []
 
 
+def test_uv_of_activated_environment_does_not_replace_that_environment(installed_checkout):
+    programs = installed_checkout.root / ".venv/bin"
+    executable(programs / "uv", FAKE_UV)
+    (installed_checkout.tools / "uv").unlink()
+    (installed_checkout.root / "requirements/run.txt").write_text("# changed\n")
+    python = executable(installed_checkout.tools / "a-python", '#!/bin/sh\n[ "$1" = -c ]\n')
+    result = installed_checkout.setup(PATH=f"{programs}{os.pathsep}{os.defpath}", PYTHON=str(python))
+    assert "Making .venv with pip" in result.stderr
+
+
 def test_moved_checkout_gets_new_environment(installed_checkout, tmp_path):
     installed_checkout.root = installed_checkout.root.rename(tmp_path / "elsewhere")
     installed_checkout.setup()
