@@ -25,6 +25,8 @@ from .renderers import (
 STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _PACKED: Final = (".tgz", ".tar.gz")
+_COMPONENT: Final = re.compile(rb"^kind:[ ]*Component\b", re.MULTILINE)
+"""What marks a kustomization that only others include."""
 _SOURCE: Final = re.compile(rb"^# Source: (.+?)\r?$", re.MULTILINE)
 _SEPARATOR: Final = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
@@ -66,8 +68,10 @@ class InputReader:
         """Read a chart, a kustomization, or the files of a folder and its folders, which may be charts or kustomizations."""
         if (folder / CHART_FILE).is_file():
             return self._render(folder)
-        if any((folder / name).is_file() for name in KUSTOMIZATION_FILES):
-            return self._same(_objects_of(build_kustomization(folder), str(folder), has_lines=False))
+        files = [folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()]
+        if files:
+            is_component = any(_COMPONENT.search(_read_file(file)) for file in files)
+            return {} if is_component else self._same(_objects_of_kustomization(folder))
         objects: dict[str, list[LintObject]] = {minor: [] for minor in self._minors}
         for path in sorted(folder.iterdir()):
             for minor, found in self._read_entry(path).items():
@@ -89,7 +93,9 @@ class InputReader:
         self.charts.append(chart)
         rendered = render_chart(chart, self._minors, self._chart_options)
         return {
-            minor: [_failed_chart(chart, each.error)] if each.error else self._rendered_objects(each.text)
+            minor: [_unrendered(chart, "Chart", each.error)]
+            if each.error
+            else self._rendered_objects(each.text)
             for minor, each in zip(self._minors, rendered, strict=True)
         }
 
@@ -109,14 +115,25 @@ def _objects_of(text: bytes, file: str, *, has_lines: bool = True) -> Sequence[L
     return [each for each in objects if each is not None]
 
 
+def _objects_of_kustomization(folder: Path) -> Sequence[LintObject]:
+    built = build_kustomization(folder)
+    if built.error:
+        return [_unrendered(folder, "Kustomization", built.error)]
+    return _objects_of(built.text, str(folder), has_lines=False)
+
+
 def _may_be_object(item: LintObject) -> bool:
-    return bool((item.api_version and item.kind) or item.tree is None)
+    """Return whether a document of a file in a folder is an object, or would be one if it could be read."""
+    if item.tree is not None or item.position is None:
+        return bool(item.api_version and item.kind)
+    return b"apiVersion" in item.position.text
 
 
-def _failed_chart(chart: Path, error: str) -> LintObject:
-    finding = ObjectFinding(outcome=Outcome.REFUSED, message=f"helm: {error}")
-    tree = {"kind": "Chart", "metadata": {"name": chart.name}}
-    return LintObject(file=str(chart), tree=tree, problems=[finding])
+def _unrendered(folder: Path, kind: str, error: str) -> LintObject:
+    """Return what stands for the objects of a chart or a kustomization that could not be rendered."""
+    finding = ObjectFinding(outcome=Outcome.REFUSED, message=error)
+    tree = {"kind": kind, "metadata": {"name": folder.name}}
+    return LintObject(file=str(folder), tree=tree, problems=[finding])
 
 
 def _read_file(path: Path) -> bytes:

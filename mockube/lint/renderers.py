@@ -29,7 +29,7 @@ class ChartOptions(Struct, frozen=True, kw_only=True):
 
 
 class Rendered(Struct, frozen=True, kw_only=True):
-    """What helm rendered for a minor, or its error."""
+    """What a program rendered, or its error."""
 
     text: bytes = b""
     error: str = ""
@@ -52,30 +52,30 @@ def render_chart(chart: Path, minors: Sequence[str], options: ChartOptions) -> S
 
 
 def _run_helm(helm: str, chart: Path, minor: str, options: ChartOptions) -> Rendered:
-    command = [
-        *(helm, "template", options.release, str(chart)),
-        *(f"--namespace={options.namespace}", f"--kube-version={RELEASES[minor]}", "--include-crds"),
-        *options.flags,
-    ]
+    return _render(
+        [
+            *(helm, "template", options.release, str(chart)),
+            *(f"--namespace={options.namespace}", f"--kube-version={RELEASES[minor]}", "--include-crds"),
+            *options.flags,
+        ]
+    )
+
+
+def build_kustomization(folder: Path) -> Rendered:
+    if shutil.which("kubectl") is not None:
+        return _render(["kubectl", "kustomize", str(folder)])
+    if shutil.which("kustomize") is not None:
+        return _render(["kustomize", "build", str(folder)])
+    raise UsageError(
+        f"{folder} is a kustomization, and neither kubectl nor kustomize, which build it, is on PATH"
+    )
+
+
+def _render(command: Sequence[str]) -> Rendered:
     finished = _run(command)
     if finished.returncode == 0:
         return Rendered(text=finished.stdout)
     return Rendered(error=_error_of(finished))
-
-
-def build_kustomization(folder: Path) -> bytes:
-    if shutil.which("kubectl") is not None:
-        command = ["kubectl", "kustomize", str(folder)]
-    elif shutil.which("kustomize") is not None:
-        command = ["kustomize", "build", str(folder)]
-    else:
-        raise UsageError(
-            f"{folder} is a kustomization, and neither kubectl nor kustomize, which build it, is on PATH"
-        )
-    finished = _run(command)
-    if finished.returncode:
-        raise UsageError(f"{folder}: {_error_of(finished)}")
-    return finished.stdout
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
