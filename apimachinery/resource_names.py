@@ -8,6 +8,7 @@ from .tree import ReadOnlyTree
 REQUESTS: Final = "requests."
 """The prefix of requests in a quota."""
 HUGE_PAGES: Final = "hugepages-"
+ATTACHABLE_VOLUMES: Final = "attachable-volumes-"
 IMPLICIT_DEVICES: Final = "deviceclass.resource.kubernetes.io/"
 """The prefix of the extended resource that every device class provides; the name of the class follows."""
 EXTENDED_RESOURCE_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"
@@ -24,6 +25,11 @@ def is_extended(name: str) -> bool:
     if is_native(name) or name.startswith(REQUESTS):
         return False
     return not names.check_label_key(f"{REQUESTS}{name}")
+
+
+def is_scalar(name: str) -> bool:
+    """Return whether the scheduler counts a resource only for pods that request it, as extended resources and huge pages."""
+    return "/" in name or name.startswith((HUGE_PAGES, ATTACHABLE_VOLUMES))
 
 
 def is_extended_resource_claim(claim: ReadOnlyTree) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mockube.apimachinery.schema import minors
+from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.flags import Sections
 from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
@@ -21,6 +22,7 @@ from .config.simulation_values import PROCESS
 from .config.upstream import IGNORED, REMOVED_IN
 from .kubelet.stages.files import load_stages
 from .kubelet.stages.query import StageError
+from .scheduler.configured import settings_for
 
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2
@@ -28,7 +30,10 @@ JITTER = 1.2
 
 
 def parse(
-    arguments: Sequence[str], environment: Mapping[str, str], controller_names: Collection[str]
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    controller_names: Collection[str],
+    scheduler_plugins: Sequence[object] = (),
 ) -> Config:
     """Return the settings of a command line and its environment; `controller_names` are the names of all controllers."""
     packs = selected_packs(arguments, environment, ENVIRONMENT)
@@ -41,6 +46,7 @@ def parse(
     controllers = records.pop("controllers")
     controllers = replace(controllers, packs=tuple(dict.fromkeys(controllers.packs)))
     config = Config(**records, controllers=controllers, packs=options, ignored=tuple(ignored))
+    config = replace(config, scheduler_plugins=tuple(scheduler_plugins))
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
         server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
         config = replace(config, server=server)
@@ -99,6 +105,7 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
         or names_problem
         or _images_of_packs_problem(config.controllers.packs)
         or _simulation_problem(config.simulation)
+        or _scheduler_problem(config)
         or _files_and_ranges_problem(config)
     ):
         return problem
@@ -139,6 +146,15 @@ def _simulation_problem(simulation: Simulation) -> str:
     except StageError as error:
         return f"--stages: {error}"
     return _image_table_problem(simulation) or _runtime_problem(simulation)
+
+
+def _scheduler_problem(config: Config) -> str:
+    try:
+        settings_for(config)
+    except ConfigurationError as error:
+        subject = "scheduler_plugins" if config.controllers.scheduler_config is None else "--scheduler-config"
+        return f"{subject}: {error}"
+    return ""
 
 
 def _image_table_problem(simulation: Simulation) -> str:

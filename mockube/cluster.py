@@ -56,7 +56,7 @@ class Cluster(Handle, ObjectMethods):
     `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` maps
     Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, if they run outside of the
     cluster. `images` maps images to local commands, as a map or the path of a YAML file: containers with these images
-    run as local processes.
+    run as local processes. `scheduler_plugins` are filters and scores of your own, subclasses of `SchedulerPlugin`.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option of the cluster
@@ -69,6 +69,7 @@ class Cluster(Handle, ObjectMethods):
         manager_flags: Sequence[str] = (),
         webhook_services: Mapping[str, str] | None = None,
         images: Mapping[str, Any] | Path | None = None,
+        scheduler_plugins: Sequence[object] = (),
     ) -> None:
         __tracebackhide__ = True
         _check_types(
@@ -89,6 +90,7 @@ class Cluster(Handle, ObjectMethods):
             flags=(*flags, *_service_flags(webhook_services or {})),
             manager_flags=tuple(manager_flags),
             images=images,
+            scheduler_plugins=tuple(scheduler_plugins),
         )
         super().__init__(
             BackgroundContext[EmbeddedControlPlane](partial(control_plane, options), name="mockube")

@@ -7,8 +7,8 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct
 
-from mockube.apiserver.configuration_files import ConfigurationError, Record, decode
 from mockube.apiserver.user import AUTHENTICATED, User
+from mockube.component_base.configuration_files import ConfigurationError, Record, decode
 
 from .chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, UserRules
 

@@ -12,7 +12,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.apiserver.configuration_files import ConfigurationError, Record, decode
+from mockube.component_base.configuration_files import ConfigurationError, Record, decode
 
 from .conditions import Conditions, compile_conditions
 

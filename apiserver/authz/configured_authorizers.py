@@ -9,9 +9,9 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
-from mockube.apiserver.configuration_files import ConfigurationError
 from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
 from mockube.apiserver.outgoing import Reviewer
+from mockube.component_base.configuration_files import ConfigurationError
 
 from .abac import ABAC
 from .chain import AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Decision, RemoteAuthorization

@@ -50,7 +50,7 @@ def authentication_configuration(text: str) -> AuthenticationFile:
 
 def read(path: Path) -> AuthenticationFile:
     from mockube.apiserver.authn.oidc.authenticators import read_configuration  # noqa: PLC0415 - see above
-    from mockube.apiserver.configuration_files import ConfigurationError  # noqa: PLC0415 - see above
+    from mockube.component_base.configuration_files import ConfigurationError  # noqa: PLC0415 - see above
 
     data = path.read_bytes()
     try:
@@ -155,7 +155,7 @@ def jwt_settings(
         return None
     from mockube.apiserver.authn.oidc.authenticators import JWTSettings  # noqa: PLC0415 - see above
     from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration  # noqa: PLC0415
-    from mockube.apiserver.configuration_files import decode  # noqa: PLC0415
+    from mockube.component_base.configuration_files import decode  # noqa: PLC0415
 
     files = {issuer: Path(path) for issuer, path in flags.oidc_jwks_file}
     if file.configuration is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Struct
 
 from mockube.apiserver.authz.rights import DEFAULT_MODES
-from mockube.apiserver.configuration_files import ConfigurationError
+from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.flags import Flag, comma_separated, seconds
 
 from .files import FileProblem, from_flag

@@ -4,7 +4,7 @@ from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from .settings import Config
 
@@ -12,7 +12,7 @@ GROUP = "kubecontrollermanager.config.k8s.io"
 
 
 def configz(config: Config) -> dict[str, Any]:
-    return {GROUP: _json_value(config)}
+    return {GROUP: _json_value(replace(config, scheduler_plugins=()))}
 
 
 def _json_value(value: Any) -> Any:

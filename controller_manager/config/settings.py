@@ -71,6 +71,14 @@ class Controllers(Struct, frozen=True, kw_only=True):
             repeats=True,
         ),
     ] = ()
+    scheduler_config: Annotated[
+        Path | None,
+        Flag(
+            "file with a KubeSchedulerConfiguration: profiles and plugins of the scheduler (the default profile)",
+            Path,
+            metavar="FILE",
+        ),
+    ] = None
     concurrent_deployment_syncs: Annotated[int, Flag("deployments at a time (5)", positive_int)] = 5
     concurrent_replicaset_syncs: Annotated[int, Flag("replica sets at a time (5)", positive_int)] = 5
     concurrent_rc_syncs: Annotated[int, Flag("replication controllers at a time (5)", positive_int)] = 5
@@ -380,5 +388,7 @@ class Config(Struct, frozen=True, kw_only=True):
     logging: Logging = field(default_factory=Logging)
     packs: Mapping[str, Any] = field(default_factory=dict)
     """The values of the flags of packs that have some, by the pack's name."""
+    scheduler_plugins: tuple[Any, ...] = ()
+    """Plugins of the scheduler, which only a program in the same process can pass."""
     ignored: tuple[str, ...] = ()
     """The flags of kube-controller-manager that were set and have no effect."""

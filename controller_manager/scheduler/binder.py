@@ -1,8 +1,6 @@
 """Bind pods to their nodes, after their volumes are bound."""
 
 import asyncio
-from datetime import timedelta
-from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
@@ -19,8 +17,6 @@ from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_re
 
 from .podinfo import PodInfo
 from .volumes import ClaimBinding, is_bound
-
-_BINDING_TIMEOUT: Final = timedelta(seconds=600)
 
 
 class BindingFailure(Exception):
@@ -40,10 +36,10 @@ class Binder:
         self._claims.add_handler(self._claim_changed)
         self._changed = asyncio.Event()
 
-    async def bind(self, pod: PodInfo, node: str, bindings: list[ClaimBinding]) -> None:
-        """Bind the claims, then the pod. Raises `BindingFailure`."""
+    async def bind(self, pod: PodInfo, node: str, bindings: list[ClaimBinding], seconds: float) -> None:
+        """Bind the claims, which may take some seconds, and then the pod. Raises `BindingFailure`."""
         try:
-            await self._bind_claims(node, bindings)
+            await self._bind_claims(node, bindings, seconds)
         except TimeoutError as error:
             problem = "binding volumes: context deadline exceeded"
             raise BindingFailure("PreBind", "VolumeBinding", problem) from error
@@ -61,11 +57,11 @@ class Binder:
         except (ApiError, NoResponse) as error:
             raise BindingFailure("Bind", "DefaultBinder", error) from error
 
-    async def _bind_claims(self, node: str, bindings: list[ClaimBinding]) -> None:
+    async def _bind_claims(self, node: str, bindings: list[ClaimBinding], seconds: float) -> None:
         """Bind claims. Raises `TimeoutError` if they are not bound in time, and errors of requests."""
         for binding in bindings:
             await self._bind_claim(binding, node)
-        async with timeout(self._clock, _BINDING_TIMEOUT.total_seconds()):
+        async with timeout(self._clock, seconds):
             while not all(map(self._is_bound, bindings)):
                 self._changed.clear()
                 await self._changed.wait()

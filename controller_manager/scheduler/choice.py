@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
@@ -10,8 +11,12 @@ from msgspec.structs import replace
 from .cluster import ClusterSnapshot
 from .filters.filter import Check, Rejection, Restriction
 from .nodeinfo import NodeInfo
+from .plugin import PluginFailure
 from .podinfo import PodInfo
-from .profile import FILTERS, SCORES, nominated_node
+from .pods import nominated_node
+from .profile import Profile
+from .profiles import DEFAULT_PROFILE
+from .sampling import NodeSample
 
 MALFORMED_OBJECT_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """The exceptions that an object with fields of wrong types causes."""
@@ -26,6 +31,11 @@ class FeasibleNodes(Struct, frozen=True):
     """The rejections by node name; not complete if a node is feasible of those that the pod names."""
     prefilter_rejection: Rejection | None = None
     """The rejection of all nodes, whatever their state."""
+
+    @classmethod
+    def of_error(cls, message: object, rejections: Mapping[str, Rejection] | None = None) -> "FeasibleNodes":
+        """Return the result of a pod whose attempt fails."""
+        return cls((), rejections or {}, Rejection((str(message),), is_error=True))
 
     @property
     def plugins(self) -> frozenset[str]:
@@ -61,45 +71,79 @@ class _Checks(Struct, frozen=True):
         return Rejection((reason,), is_unresolvable=True, plugin=plugins[0])
 
 
-def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot) -> FeasibleNodes:
-    """Filter all nodes by all filter plugins. The node for which the pod is nominated is the only one if it is feasible."""
-    checks = _checks_of(pod, snapshot)
-    if isinstance(checks, Rejection):
-        return FeasibleNodes((), {node.name: checks for node in snapshot.nodes}, checks)
-    nominated = nominated_node(pod.view.object)
-    for node in snapshot.nodes if nominated else ():
-        if node.name == nominated and _rejection_of(checks, pod, node, snapshot) is None:
-            return FeasibleNodes([node])
-    # Of few named nodes, the others need no check, and their rejections matter only if none of the few is feasible.
-    names = checks.names
-    named = [node for node in snapshot.nodes if node.name in names] if names else ()
-    feasible = [node for node in named if _rejection_of(checks, pod, node, snapshot) is None]
-    if feasible and snapshot.devices is None:
-        return FeasibleNodes(feasible)
-    rejections = {
-        node.name: rejection
-        for node in snapshot.nodes
-        if (rejection := checks.of_restrictions(node) or _rejection_of(checks, pod, node, snapshot))
-        is not None
-    }
-    if snapshot.devices is not None:
-        error = next((rejection for rejection in rejections.values() if rejection.is_error), None)
-        if error is not None:
-            return FeasibleNodes((), rejections, error)
-    return FeasibleNodes([node for node in snapshot.nodes if node.name not in rejections], rejections)
+def find_feasible(
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    profile: Profile = DEFAULT_PROFILE,
+    sample: NodeSample | None = None,
+) -> FeasibleNodes:
+    """Filter all nodes by all filter plugins, or those of a sample until enough are feasible.
+
+    The node for which the pod is nominated is the only one if it is feasible.
+    """
+    try:
+        checks = _checks_of(pod, snapshot, profile)
+        if isinstance(checks, Rejection):
+            return FeasibleNodes((), {node.name: checks for node in snapshot.nodes}, checks)
+        search = _Search(pod, snapshot, profile, checks)
+        return search.among_few() or search.among_all(sample)
+    except PluginFailure as failure:
+        return FeasibleNodes.of_error(failure)
 
 
-def rejection_on(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> Rejection | None:
+class _Search:
+    """The search for the feasible nodes of a pod."""
+
+    def __init__(self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile, checks: _Checks) -> None:
+        self._snapshot, self._checks = snapshot, checks
+        self._rejection_of = partial(_rejection_of, checks, pod, snapshot=snapshot, profile=profile)
+        self._nominated = nominated_node(pod.view.object)
+
+    def among_few(self) -> FeasibleNodes | None:
+        """Return the feasible nodes of those for which the pod is nominated, or that it names; None without such."""
+        for node in self._snapshot.nodes if self._nominated else ():
+            if node.name == self._nominated and self._rejection_of(node) is None:
+                return FeasibleNodes([node])
+        # Of few named nodes, the others need no check, and their rejections matter only if none of the few is feasible.
+        names = self._checks.names
+        named = [node for node in self._snapshot.nodes if node.name in names] if names else ()
+        feasible = [node for node in named if self._rejection_of(node) is None]
+        return FeasibleNodes(feasible) if feasible and self._snapshot.devices is None else None
+
+    def among_all(self, sample: NodeSample | None) -> FeasibleNodes:
+        nodes = self._snapshot.nodes
+        feasible: list[NodeInfo] = []
+        rejections: dict[str, Rejection] = {}
+        for node in nodes if sample is None else sample.walk(nodes):
+            rejection = self._checks.of_restrictions(node) or self._rejection_of(node)
+            if rejection is None:
+                feasible.append(node)
+            else:
+                rejections[node.name] = rejection
+            if sample is not None and len(feasible) >= sample.enough:
+                break
+        if self._snapshot.devices is not None:
+            error = next((rejection for rejection in rejections.values() if rejection.is_error), None)
+            if error is not None:
+                return FeasibleNodes((), rejections, error)
+        return FeasibleNodes(feasible, rejections)
+
+
+def rejection_on(
+    pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, profile: Profile
+) -> Rejection | None:
     """Return why a node of the snapshot is not feasible; None if it is."""
-    checks = _checks_of(pod, snapshot)
-    return checks if isinstance(checks, Rejection) else _rejection_of(checks, pod, node, snapshot)
+    checks = _checks_of(pod, snapshot, profile)
+    if isinstance(checks, Rejection):
+        return checks
+    return _rejection_of(checks, pod, node, snapshot, profile)
 
 
-def _checks_of(pod: PodInfo, snapshot: ClusterSnapshot) -> _Checks | Rejection:
+def _checks_of(pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile) -> _Checks | Rejection:
     checks: list[_NamedCheck] = []
     restrictions: dict[str, Restriction] = {}
-    for plugin, make_check in FILTERS:
-        check = make_check(pod, snapshot)
+    for row in profile.filters:
+        plugin, check = row.name, row.filter(pod, snapshot)
         if isinstance(check, Rejection):
             return check._replace(plugin=plugin)
         if isinstance(check, Restriction):
@@ -119,19 +163,23 @@ def _nominees_of(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> Seq
 
 
 def _rejection_with(
-    nominees: Sequence[PodInfo], pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
+    nominees: Sequence[PodInfo],
+    pod: PodInfo,
+    node: NodeInfo,
+    snapshot: ClusterSnapshot,
+    profile: Profile,
 ) -> Rejection | None:
     """Return why a node is not feasible if nominated pods run there."""
     full_node = node.copy()
     for nominee in nominees:
         full_node.add(nominee)
     nodes = [full_node if other.name == node.name else other for other in snapshot.nodes]
-    checks = _checks_of(pod, replace(snapshot, nodes=nodes))
+    checks = _checks_of(pod, replace(snapshot, nodes=nodes), profile)
     return checks if isinstance(checks, Rejection) else _first_rejection(checks.checks, full_node)
 
 
 def _rejection_of(
-    checks: _Checks, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
+    checks: _Checks, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, profile: Profile
 ) -> Rejection | None:
     """Return why a node is not feasible, with and without the pods that are nominated for it; None if it is.
 
@@ -139,7 +187,7 @@ def _rejection_of(
     """
     try:
         nominees = _nominees_of(pod, node, snapshot)
-        rejection = _rejection_with(nominees, pod, node, snapshot) if nominees else None
+        rejection = _rejection_with(nominees, pod, node, snapshot, profile) if nominees else None
         return rejection or _first_rejection(checks.checks, node)
     except MALFORMED_OBJECT_ERRORS:
         return MALFORMED
@@ -154,22 +202,33 @@ def _first_rejection(checks: Iterable[_NamedCheck], node: NodeInfo) -> Rejection
 
 
 def scores_by_plugin(
-    pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    feasible: Sequence[NodeInfo],
+    profile: Profile = DEFAULT_PROFILE,
 ) -> Mapping[str, Sequence[int]]:
-    """Return the weighted scores of the feasible nodes by plugin, without plugins that score all nodes alike."""
+    """Return the weighted scores of the feasible nodes by plugin, without plugins that score all nodes alike.
+
+    Raises PluginFailure.
+    """
     scores = {}
-    for plugin, score, weight in SCORES:
-        values = score(pod, snapshot, feasible)
+    for plugin in profile.scores:
+        values = plugin.score(pod, snapshot, feasible)
         if values is not None:
-            scores[plugin] = [weight * value for value in values]
+            scores[plugin.name] = [plugin.weight * value for value in values]
     return scores
 
 
-def best_nodes(pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]) -> list[NodeInfo]:
-    """Return the nodes with the highest total score."""
+def best_nodes(
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    feasible: Sequence[NodeInfo],
+    profile: Profile = DEFAULT_PROFILE,
+) -> list[NodeInfo]:
+    """Return the nodes with the highest total score. Raises PluginFailure."""
     if len(feasible) == 1:
         return [*feasible]
-    scores = scores_by_plugin(pod, snapshot, feasible).values()
+    scores = scores_by_plugin(pod, snapshot, feasible, profile).values()
     totals = [sum(values) for values in zip(*scores, strict=True)] if scores else [0] * len(feasible)
     highest = max(totals)
     return [node for node, total in zip(feasible, totals, strict=True) if total == highest]

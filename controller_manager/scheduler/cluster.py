@@ -15,6 +15,7 @@ from mockube.controller_manager.client.podview import PodView
 
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
+from .sampling import in_turn_by_zone
 from .volumes import Storage
 from .workload_selector import Workloads
 
@@ -37,6 +38,8 @@ class SchedulerCache:
         """The number of pods on each node by namespace and labels, without terminating ones."""
         self._known: Sequence[NodeInfo] | None = None
         """What `nodes` returns, until a node comes or goes."""
+        self._in_turn: Sequence[NodeInfo] | None = None
+        """What `nodes_in_turn` returns, until a node comes, goes or changes its labels."""
         self._generations: dict[str, int] = {}
         """When each node changed last, the latest change last; as the order of nodes in kube-scheduler's cache."""
         self.generation = 0
@@ -61,6 +64,12 @@ class SchedulerCache:
                 break
             changed.append(name)
         return changed
+
+    def nodes_in_turn(self) -> Sequence[NodeInfo]:
+        """Return the nodes in the order in which kube-scheduler checks them: the zones take turns."""
+        if self._in_turn is None:
+            self._in_turn = in_turn_by_zone(self.nodes())
+        return self._in_turn
 
     @property
     def topology_keys(self) -> frozenset[str]:
@@ -89,7 +98,10 @@ class SchedulerCache:
     def set_node(self, node: ReadOnlyTree) -> None:
         info = self._node_info(meta.name(node))
         was_known, hostname, images, state = info.is_known, _hostname_of(info), info.images, info.state
+        old_labels = info.labels
         info.set_node(node)
+        if info.labels != old_labels or not was_known:
+            self._in_turn = None
         self._count(self._hostnames, hostname, -1)
         self._count(self._hostnames, _hostname_of(info), 1)
         self._list_images(info, images)
@@ -103,6 +115,7 @@ class SchedulerCache:
         images = node.images
         self._count(self._hostnames, _hostname_of(node), -1)
         node.forget_node()
+        self._in_turn = None
         self._list_images(node, images)
         self._known = None
         self._mark_changed(name)

@@ -10,9 +10,11 @@ from mockube.controller_manager.workloads.device_claims import reserved_for
 
 from .choice import FeasibleNodes, diagnosis
 from .cluster import ClusterSnapshot
+from .in_tree import DYNAMIC_RESOURCES, devices_for
 from .podinfo import PodInfo
 from .preemption import INELIGIBLE, Candidate, preempt
-from .profile import DYNAMIC_RESOURCES, devices_for
+from .profile import Profile
+from .profiles import DEFAULT_PROFILE
 
 if TYPE_CHECKING:
     from .devices.claims import DeviceClaims
@@ -51,18 +53,26 @@ class SchedulingFailure(Struct, frozen=True, kw_only=True):
 
 
 def failure_of(
-    pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    feasible_nodes: FeasibleNodes,
+    budgets: Sequence[ReadOnlyTree],
+    profile: Profile = DEFAULT_PROFILE,
+    offset: float = 0.0,
 ) -> SchedulingFailure:
+    """Return what follows. `offset` is where the search for victims begins, if the profile limits it."""
     message = diagnosis(feasible_nodes, len(snapshot.nodes))
     # As upstream: only a FitError, which needs nodes, leads to a preemption (pkg/scheduler/schedule_one.go).
     if not snapshot.nodes or feasible_nodes.is_error:
         return SchedulingFailure(message=message)
     rejection = feasible_nodes.prefilter_rejection
-    has_device_plugin = snapshot.gates.is_on("DynamicResourceAllocation")
+    has_device_plugin = profile.allocates_devices and snapshot.gates.is_on("DynamicResourceAllocation")
     if rejection is not None and rejection.plugin != DYNAMIC_RESOURCES and has_device_plugin:
         return SchedulingFailure(message=f"{message} {_NO_STATE}", keeps_nomination=True)
-    outcome = preempt(pod, snapshot, feasible_nodes, budgets)
-    claims = _claims(pod, snapshot) if rejection is None else None
+    outcome: Candidate | str = ""
+    if profile.preemption is not None:
+        outcome = preempt(pod, snapshot, feasible_nodes, budgets, profile, offset)
+    claims = _claims(pod, snapshot) if rejection is None and profile.allocates_devices else None
     unused_claim = None if claims is None else _unused_claim(claims, snapshot, feasible_nodes)
     stale_claim = claims.stale if claims is not None and unused_claim is None else None
     if isinstance(outcome, Candidate):
@@ -72,7 +82,7 @@ def failure_of(
         return SchedulingFailure(
             message=message, candidate=outcome, unused_claim=unused_claim, stale_claim=stale_claim
         )
-    reasons = [f"preemption: {outcome}"]
+    reasons = [f"preemption: {outcome}"] if outcome else []
     if unused_claim is not None:
         reasons.insert(0, _DEALLOCATED)
     elif stale_claim is not None:
@@ -80,7 +90,7 @@ def failure_of(
     elif snapshot.gates.is_before("1.37") and has_device_plugin:
         reasons.insert(0, _NO_CLAIMS_TO_DEALLOCATE if claims is None else _STILL_NOT_SCHEDULABLE)
     return SchedulingFailure(
-        message=f"{message} {', '.join(reasons)}",
+        message=" ".join([message, ", ".join(reasons)]) if reasons else message,
         unused_claim=unused_claim,
         stale_claim=stale_claim,
         keeps_nomination=outcome in INELIGIBLE,

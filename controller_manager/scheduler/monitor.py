@@ -7,8 +7,6 @@ from typing import Final
 from mockube.component_base.metrics import Registry
 from mockube.controller_manager.metrics import families
 
-from .profile import SCHEDULER_NAME
-
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 _MANY_ATTEMPTS: Final = 15
 
@@ -26,14 +24,14 @@ class SchedulerMonitor:
         self._preemptions = metrics.numbers(families.PREEMPTION_ATTEMPTS).of()
         self._victims = metrics.distributions(families.PREEMPTION_VICTIMS).of()
 
-    def record_attempt(self, result: str, began: float) -> None:
-        self._attempts.add(1, result, SCHEDULER_NAME)
-        self._durations.observe(self.monotonic() - began, result, SCHEDULER_NAME)
+    def record_attempt(self, result: str, began: float, profile: str) -> None:
+        self._attempts.add(1, result, profile)
+        self._durations.observe(self.monotonic() - began, result, profile)
 
-    def record_extension_point(self, name: str, began: float, *, success: bool = True) -> None:
+    def record_extension_point(self, name: str, began: float, profile: str, *, success: bool = True) -> None:
         """Record that all plugins of an extension point have run."""
         status = "Success" if success else "Unschedulable"
-        self._extension_points.observe(self.monotonic() - began, name, status, SCHEDULER_NAME)
+        self._extension_points.observe(self.monotonic() - began, name, status, profile)
 
     def record_bound(self, attempts: int, first_attempt_at: float) -> None:
         """Record that a pod was bound after this number of attempts."""
@@ -50,14 +48,12 @@ class SchedulerMonitor:
     def report_state(
         self,
         pending: Mapping[str, int],
-        rejected: Iterable[Iterable[str]],
+        rejected: Iterable[tuple[str, Iterable[str]]],
         cache: Mapping[str, int],
     ) -> None:
-        """Set the pods by queue, the plugins that rejected each waiting pod, and the sizes of the cache."""
+        """Set the pods by queue, the profile of each waiting pod with the plugins that rejected it, and the sizes of the cache."""
         numbers = self._metrics.numbers
         numbers(families.PENDING_PODS).replace(((queue,), count) for queue, count in pending.items())
         numbers(families.SCHEDULER_CACHE_SIZE).replace(((kind,), count) for kind, count in cache.items())
-        plugins = Counter(plugin for plugins in rejected for plugin in plugins)
-        numbers(families.UNSCHEDULABLE_PODS).replace(
-            ((plugin, SCHEDULER_NAME), count) for plugin, count in plugins.items()
-        )
+        pods = Counter((plugin, profile) for profile, plugins in rejected for plugin in plugins)
+        numbers(families.UNSCHEDULABLE_PODS).replace(pods.items())

@@ -6,7 +6,7 @@ the few pods that a class cannot judge. KEP-5598 reuses decisions of a signature
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -18,10 +18,14 @@ from .choice import MALFORMED, MALFORMED_OBJECT_ERRORS, FeasibleNodes
 from .cluster import ClusterSnapshot, SchedulerCache
 from .filters.filter import Check, GroupFilter, Rejection
 from .nodeinfo import NodeInfo
+from .plugin import PluginFailure
 from .podinfo import PodInfo
-from .profile import FILTERS, GROUP_FILTERS, GROUP_SCORES, NODE_FILTERS, NODE_SCORES, SCORES, nominated_node
+from .pods import nominated_node
+from .profile import FilterPlugin, Profile
+from .profiles import DEFAULT_PROFILE
+from .sampling import NodeSample
 from .scores.score import GroupScore, Score
-from .scores.spread import spread_selector
+from .spreading import spread_selector
 
 _MAX_CLASSES: Final = 64
 """How many classes are kept; the one that was not used for longest is dropped, and made anew when it is needed."""
@@ -36,8 +40,11 @@ class Group(NamedTuple):
     """The sum of the scores that depend on a node alone."""
     filter_parts: tuple[Hashable, ...]
     score_parts: tuple[Hashable, ...]
-    late_rejection: Rejection | None
-    """The rejection by a filter that comes after those that judge groups."""
+    late_rejections: tuple[Rejection | None, ...]
+    """After each filter that judges groups, the rejection by the filters of single nodes that follow it."""
+
+
+FeasibleGroups = Mapping[Group, Sequence[NodeInfo]]
 
 
 class _Judgement(Struct, frozen=True, eq=False):
@@ -52,24 +59,21 @@ class _Judgement(Struct, frozen=True, eq=False):
 class PodClass:
     """The pods of one signature, and the groups of nodes as they see them."""
 
-    def __init__(self, pod: PodInfo, snapshot: ClusterSnapshot) -> None:
+    def __init__(self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile = DEFAULT_PROFILE) -> None:
         self._pod, self._snapshot = pod, snapshot
-        names = [name for name, _ in FILTERS]
-        position = max(names.index(name) for name in GROUP_FILTERS)
-        self._early = _node_checks(pod, snapshot, names[:position])
-        self._late = _node_checks(pod, snapshot, names[position:])
-        self._filters: list[tuple[str, GroupFilter]] = [
-            (name, group_filter)
-            for name, make in GROUP_FILTERS.items()
-            if (group_filter := make(pod, snapshot)) is not None
-        ]
+        self._early: list[_NamedCheck] = []
+        self._filters: list[tuple[str, GroupFilter]] = []
+        self._late: list[list[_NamedCheck]] = []
+        """The checks of single nodes that follow each filter of groups."""
+        for plugin in profile.filters:
+            self._add_filter(plugin)
         self._node_scores: list[tuple[Score, int]] = [
-            (score, weight) for name, score, weight in SCORES if name in NODE_SCORES
+            (plugin.score, plugin.weight) for plugin in profile.scores if plugin.is_node_local
         ]
         self._scores: list[tuple[GroupScore, int]] = [
-            (group_score, weight)
-            for name, _, weight in SCORES
-            if name in GROUP_SCORES and (group_score := GROUP_SCORES[name](pod, snapshot)) is not None
+            (group_score, plugin.weight)
+            for plugin in profile.scores
+            if plugin.grouped is not None and (group_score := plugin.grouped(pod, snapshot)) is not None
         ]
         self._counted = (*(plugin for _, plugin in self._filters), *(plugin for plugin, _ in self._scores))
         self._judgements: dict[Hashable, _Judgement] = {}
@@ -78,6 +82,18 @@ class PodClass:
         self._nodes: dict[str, tuple[_Judgement, int]] = {}
         """The judgement of each node, and its position in its group, by name."""
         self._generation = 0
+
+    def _add_filter(self, plugin: FilterPlugin) -> None:
+        if plugin.grouped is not None:
+            group_filter = plugin.grouped(self._pod, self._snapshot)
+            if group_filter is not None:
+                self._filters.append((plugin.name, group_filter))
+                self._late.append([])
+        elif plugin.is_node_local:
+            check = plugin.filter(self._pod, self._snapshot)
+            assert check is None or callable(check)  # what `_needs_reference` lets pass
+            if check is not None:
+                (self._late[-1] if self._late else self._early).append((plugin.name, check))
 
     @property
     def remembered_states(self) -> int:
@@ -156,25 +172,41 @@ class PodClass:
             score += 0 if values is None else weight * values[0]
         filter_parts = tuple(plugin.part(node) for _, plugin in self._filters)
         score_parts = tuple(plugin.part(node) for plugin, _ in self._scores)
-        late_rejection = _first_rejection(self._late, node)
-        return _Judgement(contributions, group=Group(score, filter_parts, score_parts, late_rejection))
+        late_rejections = tuple(_first_rejection(checks, node) for checks in self._late)
+        return _Judgement(contributions, group=Group(score, filter_parts, score_parts, late_rejections))
 
     # --- decisions
 
-    def feasible_groups(self) -> list[Group]:
+    def feasible_groups(self, snapshot: ClusterSnapshot, sample: NodeSample | None = None) -> FeasibleGroups:
+        """Return the feasible nodes by group: all, or those of a sample until there are enough."""
         rejection_of = self._group_check()
-        return [group for group in self._groups if rejection_of(group) is None]
+        if sample is None:
+            return {group: nodes for group, nodes in self._groups.items() if rejection_of(group) is None}
+        feasible: defaultdict[Group, list[NodeInfo]] = defaultdict(list)
+        is_feasible: dict[Group, bool] = {}
+        found = 0
+        for node in sample.walk(snapshot.nodes):
+            group = self._nodes[node.name][0].group
+            if group is not None and group not in is_feasible:
+                is_feasible[group] = rejection_of(group) is None
+            if group is not None and is_feasible[group]:
+                feasible[group].append(node)
+                found += 1
+            if found >= sample.enough:
+                break
+        return feasible
 
-    def best_nodes(self, groups: Sequence[Group], snapshot: ClusterSnapshot) -> list[NodeInfo]:
-        """Return the nodes with the highest score of feasible groups, of which there is one at least."""
+    def best_nodes(self, feasible: FeasibleGroups, snapshot: ClusterSnapshot) -> Sequence[NodeInfo]:
+        """Return the nodes with the highest score of feasible groups, of which there is one at least. Raises PluginFailure."""
+        groups = [*feasible]
         totals = [group.score for group in groups]
-        sizes = [len(self._groups[group]) for group in groups]
+        sizes = [len(nodes) for nodes in feasible.values()]
         for position, (plugin, weight) in enumerate(self._scores):
             values = plugin.scores([group.score_parts[position] for group in groups], sizes, snapshot)
             if values is not None:
                 totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
         highest = max(totals)
-        best = [self._groups[group] for group, total in zip(groups, totals, strict=True) if total == highest]
+        best = [feasible[group] for group, total in zip(groups, totals, strict=True) if total == highest]
         return best[0] if len(best) == 1 else [*chain.from_iterable(best)]
 
     def feasible_nodes(self, snapshot: ClusterSnapshot) -> FeasibleNodes:
@@ -193,26 +225,20 @@ class PodClass:
         checks = [(name, plugin.check()) for name, plugin in self._filters]
 
         def check(group: Group) -> Rejection | None:
-            for (name, check_part), part in zip(checks, group.filter_parts, strict=True):
+            for (name, check_part), part, late_rejection in zip(
+                checks, group.filter_parts, group.late_rejections, strict=True
+            ):
                 rejection = check_part(part)
                 if rejection is not None:
                     return rejection._replace(plugin=name)
-            return group.late_rejection
+                if late_rejection is not None:
+                    return late_rejection
+            return None
 
         return check
 
 
 _NamedCheck = tuple[str, Check]
-
-
-def _node_checks(pod: PodInfo, snapshot: ClusterSnapshot, names: Collection[str]) -> list[_NamedCheck]:
-    checks = []
-    for name, make_check in FILTERS:
-        if name in names and name in NODE_FILTERS:
-            check = make_check(pod, snapshot)
-            assert check is None or callable(check)  # what `_needs_reference` lets pass
-            checks += [] if check is None else [(name, check)]
-    return checks
 
 
 def _first_rejection(checks: Iterable[_NamedCheck], node: NodeInfo) -> Rejection | None:
@@ -237,15 +263,18 @@ class PodClasses:
         """Drop all classes, because something changed that they do not follow: the labels of a namespace."""
         self._classes.clear()
 
-    def find(self, pod: PodInfo, snapshot: ClusterSnapshot) -> PodClass | None:
+    def find(
+        self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile = DEFAULT_PROFILE
+    ) -> PodClass | None:
         """Return the class of a pod, up to date; None if only the reference can judge the pod."""
-        if _needs_reference(pod, snapshot, self._cluster):
+        if _needs_reference(pod, snapshot, self._cluster, profile):
             return None
-        key = (pod.signature, spread_selector(pod, snapshot), snapshot.topology_keys)
-        pod_class = self._classes.pop(key, None) or PodClass(pod, snapshot)
+        selector = spread_selector(pod, snapshot.workloads)
+        key = (profile.name, pod.signature, selector, snapshot.topology_keys)
+        pod_class = self._classes.pop(key, None) or PodClass(pod, snapshot, profile)
         try:
             pod_class.follow(self._cluster)
-        except MALFORMED_OBJECT_ERRORS:  # as the reference will say
+        except (PluginFailure, *MALFORMED_OBJECT_ERRORS):  # as the reference will say
             return None
         self._classes[key] = pod_class
         if len(self._classes) > _MAX_CLASSES:
@@ -253,18 +282,18 @@ class PodClasses:
         return pod_class
 
 
-def _needs_reference(pod: PodInfo, snapshot: ClusterSnapshot, cluster: SchedulerCache) -> bool:
+def _needs_reference(
+    pod: PodInfo, snapshot: ClusterSnapshot, cluster: SchedulerCache, profile: Profile
+) -> bool:
     """Return whether a pod is judged by what groups of nodes do not have: names of nodes, volumes, devices, nominations."""
-    if nominated_node(pod.view.object) or cluster.has_ambiguous_hostnames or _names_nodes(pod):
+    if nominated_node(pod.view.object) or cluster.has_ambiguous_hostnames:
+        return True
+    if profile.names_nodes or _names_nodes(pod):
         return True
     return any(
-        make_check(pod, snapshot) is not None
-        for name, make_check in FILTERS
-        if name not in NODE_FILTERS and name not in GROUP_FILTERS
+        plugin.filter(pod, snapshot) is not None for plugin in profile.filters if plugin.needs_reference
     ) or any(
-        score(pod, snapshot, ()) is not None
-        for name, score, _ in SCORES
-        if name not in NODE_SCORES and name not in GROUP_SCORES
+        plugin.score(pod, snapshot, ()) is not None for plugin in profile.scores if plugin.needs_reference
     )
 
 

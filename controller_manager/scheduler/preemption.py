@@ -21,8 +21,11 @@ from .choice import FeasibleNodes, fit_error_message, rejection_on
 from .cluster import ClusterSnapshot
 from .filters.filter import Rejection
 from .nodeinfo import NodeInfo
+from .plugin import PluginFailure
 from .podinfo import PodInfo
-from .profile import nominated_node
+from .pods import nominated_node
+from .profile import Profile
+from .profiles import DEFAULT_PROFILE
 
 LOG: Final = logging.getLogger(__name__)
 PREEMPTED: Final = "PreemptionByScheduler"
@@ -79,27 +82,55 @@ def _read_budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_DisruptionBudget]:
 
 
 def preempt(
-    pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    feasible_nodes: FeasibleNodes,
+    budgets: Sequence[ReadOnlyTree],
+    profile: Profile = DEFAULT_PROFILE,
+    offset: float = 0.0,
 ) -> Candidate | str:
-    """Return the best candidate for preemption, or a message why preemption does not help."""
+    """Return the best candidate for preemption, or a message why preemption does not help.
+
+    If the profile limits the candidates, the search begins at a share of the nodes, the `offset`.
+    """
     problem = _eligibility_problem(pod, snapshot, feasible_nodes)
     if problem:
         return problem
-    outcomes: dict[str, Candidate | Rejection] = {}
     pdbs = [*_read_budgets(budgets)]
-    for node in snapshot.nodes:
-        rejection = feasible_nodes.rejections.get(node.name)
-        is_unresolvable = feasible_nodes.prefilter_rejection is not None or (
-            rejection is not None and rejection.is_unresolvable
-        )
-        outcomes[node.name] = (
-            _NOT_HELPFUL if is_unresolvable else _select_victims_on_node(pod, node, snapshot, pdbs)
-        )
-    candidates = [candidate for candidate in outcomes.values() if isinstance(candidate, Candidate)]
+    potential_nodes = [node for node in snapshot.nodes if _may_help(node, feasible_nodes)]
+    rejections = [_NOT_HELPFUL] * (len(snapshot.nodes) - len(potential_nodes))
+    candidates: list[Candidate] = []
+    limit = _candidates_of(profile, len(potential_nodes))
+    first = int(offset * len(potential_nodes)) if limit is not None else 0
+    for node in (*potential_nodes[first:], *potential_nodes[:first]):
+        outcome = _select_victims_on_node(pod, node, snapshot, pdbs, profile)
+        if isinstance(outcome, Rejection):
+            rejections.append(outcome)
+        else:
+            candidates.append(outcome)
+        if limit is not None and _are_enough(candidates, limit):
+            break
     if candidates:
         return min(candidates, key=_preemption_order)
-    rejections = [rejection for rejection in outcomes.values() if isinstance(rejection, Rejection)]
     return fit_error_message(rejections, len(snapshot.nodes))
+
+
+def _may_help(node: NodeInfo, feasible_nodes: FeasibleNodes) -> bool:
+    rejection = feasible_nodes.rejections.get(node.name)
+    is_unresolvable = rejection is not None and rejection.is_unresolvable
+    return feasible_nodes.prefilter_rejection is None and not is_unresolvable
+
+
+def _candidates_of(profile: Profile, nodes: int) -> int | None:
+    """Return the number of candidates that are enough; None if all are compared."""
+    if profile.preemption is None or not profile.limits_candidates:
+        return None
+    return profile.preemption.candidates_of(nodes)
+
+
+def _are_enough(candidates: Sequence[Candidate], limit: int) -> bool:
+    """Return whether the search ends: there are enough candidates, and one of them violates no budget."""
+    return len(candidates) >= limit and any(not one.pdb_violations for one in candidates)
 
 
 def _eligibility_problem(pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes) -> str:
@@ -127,7 +158,11 @@ def _is_preempted(pod: PodInfo) -> bool:
 
 
 def _select_victims_on_node(
-    pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, budgets: Sequence[_DisruptionBudget]
+    pod: PodInfo,
+    node: NodeInfo,
+    snapshot: ClusterSnapshot,
+    budgets: Sequence[_DisruptionBudget],
+    profile: Profile,
 ) -> Candidate | Rejection:
     """Return the candidate of a node: remove all pods of lower priority, and reprieve as many as fit.
 
@@ -140,7 +175,7 @@ def _select_victims_on_node(
     node_copy = node.copy()
     for lower_priority_pod in lower_priority_pods:
         node_copy.remove(lower_priority_pod.view.uid)
-    fits = _fit_check(pod, node_copy, snapshot)
+    fits = _fit_check(pod, node_copy, snapshot, profile)
     rejection = fits()
     if rejection is not None:
         return rejection
@@ -166,12 +201,19 @@ def _select_victims_on_node(
 
 
 def _fit_check(
-    pod: PodInfo, node_copy: NodeInfo, snapshot: ClusterSnapshot
+    pod: PodInfo, node_copy: NodeInfo, snapshot: ClusterSnapshot, profile: Profile
 ) -> Callable[[], Rejection | None]:
     """Return a function that checks whether the pod fits on the node, with new filters: their counts depend on its pods."""
     nodes = [node_copy if node.name == node_copy.name else node for node in snapshot.nodes]
     changed = replace(snapshot, nodes=nodes)
-    return lambda: rejection_on(pod, node_copy, changed)
+
+    def check() -> Rejection | None:
+        try:
+            return rejection_on(pod, node_copy, changed, profile)
+        except PluginFailure as failure:
+            return Rejection((str(failure),))
+
+    return check
 
 
 def _pods_violating_pdbs(

@@ -30,12 +30,17 @@ PARALLELISM: Final = 16
 class PreemptionExecutor:
     """Evicts victims. A pod that preempts others is not scheduled again before the last eviction has started."""
 
-    def __init__(self, context: Context, events: Recorder, resume: Callable[[Key], None]) -> None:
-        """Create an executor. `resume` tries a pod again that may have missed the event for which it waits."""
+    def __init__(
+        self, context: Context, events_of: Callable[[PodView], Recorder], resume: Callable[[Key], None]
+    ) -> None:
+        """Create an executor. `events_of` returns the recorder for a pod that preempts others.
+
+        `resume` tries a pod again that may have missed the event for which it waits.
+        """
         self._client = context.client
         self._clock = context.clock
         self._pods = context.informers.of(PODS).lister
-        self._events = events
+        self._events_of = events_of
         self._resume = resume
         self._failures = context.metrics.task_restarts.of("scheduler/preempt")
         self._last_victims: dict[Key, PodInfo | None] = {}
@@ -121,7 +126,7 @@ class PreemptionExecutor:
         except (NotFound, Conflict):
             return
         text = f"Preempted by pod {pod.view.uid} on node {node}"
-        self._events.record(
+        self._events_of(pod.view).record(
             view.object, "Normal", "Preempted", text, action="Preempting", related=pod.view.object
         )
 

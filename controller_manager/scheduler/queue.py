@@ -15,8 +15,7 @@ from mockube.controller_manager.client.resources import Key
 
 from .requeueing import ANYTHING, ClusterEvent
 
-INITIAL_BACKOFF: Final = 1.0
-MAX_BACKOFF: Final = 10.0
+DEFAULT_BACKOFF: Final = (1.0, 10.0)
 """The default podInitialBackoffSeconds and podMaxBackoffSeconds of kube-scheduler."""
 MAX_UNSCHEDULABLE_SECONDS: Final = 300.0
 """The time after which an unschedulable pod is tried again even without a change."""
@@ -55,16 +54,19 @@ class SchedulingQueue:
         is_worth: Callable[[Key, Collection[str], ClusterEvent], bool] = lambda _, __, ___: True,
         *,
         pops_from_backoff: bool = True,
+        backoff: tuple[float, float] = DEFAULT_BACKOFF,
     ) -> None:
         """Create an empty queue.
 
         A blocked pod is not tried again until it is resumed. `is_worth` returns whether an event may make a pod schedulable that
-        plugins rejected. With `pops_from_backoff`, a pod in backoff after a rejection is tried if no pod is active.
+        plugins rejected. With `pops_from_backoff`, a pod in backoff after a rejection is tried if no pod is active. `backoff` is the
+        first one of a pod and the longest one, in seconds.
         """
         self._clock = clock
         self._is_blocked = is_blocked
         self._is_worth = is_worth
         self._pops_from_backoff = pops_from_backoff
+        self._initial_backoff, self._max_backoff = backoff
         self._pods: dict[Key, _QueuedPod] = {}
         self._active: list[_QueuedPod] = []
         self._in_backoff: dict[Key, _QueuedPod] = {}
@@ -150,9 +152,9 @@ class SchedulingQueue:
         backoff = max(waiting - unschedulable - active, 0)
         return {"active": active, "backoff": backoff, "gated": gated, "unschedulable": unschedulable}
 
-    def rejected(self) -> Iterable[Collection[str]]:
-        """Return the plugins that rejected each unschedulable pod."""
-        return [queued_pod.plugins for queued_pod in self._unschedulable.values()]
+    def rejected(self) -> Iterable[tuple[Key, Collection[str]]]:
+        """Return each unschedulable pod with the plugins that rejected it."""
+        return [(key, queued_pod.plugins) for key, queued_pod in self._unschedulable.items()]
 
     def done(self) -> None:
         self._in_flight = None
@@ -183,7 +185,7 @@ class SchedulingQueue:
         self._move_to_active_or_backoff(queued_pod)
 
     def _back_off(self, queued_pod: _QueuedPod, attempts: int) -> None:
-        backoff = min(INITIAL_BACKOFF * 2 ** (attempts - 1), MAX_BACKOFF)
+        backoff = min(self._initial_backoff * 2 ** min(attempts - 1, 64), self._max_backoff)
         queued_pod.retry_at = self._clock.monotonic() + backoff
 
     def _move_to_active_or_backoff(self, queued_pod: _QueuedPod) -> None:

@@ -21,7 +21,7 @@ from mockube.controller_manager.workloads.tolerations import find_untolerated_ta
 
 from .affinity_terms import AffinityTerm, terms_of
 from .podinfo import PodInfo
-from .spreading import REQUIRED, constraints_of
+from .spreading import REQUIRED, own_constraints
 
 
 class Action(Flag):
@@ -98,15 +98,24 @@ def pod_actions(old: PodView | None, new: PodView | None) -> Action:
 
 
 def is_worth_requeuing(
-    view: PodView, plugins: Collection[str], event: ClusterEvent, gates: FeatureGates
+    view: PodView,
+    plugins: Collection[str],
+    event: ClusterEvent,
+    gates: FeatureGates,
+    without_hints: Collection[str] = (),
 ) -> bool:
-    """Return whether an event may make a pod schedulable that these plugins rejected."""
+    """Return whether an event may make a pod schedulable that these plugins rejected.
+
+    Any event of a plugin that is `without_hints` may.
+    """
     if event is ANYTHING or not plugins:
         return True
     hints = _hints(frozenset(plugins), event.kind, event.action)
     if not hints:
         return False
-    if None in hints:
+    if None in hints or any(
+        _hints(frozenset({name}), event.kind, event.action) for name in without_hints if name in plugins
+    ):
         return True
     pod = PodInfo.of(view, gates)
     return any(hint(pod, event) for hint in hints if hint is not None)
@@ -178,7 +187,7 @@ def _changes_domain(pod: PodInfo, event: ClusterEvent) -> bool:
 
     A node belongs to a domain only if it has the labels of all constraints.
     """
-    keys = sorted({constraint.topology_key for constraint in constraints_of(pod, REQUIRED)})
+    keys = sorted({constraint.topology_key for constraint in own_constraints(pod, REQUIRED)})
 
     def domains_of(node: ReadOnlyTree | None) -> list[str] | None:
         labels = {} if node is None else meta.labels(node)
@@ -234,7 +243,7 @@ def _changes_count(pod: PodInfo, event: ClusterEvent) -> bool:
 
     return any(
         is_counted(old, constraint.selector) != is_counted(new, constraint.selector)
-        for constraint in constraints_of(pod, REQUIRED)
+        for constraint in own_constraints(pod, REQUIRED)
     )
 
 

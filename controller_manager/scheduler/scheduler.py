@@ -21,23 +21,29 @@ from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.workloads.device_claims import may_need_devices
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
-from . import profile, requeueing, watched
+from . import pods, requeueing, watched
 from .binder import Binder, BindingFailure
 from .choice import MALFORMED_OBJECT_ERRORS, FeasibleNodes, best_nodes, find_feasible
 from .cluster import ClusterSnapshot, SchedulerCache
+from .configured import settings_for
 from .failure import SchedulingFailure, failure_of
+from .in_tree import devices_for
 from .monitor import ERROR, SCHEDULED, UNSCHEDULABLE, SchedulerMonitor
 from .nodeinfo import NodeInfo
+from .plugin import PluginFailure
 from .pod_class import PodClasses
 from .podinfo import PodInfo
 from .preemption import Candidate
 from .preemption_executor import PreemptionExecutor
+from .profile import Profile
 from .queue import SchedulingQueue
 from .requeueing import Action, ClusterEvent
+from .sampling import NodeSample, NodeSampler
 from .volumes import AssumedBindings, ClaimBinding, claims_of
 
 if TYPE_CHECKING:
@@ -56,24 +62,30 @@ class Scheduler:
         self._client = context.client
         self._clock = context.clock
         self._random = context.random
-        self._events = context.recorder.series_of(
-            profile.SCHEDULER_NAME, profile.SCHEDULER_NAME, can_wait=True
-        )
+        settings = settings_for(context.options)
+        for warning in settings.warnings:
+            LOG.warning("--scheduler-config: %s", warning)
+        self._profiles = settings.profiles
+        self._events = {
+            name: context.recorder.series_of(name, name, can_wait=True) for name in self._profiles
+        }
         self._binder = Binder(context)
         self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
             resource: context.informers.of(resource) for resource in watched.WATCHED
         }
         self._pods = context.informers.of(kinds.PODS)
-        self._preemptions = PreemptionExecutor(context, self._events, self._resume)
+        self._preemptions = PreemptionExecutor(context, self._events_of, self._resume)
         self._shared_informers = context.informers
         self._gates = context.informers.caches.gates
         self._cluster = SchedulerCache(self._gates)
         self._classes = PodClasses(self._cluster)
+        self._sampler = NodeSampler()
         self._queue = SchedulingQueue(
             context.clock,
             self._preemptions.is_blocked,
             self._is_worth_requeuing,
             pops_from_backoff=self._gates.is_on("SchedulerPopFromBackoffQ"),
+            backoff=(settings.initial_backoff, settings.max_backoff),
         )
         self._devices: DeviceState | None = None
         self._waiting_for_claims: set[Key] = set()
@@ -123,6 +135,12 @@ class Scheduler:
             await asyncio.gather(*bindings)
             await self._preemptions.finish()
 
+    def _profile_of(self, view: PodView) -> Profile:
+        return self._profiles[pods.scheduler_name(view)]
+
+    def _events_of(self, view: PodView) -> Recorder:
+        return self._events[pods.scheduler_name(view)]
+
     # --- handlers of the caches
 
     def _node_changed(self, change: Change) -> None:
@@ -147,8 +165,10 @@ class Scheduler:
     def _is_worth_requeuing(self, key: Key, plugins: Collection[str], event: ClusterEvent) -> bool:
         view = self._pods.lister.get(*key)
         try:
-            return view is None or requeueing.is_worth_requeuing(view, plugins, event, self._gates)
-        except MALFORMED_OBJECT_ERRORS:
+            return view is None or requeueing.is_worth_requeuing(
+                view, plugins, event, self._gates, self._profile_of(view).without_hints
+            )
+        except MALFORMED_OBJECT_ERRORS:  # among them the KeyError of a profile that does not exist
             return True
 
     def _pod_changed(self, change: Change) -> None:
@@ -156,12 +176,12 @@ class Scheduler:
         if old is not None and (new is None or new.uid != old.uid):
             self._pod_removed(old)
             old = None
-        if new is not None and (old is None or profile.pod_change_affects_scheduling(old, new)):
+        if new is not None and (old is None or pods.pod_change_affects_scheduling(old, new, self._profiles)):
             self._pod_updated(new, old)
 
     def _pod_updated(self, pod: PodView, old: PodView | None = None) -> None:
         self._gated.discard(pod.key)
-        if profile.uses_resources(pod):
+        if pods.uses_resources(pod):
             before = old if self._cluster.has_pod(pod.uid) and pod.uid not in self._assumed else None
             self._assumed.discard(pod.uid)
             self._nominees.pop(pod.uid, None)
@@ -170,9 +190,9 @@ class Scheduler:
             actions = requeueing.pod_actions(before, pod)
             if actions:
                 self._queue.move(ClusterEvent("Pod", actions, before, pod))
-        elif not profile.should_schedule(pod):
+        elif not pods.should_schedule(pod, self._profiles):
             self._pod_removed(pod)
-            if profile.is_gated(pod):
+            if pods.is_gated(pod):
                 self._gated.add(pod.key)
         elif pod.uid not in self._assumed:
             if self._waits_for_claims(pod):
@@ -183,7 +203,7 @@ class Scheduler:
 
     def _waits_for_claims(self, pod: PodView) -> bool:
         """Return whether a claim of the pod is not usable yet."""
-        if not may_need_devices(pod, self._gates):
+        if not may_need_devices(pod, self._gates) or not self._profile_of(pod).allocates_devices:
             return False
         if self._devices is None:
             from .devices.state import (  # noqa: PLC0415 - few need it
@@ -197,7 +217,7 @@ class Scheduler:
         waiting, self._waiting_for_claims = self._waiting_for_claims, set()
         for key in waiting:
             view = self._pods.lister.get(*key)
-            if view is not None and profile.should_schedule(view):
+            if view is not None and pods.should_schedule(view, self._profiles):
                 self._pod_updated(view)
         self._queue.move(
             ClusterEvent(kind, Action.OTHER)
@@ -216,7 +236,7 @@ class Scheduler:
 
     # --- scheduling
 
-    def _snapshot(self) -> ClusterSnapshot:
+    def _snapshot(self, profile: Profile) -> ClusterSnapshot:
         namespaces = self._informers[kinds.NAMESPACES].lister
 
         def labels_of(name: str) -> Mapping[str, str]:
@@ -224,7 +244,9 @@ class Scheduler:
             return meta.labels(namespace) if namespace else {}
 
         return ClusterSnapshot(
-            nodes=self._cluster.nodes(),
+            nodes=self._cluster.nodes()
+            if profile.percentage_of_nodes_to_score is None
+            else self._cluster.nodes_in_turn(),
             labels_of_namespace=labels_of,
             storage=self._storage,
             devices=None if self._devices is None else self._devices.snapshot(),
@@ -241,18 +263,19 @@ class Scheduler:
         if self._devices is not None:
             await self._devices.wait_synced(self._clock)
         view = self._pods.lister.get(*key)
-        if view is None or not profile.should_schedule(view):
+        if view is None or not pods.should_schedule(view, self._profiles):
             self._queue.delete(key)
             self._binding_slots.release()
             return
         monitor, attempts = self._monitor, self._queue.attempts_of(key)
-        began = monitor.monotonic()
-        pod, snapshot = PodInfo.of(view, self._gates), self._snapshot()
-        best, feasible_nodes = self._choose(pod, snapshot, began)
+        began, profile = monitor.monotonic(), self._profile_of(view)
+        pod, snapshot = PodInfo.of(view, self._gates), self._snapshot(profile)
+        best, feasible_nodes = self._choose(pod, snapshot, profile, began)
         monitor.algorithm.observe(monitor.monotonic() - began)
         if not best:
-            monitor.record_attempt(ERROR if feasible_nodes.is_error else UNSCHEDULABLE, began)
-            await self._handle_failure(pod, snapshot, feasible_nodes)
+            result = ERROR if feasible_nodes.is_error else UNSCHEDULABLE
+            monitor.record_attempt(result, began, profile.name)
+            await self._handle_failure(pod, snapshot, feasible_nodes, profile)
             if feasible_nodes.is_error:
                 self._queue.retry(key)
             else:
@@ -260,40 +283,57 @@ class Scheduler:
             self._binding_slots.release()
             return
         node = self._select_node(best)
-        claims = claims_of(pod, snapshot.storage)
+        claims = claims_of(pod, snapshot.storage) if profile.binds_volumes else ""
         assigned = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage)
         volumes = [] if isinstance(assigned, str) else assigned
-        devices = self._reserve_devices(pod, node, snapshot)
+        devices = self._reserve_devices(pod, node, snapshot) if profile.allocates_devices else None
         self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
         self._assumed_bindings.assume(view.uid, node.name, volumes)
-        attempt = _Attempt(began, *attempts)
+        attempt = _Attempt(profile, began, *attempts)
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices, attempt))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
 
     def _choose(
-        self, pod: PodInfo, snapshot: ClusterSnapshot, began: float
+        self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile, began: float
     ) -> tuple[Sequence[NodeInfo], FeasibleNodes]:
         """Return the best nodes; if there are none, why no node is feasible."""
+        sample = self._sampler.sample(profile.percentage_of_nodes_to_score, len(snapshot.nodes))
+        try:
+            return self._choose_of(pod, snapshot, profile, began, sample)
+        except PluginFailure as failure:
+            return (), FeasibleNodes.of_error(failure)
+        finally:
+            self._sampler.take(sample, len(snapshot.nodes))
+
+    def _choose_of(
+        self,
+        pod: PodInfo,
+        snapshot: ClusterSnapshot,
+        profile: Profile,
+        began: float,
+        sample: NodeSample | None,
+    ) -> tuple[Sequence[NodeInfo], FeasibleNodes]:
         monitor = self._monitor
-        pod_class = None if self._must_leave_room(pod) else self._classes.find(pod, snapshot)
+        pod_class = None if self._must_leave_room(pod) else self._classes.find(pod, snapshot, profile)
         if pod_class is not None:
-            groups = pod_class.feasible_groups()
-            monitor.record_extension_point("Filter", began, success=bool(groups))
+            groups = pod_class.feasible_groups(snapshot, sample)
+            monitor.record_extension_point("Filter", began, profile.name, success=bool(groups))
             if not groups:
                 return (), pod_class.feasible_nodes(snapshot)
             scoring_began = monitor.monotonic()
             best = pod_class.best_nodes(groups, snapshot)
             feasible_nodes = FeasibleNodes(best)
         else:
-            feasible_nodes = find_feasible(pod, snapshot)
-            monitor.record_extension_point("Filter", began, success=bool(feasible_nodes.feasible))
-            if not feasible_nodes.feasible:
+            feasible_nodes = find_feasible(pod, snapshot, profile, sample)
+            is_found = bool(feasible_nodes.feasible)
+            monitor.record_extension_point("Filter", began, profile.name, success=is_found)
+            if not is_found:
                 return (), feasible_nodes
             scoring_began = monitor.monotonic()
-            best = best_nodes(pod, snapshot, feasible_nodes.feasible)
-        monitor.record_extension_point("Score", scoring_began)
+            best = best_nodes(pod, snapshot, feasible_nodes.feasible, profile)
+        monitor.record_extension_point("Score", scoring_began, profile.name)
         return best, feasible_nodes
 
     def _must_leave_room(self, pod: PodInfo) -> bool:
@@ -307,7 +347,7 @@ class Scheduler:
         self, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot
     ) -> "DeviceBinder | None":
         """Allocate the devices of a pod, which are in use from now on. Returns what writes that; None if it needs none."""
-        devices = profile.devices_for(pod, snapshot)
+        devices = devices_for(pod, snapshot)
         if self._devices is None or devices is None:
             return None
         from .device_binder import (  # noqa: PLC0415 - few need it
@@ -321,11 +361,12 @@ class Scheduler:
         return best[int(fraction(self._random) * len(best))]
 
     async def _handle_failure(
-        self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes
+        self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, profile: Profile
     ) -> None:
         """Preempt pods of lower priority if that helps, and report in an Event and the status why no node is feasible."""
         budgets = self._informers[kinds.POD_DISRUPTION_BUDGETS].lister.all()
-        failure = failure_of(pod, snapshot, feasible_nodes, budgets)
+        offset = fraction(self._random) if profile.limits_candidates else 0.0
+        failure = failure_of(pod, snapshot, feasible_nodes, budgets, profile, offset)
         nominee = None if failure.keeps_nomination else ""
         if not feasible_nodes.is_error:
             self._monitor.record_preemption(len(failure.candidate.victims) if failure.candidate else 0)
@@ -357,8 +398,8 @@ class Scheduler:
     ) -> None:
         """Report in an Event and in the status why a pod is not scheduled."""
         about = view.object
-        self._events.record(about, "Warning", "FailedScheduling", failure.note, action="Scheduling")
-        patch = profile.unschedulable_patch(about, failure.message, self._clock.now(), nominee, reason)
+        self._events_of(view).record(about, "Warning", "FailedScheduling", failure.note, action="Scheduling")
+        patch = pods.unschedulable_patch(about, failure.message, self._clock.now(), nominee, reason)
         try:
             if patch is not None:
                 await self._client.patch(kinds.PODS, view.key, patch, subresource="status")
@@ -382,7 +423,12 @@ class Scheduler:
     def _report_state(self) -> None:
         pending = self._queue.pending(len(self._gated))
         cache = self._cluster.sizes() | {"assumed_pods": len(self._assumed)}
-        self._monitor.report_state(pending, self._queue.rejected(), cache)
+        rejected = [(self._profile_name(key), plugins) for key, plugins in self._queue.rejected()]
+        self._monitor.report_state(pending, rejected, cache)
+
+    def _profile_name(self, key: Key) -> str:
+        view = self._pods.lister.get(*key)
+        return pods.DEFAULT_SCHEDULER if view is None else pods.scheduler_name(view)
 
     def _resume(self, key: Key) -> None:
         self._queue.resume(key)
@@ -402,21 +448,21 @@ class Scheduler:
             if devices is not None:
                 await devices.bind()
             binding_began = self._monitor.monotonic()
-            await self._binder.bind(pod, node, volumes)
-            self._monitor.record_extension_point("Bind", binding_began)
+            await self._binder.bind(pod, node, volumes, attempt.profile.bind_timeout)
+            self._monitor.record_extension_point("Bind", binding_began, attempt.profile.name)
         except BindingFailure as error:
-            self._monitor.record_attempt(ERROR, attempt.began)
+            self._monitor.record_attempt(ERROR, attempt.began, attempt.profile.name)
             await self._handle_binding_failure(pod, devices, error)
         except Exception as error:
             LOG.exception("scheduler: %s: binding failed and is retried", pod.view.key)
             self._binding_failures.value += 1
-            self._monitor.record_attempt(ERROR, attempt.began)
+            self._monitor.record_attempt(ERROR, attempt.began, attempt.profile.name)
             await self._handle_binding_failure(pod, devices, BindingFailure("Bind", "DefaultBinder", error))
         else:
-            self._monitor.record_attempt(SCHEDULED, attempt.began)
+            self._monitor.record_attempt(SCHEDULED, attempt.began, attempt.profile.name)
             self._monitor.record_bound(attempt.number, attempt.first_at)
             text = f"Successfully assigned {pod.view.key} to {node}"
-            self._events.record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
+            self._events_of(pod.view).record(pod.view.object, "Normal", "Scheduled", text, action="Binding")
         finally:
             self._assumed_bindings.forget(pod.view.uid)
             if devices is not None:
@@ -439,7 +485,7 @@ class Scheduler:
         latest = self._pods.lister.get(*key)
         if latest is None or latest.uid != pod.view.uid:
             return
-        if not profile.should_schedule(latest):
+        if not pods.should_schedule(latest, self._profiles):
             self._pod_updated(latest)
             return
         self._queue.retry(key)
@@ -449,6 +495,7 @@ class Scheduler:
 class _Attempt(NamedTuple):
     """An attempt to schedule a pod: when it began, and which one it is of the pod."""
 
+    profile: Profile
     began: float
     number: int
     first_at: float

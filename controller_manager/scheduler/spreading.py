@@ -10,14 +10,22 @@ from msgspec import Struct
 
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
 from mockube.controller_manager.workloads.node_selectors import required_node_affinity
 from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
+from .config.args import SYSTEM, PodTopologySpreadArgs, TopologySpreadConstraint
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
+from .workload_selector import Workloads, selector_of_workloads
 
 REQUIRED: Final = "DoNotSchedule"
 PREFERRED: Final = "ScheduleAnyway"
+_SYSTEM_CONSTRAINTS: Final = (
+    TopologySpreadConstraint(topology_key=LABEL_HOSTNAME, max_skew=3, when_unsatisfiable=PREFERRED),
+    TopologySpreadConstraint(topology_key=LABEL_ZONE, max_skew=5, when_unsatisfiable=PREFERRED),
+)
+DEFAULT_ARGS: Final = PodTopologySpreadArgs()
 
 
 class Constraint(Struct, frozen=True, kw_only=True):
@@ -53,7 +61,16 @@ class Constraint(Struct, frozen=True, kw_only=True):
         )
 
 
-def constraints_of(pod: PodInfo, action: str) -> Sequence[Constraint]:
+def constraints_of(
+    pod: PodInfo, action: str, workloads: Workloads | None, args: PodTopologySpreadArgs
+) -> Sequence[Constraint]:
+    """Return the constraints of a pod with an action; without own ones, those that pods have by default."""
+    if not pod.spec.get("topologySpreadConstraints"):
+        return _default_constraints(pod, action, workloads, args)
+    return own_constraints(pod, action)
+
+
+def own_constraints(pod: PodInfo, action: str) -> Sequence[Constraint]:
     constraints: Sequence[ReadOnlyTree] = pod.spec.get("topologySpreadConstraints") or ()
     return [
         _constraint(pod, constraint)
@@ -62,15 +79,37 @@ def constraints_of(pod: PodInfo, action: str) -> Sequence[Constraint]:
     ]
 
 
-def default_constraint(topology_key: str, max_skew: int, selector: Selector) -> Constraint:
-    return Constraint(
-        topology_key=topology_key,
-        max_skew=max_skew,
-        selector=selector,
-        min_domains=1,
-        honours_affinity=True,
-        honours_taints=False,
-    )
+def spread_selector(pod: PodInfo, workloads: Workloads | None) -> Selector | None:
+    """Return the selector of the pods with which a pod without constraints is spread, which may change while it waits."""
+    if workloads is None or pod.spec.get("topologySpreadConstraints"):
+        return None
+    return selector_of_workloads(pod, workloads)
+
+
+def requires_all_labels(pod: PodInfo, args: PodTopologySpreadArgs) -> bool:
+    """Return whether nodes are scored only if they have the labels of all constraints. The system's default ones need none."""
+    return bool(pod.spec.get("topologySpreadConstraints")) or args.defaulting_type != SYSTEM
+
+
+def _default_constraints(
+    pod: PodInfo, action: str, workloads: Workloads | None, args: PodTopologySpreadArgs
+) -> Sequence[Constraint]:
+    defaults = _SYSTEM_CONSTRAINTS if args.defaulting_type == SYSTEM else args.default_constraints
+    defaults = tuple(one for one in defaults if one.when_unsatisfiable == action)
+    selector = spread_selector(pod, workloads) if defaults else None
+    if selector is None or selector.empty:
+        return ()
+    return [
+        Constraint(
+            topology_key=one.topology_key,
+            max_skew=one.max_skew,
+            selector=selector,
+            min_domains=one.min_domains or 1,
+            honours_affinity=one.node_affinity_policy == "Honor",
+            honours_taints=one.node_taints_policy == "Honor",
+        )
+        for one in defaults
+    ]
 
 
 def _constraint(pod: PodInfo, constraint: ReadOnlyTree) -> Constraint:

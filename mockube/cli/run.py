@@ -28,6 +28,12 @@ def add_flags(parser: CommandParser) -> None:
     add_cluster_flags(parser.group(CLUSTER))
     add_runtime(parser.group(PODS))
     parser.add_argument(
+        "--scheduler-config",
+        type=Path,
+        metavar="FILE",
+        help="file with a KubeSchedulerConfiguration (the default profile)",
+    )
+    parser.add_argument(
         "-v",
         "--v",
         type=non_negative_int,
@@ -95,10 +101,13 @@ def _level_flags(options: argparse.Namespace) -> Sequence[str]:
 
 def manager_flags(options: argparse.Namespace) -> Sequence[str]:
     images = () if options.images is None else (f"--images={options.images.absolute()}",)
+    scheduler = options.scheduler_config
+    scheduler_flags = () if scheduler is None else (f"--scheduler-config={scheduler.absolute()}",)
     return (
         *version_flags(options),
         *_level_flags(options),
         f"--container-runtime={options.container_runtime}",
         f"--simulate-unknown-programs={options.simulate_unknown_programs}",
         *images,
+        *scheduler_flags,
     )

@@ -45,6 +45,8 @@ SHUTDOWN_SECONDS: Final = 0.5
 class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):
     minor: str = minors.NEWEST
     """The minor release of Kubernetes that the server has."""
+    scheduler_plugins: Sequence[object] = ()
+    """Plugins of the scheduler, which are on unless a profile disables them."""
     images: Mapping[str, Any] | Path | None = None
     """Local commands by image, or the path of a file with this map."""
 
@@ -115,7 +117,8 @@ def _parse_manager_flags(options: ClusterOptions, folder: Path) -> Config:
         *("--kubeconfig", str(folder / KUBECONFIG), "--leader-elect", "false"),
         *("--controller-shutdown-timeout", f"{SHUTDOWN_SECONDS:g}s"),
     )
-    return parse_manager_flags((*own_flags, *options.manager_arguments()), {}, NAMES)
+    arguments = (*own_flags, *options.manager_arguments())
+    return parse_manager_flags(arguments, {}, NAMES, options.scheduler_plugins)
 
 
 def _parse_flags(parse: Callable[[], T]) -> T:

@@ -22,6 +22,7 @@ from mockube.apimachinery.schema import minors
 from mockube.controller_manager.workloads.device_claims import FINALIZER
 from tests.conformance.golden import golden
 from tests.differential import scheduling_cases, scheduling_devices, scheduling_sizes, scheduling_volumes
+from tests.support.controllers.scheduler_profiles import CONFIGURATIONS, names_of, tree_of
 from tests.support.controllers.scheduling_decisions import (
     differences,
     extended_claim,
@@ -75,7 +76,7 @@ def main():
     options = _options()
     require_folder()
     with tempfile.TemporaryDirectory(prefix="mockube-scheduling-") as folder, contextlib.ExitStack() as stack:
-        comparison = Comparison(stack, Path(folder), options.minor)
+        comparison = Comparison(stack, Path(folder), options.minor, options.configuration)
         for number in range(options.seed, options.seed + options.rounds):
             comparison.round(number, options.pods, has_devices=options.devices, has_sizes=options.sizes)
         comparison.print_summary()
@@ -93,6 +94,9 @@ def _options():
         "--devices", action="store_true", help="with claims for devices and extended resources"
     )
     parser.add_argument("--sizes", action="store_true", help="with resources of pods themselves, and resizes")
+    parser.add_argument(
+        "--configuration", choices=CONFIGURATIONS, default="", help="with profiles of this configuration"
+    )
     parser.add_argument("--minor", default=minors.NEWEST, help="the minor release of the real kube-scheduler")
     parser.add_argument("--maximum", type=int, default=0, help="the number of differences that do not fail")
     parser.add_argument("--record", help="the file for cases with new reasons or scores")
@@ -100,8 +104,9 @@ def _options():
 
 
 class Comparison:
-    def __init__(self, stack, folder, minor):
+    def __init__(self, stack, folder, minor, configuration):
         self._minor = minor
+        self._configuration = configuration
         self._recorded = []
         self._signatures = set()
         etcd = stack.enter_context(EtcdServer())
@@ -114,7 +119,16 @@ class Comparison:
         self._server.send({"method": "POST", "path": PATHS["namespaces"], "body": other})
         user = "system:kube-scheduler"
         kubeconfig = write_kubeconfig(folder / "scheduler", server.url, server.authority, user)
-        self._scheduler = stack.enter_context(RealScheduler(kubeconfig, "-v=2", "--vmodule=schedule_one=10"))
+        flags = ["-v=2", "--vmodule=schedule_one=10"]
+        if configuration:
+            tree = {
+                **tree_of(CONFIGURATIONS[configuration]),
+                "clientConnection": {"kubeconfig": str(kubeconfig)},
+            }
+            file = folder / "scheduler.yaml"
+            file.write_text(json.dumps(tree))
+            flags.append(f"--config={file}")
+        self._scheduler = stack.enter_context(RealScheduler(kubeconfig, *flags))
         self._counts = Counter()
         self._examples = {}
 
@@ -144,6 +158,8 @@ class Comparison:
             self.create(name, body)
         for number in range(pods):
             extra, body = scheduling_cases.pod(random, f"fresh-{number}")
+            if self._configuration:
+                body["spec"]["schedulerName"] = random.choice(names_of(self._configuration))
             if has_sizes:
                 scheduling_sizes.add_to_pod(random, body)
             if has_devices:
@@ -204,7 +220,8 @@ class Comparison:
             attempt["devices"] = self._devices_of(created)
         if self._preempts(name):
             attempt["victims"] = self._wait_for_victims(created)
-        self._judge(recorded(self._minor, state, created, attempt), created)
+        case = recorded(self._minor, state, created, attempt, self._configuration)
+        self._judge(case, created)
         if "bound" in attempt:
             self._started(created)
             return

@@ -13,10 +13,10 @@ from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.authn.authenticators import BadToken, KnownToken
-from mockube.apiserver.configuration_files import ConfigurationError, decode
 from mockube.apiserver.outgoing import Send, Tls
 from mockube.apiserver.user import User, with_authenticated
 from mockube.component_base.clock import Clock
+from mockube.component_base.configuration_files import ConfigurationError, decode
 
 from . import claims
 from .configuration import AuthenticationConfiguration, JWTAuthenticator

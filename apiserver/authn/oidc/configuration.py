@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import field
 
-from mockube.apiserver.configuration_files import Record
+from mockube.component_base.configuration_files import Record
 
 
 class Issuer(Record, frozen=True, kw_only=True):

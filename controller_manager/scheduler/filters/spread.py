@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.config.args import PodTopologySpreadArgs
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.spreading import REQUIRED, Constraint, constraints_of
+from mockube.controller_manager.scheduler.spreading import DEFAULT_ARGS, REQUIRED, Constraint, constraints_of
 
 from .filter import Check, Rejection
 
@@ -18,8 +19,10 @@ _MISSING_LABEL: Final = Rejection(
 )
 
 
-def topology_spread(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
-    constraints = constraints_of(pod, REQUIRED)
+def topology_spread(
+    pod: PodInfo, snapshot: ClusterSnapshot, args: PodTopologySpreadArgs = DEFAULT_ARGS
+) -> Check | None:
+    constraints = constraints_of(pod, REQUIRED, snapshot.workloads, args)
     if not constraints:
         return None
     constraint_counts = [
@@ -157,8 +160,10 @@ class GroupedTopologySpread:
         return check
 
 
-def grouped_topology_spread(pod: PodInfo, _: ClusterSnapshot) -> GroupedTopologySpread | None:
-    constraints = constraints_of(pod, REQUIRED)
+def grouped_topology_spread(
+    pod: PodInfo, snapshot: ClusterSnapshot, args: PodTopologySpreadArgs = DEFAULT_ARGS
+) -> GroupedTopologySpread | None:
+    constraints = constraints_of(pod, REQUIRED, snapshot.workloads, args)
     return GroupedTopologySpread(pod, constraints) if constraints else None
 
 

@@ -6,18 +6,28 @@ Upstream: plugins/tainttoleration, nodeunschedulable, nodename, nodeaffinity, no
 from collections.abc import Sequence
 from typing import Final
 
+from mockube.apimachinery.resource_names import is_extended
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.config.args import NodeResourcesFitArgs
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.node_selectors import required_node_affinity
+from mockube.controller_manager.workloads.node_selectors import required_node_affinity, selects
 from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find_untolerated_taint, tolerates
 
 from .filter import Check, Rejection, Restriction
 
+_DEFAULT_ARGS: Final = NodeResourcesFitArgs()
 
-def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
-    requested = pod.requested
+
+def resources_fit(
+    pod: PodInfo, snapshot: ClusterSnapshot, args: NodeResourcesFitArgs = _DEFAULT_ARGS
+) -> Check:
+    requested = {
+        name: amount
+        for name, amount in pod.requested.items()
+        if not (args.ignores(name) and is_extended(name))
+    }
     by_devices = () if snapshot.devices is None else snapshot.devices.extended_classes
     can_be_unresolvable = not snapshot.gates.is_before("1.34")
 
@@ -45,16 +55,24 @@ def resources_fit(pod: PodInfo, snapshot: ClusterSnapshot) -> Check:
 _AFFINITY_MISMATCH: Final = Rejection(
     ("node(s) didn't match Pod's node affinity/selector",), is_unresolvable=True
 )
+_ENFORCED_MISMATCH: Final = Rejection(
+    ("node(s) didn't match scheduler-enforced node affinity",), is_unresolvable=True
+)
 _AFFINITY_CONFLICT: Final = Rejection(("pod affinity terms conflict",), is_unresolvable=True)
 
 
-def node_affinity(pod: PodInfo, _: ClusterSnapshot) -> Check | Rejection | Restriction | None:
+def node_affinity(
+    pod: PodInfo, _: ClusterSnapshot, added: ReadOnlyTree | None = None
+) -> Check | Rejection | Restriction | None:
+    """Reject nodes that the pod's affinity, or the one that is added to all pods', does not select."""
     matches = required_node_affinity(pod.spec)
-    if matches is None:
+    if matches is None and added is None:
         return None
 
     def check(node: NodeInfo) -> Rejection | None:
-        return None if matches(node.node) else _AFFINITY_MISMATCH
+        if added is not None and not selects(added, node.node):
+            return _ENFORCED_MISMATCH
+        return None if matches is None or matches(node.node) else _AFFINITY_MISMATCH
 
     names = _node_names(pod)
     if names is None:

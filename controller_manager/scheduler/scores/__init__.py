@@ -1,4 +1,4 @@
 """The score plugins, which rank the feasible nodes.
 
-A module belongs here if it contains some of them; `profile` lists them all.
+A module belongs here if it contains some of them; `in_tree` lists them all.
 """

@@ -8,22 +8,36 @@ from typing import Final, NamedTuple
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.config.args import InterPodAffinityArgs
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
 from .score import MAX_NODE_SCORE
 
-_HARD_POD_AFFINITY_WEIGHT: Final = 1
-"""The weight of a required affinity term of an existing pod; upstream's default of hardPodAffinityWeight."""
+_DEFAULT_ARGS: Final = InterPodAffinityArgs()
 
 
 def pod_affinity_score(
-    pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    feasible: Sequence[NodeInfo],
+    args: InterPodAffinityArgs = _DEFAULT_ARGS,
 ) -> list[int] | None:
-    term_scores = _term_scores(pod, snapshot.nodes, snapshot)
+    if _is_skipped(pod, args):
+        return None
+    term_scores = _term_scores(pod, snapshot.nodes, snapshot, args)
     if not term_scores:
         return None
     return _normalize([sum(term_scores[item] for item in node.labels.items()) for node in feasible])
+
+
+def _is_skipped(pod: PodInfo, args: InterPodAffinityArgs) -> bool:
+    """Return whether the preferences of existing pods do not count, because the pod has none itself."""
+    return args.ignore_preferred_terms_of_existing_pods and not _has_preferences(pod)
+
+
+def _has_preferences(pod: PodInfo) -> bool:
+    return bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
 
 
 def _normalize(raw: Sequence[int]) -> list[int]:
@@ -35,14 +49,14 @@ def _normalize(raw: Sequence[int]) -> list[int]:
 
 
 def _term_scores(
-    pod: PodInfo, nodes: Iterable[NodeInfo], snapshot: ClusterSnapshot
+    pod: PodInfo, nodes: Iterable[NodeInfo], snapshot: ClusterSnapshot, args: InterPodAffinityArgs
 ) -> Counter[tuple[str, str]]:
     """Return the weights of the terms that match, by topology key and value."""
     term_scores: Counter[tuple[str, str]] = Counter()
-    has_preferences = bool(pod.terms.preferred_affinity or pod.terms.preferred_anti_affinity)
+    has_preferences = _has_preferences(pod)
     for node in nodes:
         for other in (node.pods if has_preferences else node.pods_with_affinity).values():
-            _add_term_scores(term_scores, pod, other, node, snapshot)
+            _add_term_scores(term_scores, pod, other, node, snapshot, args)
     return term_scores
 
 
@@ -52,12 +66,13 @@ def _add_term_scores(
     other: PodInfo,
     node: NodeInfo,
     snapshot: ClusterSnapshot,
+    args: InterPodAffinityArgs,
 ) -> None:
     def add_matching_terms(terms: Iterable[AffinityTerm], selected: PodInfo, sign: int) -> None:
         for term in terms:
-            value = node.labels.get(term.topology_key)
-            if value is not None and term.matches(selected.view, snapshot.labels_of_namespace):
-                term_scores[term.topology_key, value] += sign * (term.weight or _HARD_POD_AFFINITY_WEIGHT)
+            value, weight = node.labels.get(term.topology_key), term.weight or args.hard_pod_affinity_weight
+            if value is not None and weight and term.matches(selected.view, snapshot.labels_of_namespace):
+                term_scores[term.topology_key, value] += sign * weight
 
     add_matching_terms(pod.terms.preferred_affinity, other, 1)
     add_matching_terms(pod.terms.preferred_anti_affinity, other, -1)
@@ -79,19 +94,21 @@ class _Part(NamedTuple):
 class GroupedPodAffinityScore:
     """The score for groups of nodes."""
 
-    def __init__(self, pod: PodInfo, snapshot: ClusterSnapshot, keys: Iterable[str]) -> None:
+    def __init__(
+        self, pod: PodInfo, snapshot: ClusterSnapshot, keys: Iterable[str], args: InterPodAffinityArgs
+    ) -> None:
         """`keys` are the topology keys of the terms of all pods."""
-        self._pod, self._snapshot = pod, snapshot
+        self._pod, self._snapshot, self._args = pod, snapshot, args
         self._keys = sorted({*keys, *pod.terms.topology_keys} - {LABEL_HOSTNAME})
         self._term_scores: Counter[tuple[str, str]] = Counter()
 
     def part(self, node: NodeInfo) -> _Part:
-        own_scores = _term_scores(self._pod, [node], self._snapshot)
+        own_scores = _term_scores(self._pod, [node], self._snapshot, self._args)
         of_host = sum(score for (key, _), score in own_scores.items() if key == LABEL_HOSTNAME)
         return _Part(tuple(map(node.labels.get, self._keys)), of_host)
 
     def contribution(self, node: NodeInfo) -> Counter[tuple[str, str]] | None:
-        own_scores = _term_scores(self._pod, [node], self._snapshot)
+        own_scores = _term_scores(self._pod, [node], self._snapshot, self._args)
         return (
             Counter({pair: score for pair, score in own_scores.items() if pair[0] != LABEL_HOSTNAME}) or None
         )
@@ -110,6 +127,10 @@ class GroupedPodAffinityScore:
         )
 
 
-def grouped_pod_affinity_score(pod: PodInfo, snapshot: ClusterSnapshot) -> GroupedPodAffinityScore | None:
+def grouped_pod_affinity_score(
+    pod: PodInfo, snapshot: ClusterSnapshot, args: InterPodAffinityArgs = _DEFAULT_ARGS
+) -> GroupedPodAffinityScore | None:
     keys = snapshot.topology_keys
-    return GroupedPodAffinityScore(pod, snapshot, keys) if keys or pod.terms else None
+    if _is_skipped(pod, args) or not (keys or pod.terms):
+        return None
+    return GroupedPodAffinityScore(pod, snapshot, keys, args)

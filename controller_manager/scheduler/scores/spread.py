@@ -7,31 +7,32 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from mockube.apimachinery.labels import Selector
-from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
+from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.config.args import PodTopologySpreadArgs
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.spreading import (
+    DEFAULT_ARGS,
     PREFERRED,
     Constraint,
     constraints_of,
-    default_constraint,
+    requires_all_labels,
 )
-from mockube.controller_manager.scheduler.workload_selector import selector_of_workloads
 
 from .score import MAX_NODE_SCORE, round_half_up
 
-_DEFAULT_CONSTRAINTS: Final = ((LABEL_HOSTNAME, 3), (LABEL_ZONE, 5))
-
 
 def topology_spread_score(
-    pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeInfo]
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    feasible: Sequence[NodeInfo],
+    args: PodTopologySpreadArgs = DEFAULT_ARGS,
 ) -> list[int] | None:
-    constraints = _constraints(pod, snapshot)
-    required_keys = _required_keys(pod, constraints)
+    constraints = constraints_of(pod, PREFERRED, snapshot.workloads, args)
+    required_keys = _required_keys(pod, constraints, args)
 
     def has_labels(node: NodeInfo) -> bool:
         return all(key in node.labels for key in required_keys)
@@ -59,19 +60,11 @@ def topology_spread_score(
     return _normalize([round_half_up(value) for value in raw], is_scored_by_node)
 
 
-def _constraints(pod: PodInfo, snapshot: ClusterSnapshot) -> Sequence[Constraint]:
-    if pod.spec.get("topologySpreadConstraints"):
-        return constraints_of(pod, PREFERRED)
-    selector = spread_selector(pod, snapshot)
-    if selector is None or selector.empty:
-        return []
-    return [default_constraint(key, skew, selector) for key, skew in _DEFAULT_CONSTRAINTS]
-
-
-def _required_keys(pod: PodInfo, constraints: Sequence[Constraint]) -> Sequence[str]:
-    """Return the labels without which a node is not scored. The default constraints require none."""
-    has_own = bool(pod.spec.get("topologySpreadConstraints"))
-    return [constraint.topology_key for constraint in constraints] if has_own else []
+def _required_keys(
+    pod: PodInfo, constraints: Sequence[Constraint], args: PodTopologySpreadArgs
+) -> Sequence[str]:
+    """Return the labels without which a node is not scored."""
+    return [one.topology_key for one in constraints] if requires_all_labels(pod, args) else []
 
 
 def _counts_by_domain(
@@ -112,10 +105,10 @@ class _Part(NamedTuple):
 class GroupedTopologySpreadScore:
     """The score for groups of nodes."""
 
-    def __init__(self, pod: PodInfo, constraints: Sequence[Constraint]) -> None:
+    def __init__(self, pod: PodInfo, constraints: Sequence[Constraint], args: PodTopologySpreadArgs) -> None:
         self._pod = pod
         self._constraints = constraints
-        self._required_keys = _required_keys(pod, constraints)
+        self._required_keys = _required_keys(pod, constraints, args)
         self._counts = [Counter[str]() for _ in constraints]
 
     def part(self, node: NodeInfo) -> _Part:
@@ -171,14 +164,7 @@ class GroupedTopologySpreadScore:
 
 
 def grouped_topology_spread_score(
-    pod: PodInfo, snapshot: ClusterSnapshot
+    pod: PodInfo, snapshot: ClusterSnapshot, args: PodTopologySpreadArgs = DEFAULT_ARGS
 ) -> GroupedTopologySpreadScore | None:
-    constraints = _constraints(pod, snapshot)
-    return GroupedTopologySpreadScore(pod, constraints) if constraints else None
-
-
-def spread_selector(pod: PodInfo, snapshot: ClusterSnapshot) -> Selector | None:
-    """Return the selector of the pods with which a pod without constraints is spread, which may change while it waits."""
-    if snapshot.workloads is None or pod.spec.get("topologySpreadConstraints"):
-        return None
-    return selector_of_workloads(pod, snapshot.workloads)
+    constraints = constraints_of(pod, PREFERRED, snapshot.workloads, args)
+    return GroupedTopologySpreadScore(pod, constraints, args) if constraints else None

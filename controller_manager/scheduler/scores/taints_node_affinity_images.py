@@ -23,9 +23,10 @@ _MAX_IMAGE_BYTES: Final = 1000 * _MEGABYTE
 
 
 def node_affinity_score(
-    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
+    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo], added: Sequence[ReadOnlyTree] = ()
 ) -> Sequence[int] | None:
-    preference = grouped_node_affinity(pod, snapshot)
+    """Prefer nodes that match the preferences of the pod, and those that are `added` to all pods'."""
+    preference = grouped_node_affinity(pod, snapshot, added)
     if preference is None:
         return None
     return preference.scores([*map(preference.part, nodes)], (), snapshot)
@@ -44,9 +45,11 @@ class PreferredNodeAffinity(NothingCounted):
         return normalize_scores(parts)
 
 
-def grouped_node_affinity(pod: PodInfo, _: ClusterSnapshot) -> PreferredNodeAffinity | None:
+def grouped_node_affinity(
+    pod: PodInfo, _: ClusterSnapshot, added: Sequence[ReadOnlyTree] = ()
+) -> PreferredNodeAffinity | None:
     affinity = pod.affinity.get("nodeAffinity") or {}
-    terms: Sequence[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    terms = [*added, *(affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ())]
     return PreferredNodeAffinity(terms) if terms else None
 
 

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from mockube.apimachinery import quantity
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.config.args import FALLING_SHAPE, Shape, broken_linear
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, claims_of
 from mockube.controller_manager.workloads.volumes import capacity, request
 
-from .score import MAX_NODE_SCORE, round_half_up
+from .score import round_half_up, utilization
 
 
 def volume_capacity_score(
-    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
+    pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo], shape: Shape = FALLING_SHAPE
 ) -> list[int] | None:
     """Prefer nodes where the volumes of the pod's claims, or the space for new ones, have the most room."""
     if not snapshot.gates.is_on("StorageCapacityScoring"):
@@ -25,11 +26,11 @@ def volume_capacity_score(
     scores = []
     for node in nodes:
         bindings = claims.assign(node.node, snapshot.storage)
-        scores.append(0 if isinstance(bindings, str) else _score(bindings))
+        scores.append(0 if isinstance(bindings, str) else _score(bindings, shape))
     return scores
 
 
-def _score(bindings: Sequence[ClaimBinding]) -> int:
+def _score(bindings: Sequence[ClaimBinding], shape: Shape) -> int:
     """Return the mean score of the storage classes: of existing volumes if there are some, else of new ones."""
     existing = [binding for binding in bindings if binding.volume is not None]
     requested: dict[str, int] = {}
@@ -44,11 +45,5 @@ def _score(bindings: Sequence[ClaimBinding]) -> int:
         else:
             continue
         requested[name] = requested.get(name, 0) + request(binding.claim).scaled_value()
-    shares = [_free_share(requested[name], capacities[name]) for name in capacities]
-    return round_half_up(sum(shares) / len(shares)) if shares else 0
-
-
-def _free_share(requested: int, available: int) -> int:
-    if available == 0 or requested > available:
-        return 0
-    return MAX_NODE_SCORE - requested * MAX_NODE_SCORE // available
+    values = [broken_linear(shape, utilization(requested[name], capacities[name])) for name in capacities]
+    return round_half_up(sum(values) / len(values)) if values else 0

@@ -1,12 +1,17 @@
-"""The classes of pods judge nodes as the reference does, after any changes of nodes and pods."""
+"""The classes of pods judge nodes as the reference does, after any changes of nodes and pods, in any profile."""
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
+from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
 from mockube.controller_manager.scheduler.pod_class import PodClasses
+from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
+from mockube.controller_manager.scheduler.sampling import NodeSample
+from mockube.controller_manager.scheduler.workload_selector import Workloads
 from tests.support.controllers.scheduler_objects import (
     HOST,
     ZONE,
@@ -19,7 +24,16 @@ from tests.support.controllers.scheduler_objects import (
     preferred,
     snapshot_of,
     spread_constraint,
+    store_of,
     term,
+)
+from tests.support.controllers.scheduler_profiles import (
+    ADDED_AFFINITY,
+    OTHER_WEIGHTS,
+    PACKING,
+    RATIO,
+    SPREADING,
+    profile_of,
 )
 
 NODES = [f"node-{number}" for number in range(8)]
@@ -77,6 +91,38 @@ SPECS = (
         ],
     },
 )
+
+
+class Few(SchedulerPlugin):
+    """A plugin that judges pods and nodes by what kube-scheduler's plugins read."""
+
+    name = "Few"
+    judges_alike = True
+
+    def filter(self, pod, node):
+        return "node(s) have enough pods" if len(node.pods) > 3 and pod.requested["cpu"] else None
+
+    def score(self, _, node):
+        return -len(node.pods)
+
+    def normalize(self, scores):
+        return [score - min(scores) for score in scores]
+
+
+LATE = {"filter": {"enabled": [{"name": "NodeName"}, {"name": "InterPodAffinity"}, {"name": "Few"}]}}
+PROFILES = {
+    "default": DEFAULT_PROFILE,
+    "packing": profile_of(PACKING),
+    "weights": profile_of(OTHER_WEIGHTS),
+    "spreading": profile_of(SPREADING),
+    "ratio": profile_of(RATIO),
+    "affinity": profile_of(ADDED_AFFINITY),
+    "own": profile_of({}, [Few()]),
+    "own filter between others": profile_of({"plugins": LATE}, [Few()]),
+}
+PROFILES = {name: replace(profile, name=name) for name, profile in PROFILES.items()}
+SERVICE = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": WEB}}
+WORKLOADS = Workloads(services=store_of(SERVICE), controllers={})
 SET, REMOVE, SCHEDULE, TERMINATE, DELETE = "set", "remove", "schedule", "terminate", "delete"
 OPERATIONS = st.lists(
     st.one_of(
@@ -93,9 +139,10 @@ OPERATIONS = st.lists(
 
 
 class Cluster:
-    """A cluster whose pods are spread by their label `app`, as those of a Service are."""
+    """A cluster with one Service. All profiles judge each pod, and the first one places it."""
 
-    def __init__(self):
+    def __init__(self, profiles):
+        self.profiles = profiles
         self.cache = SchedulerCache()
         self.classes = PodClasses(self.cache)
         self.trees = {}
@@ -103,17 +150,37 @@ class Cluster:
     def schedule(self, spec, draw):
         name = f"pod-{len(self.trees)}"
         tree = pod(name, **SPECS[spec])
-        tried, state = info(tree), snapshot_of(self.cache)
-        expected = find_feasible(tried, state)
-        best = best_nodes(tried, state, expected.feasible) if expected.feasible else []
-        pod_class = self.classes.find(tried, state)
+        tried, state = info(tree), replace(snapshot_of(self.cache), workloads=WORKLOADS)
+        best, *_ = [self.judge(tried, state, profile) for profile in self.profiles]
+        for profile in self.profiles:
+            self.judge_sample(tried, replace(state, nodes=self.cache.nodes_in_turn()), profile, draw)
+        if best:
+            self.trees[name] = tree
+            self.cache.assign_pod(tried, best[draw % len(best)].name)
+
+    def judge(self, tried, state, profile):
+        """Return the best nodes of the reference, with which the class agrees."""
+        expected = find_feasible(tried, state, profile)
+        best = best_nodes(tried, state, expected.feasible, profile) if expected.feasible else []
+        pod_class = self.classes.find(tried, state, profile)
         assert (pod_class is None) == self.cache.has_ambiguous_hostnames
         if pod_class is not None:
             assert sorted(best_of(pod_class, state), key=id) == sorted(best, key=id)
             assert pod_class.feasible_nodes(state) == expected
-        if best:
-            self.trees[name] = tree
-            self.cache.assign_pod(tried, best[draw % len(best)].name)
+        return best
+
+    def judge_sample(self, tried, state, profile, draw):
+        pod_class = self.classes.find(tried, state, profile)
+        if pod_class is None or not state.nodes:
+            return
+        samples = [NodeSample(draw % len(state.nodes), 1 + draw % 3) for _ in range(2)]
+        feasible = find_feasible(tried, state, profile, samples[0]).feasible
+        groups = pod_class.feasible_groups(state, samples[1])
+        assert samples[0].checked == samples[1].checked
+        assert sorted(map(id, feasible)) == sorted(id(one) for nodes in groups.values() for one in nodes)
+        if feasible:
+            best = best_nodes(tried, state, feasible, profile)
+            assert sorted(map(id, pod_class.best_nodes(groups, state))) == sorted(map(id, best))
 
     def chosen(self, number):
         names = sorted(name for name in self.trees if self.cache.has_pod(name))
@@ -134,9 +201,9 @@ class Cluster:
             self.cache.remove_pod(name)
 
 
-@given(OPERATIONS)
-def test_classes_judge_nodes_as_the_reference_does(operations):
-    cluster = Cluster()
+@given(OPERATIONS, st.sampled_from([*PROFILES]), st.sampled_from([*PROFILES]))
+def test_classes_judge_nodes_as_the_reference_does(operations, profile, other):
+    cluster = Cluster([PROFILES[name] for name in {profile: 0, other: 0}])
     for name in NODES[:4]:
         cluster.cache.set_node(node(name, zone="ab"[len(name) % 2]))
     for operation, *arguments in operations:

@@ -8,7 +8,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.filters.filter import Rejection, Restriction
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import nominated_node
+from mockube.controller_manager.scheduler.pods import nominated_node
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
@@ -118,7 +118,7 @@ def snapshot_of(cluster):
 
 
 def best_of(pod_class, state):
-    groups = pod_class.feasible_groups()
+    groups = pod_class.feasible_groups(state)
     return pod_class.best_nodes(groups, state) if groups else []
 
 

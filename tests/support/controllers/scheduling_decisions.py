@@ -13,14 +13,17 @@ from mockube.controller_manager.scheduler.devices.extended_resources import (
     owner_of_extended_resource_claim,
 )
 from mockube.controller_manager.scheduler.failure import failure_of
+from mockube.controller_manager.scheduler.in_tree import devices_for
 from mockube.controller_manager.scheduler.pod_class import PodClasses
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profile import devices_for, nominated_node
+from mockube.controller_manager.scheduler.pods import nominated_node
+from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
 from mockube.controller_manager.workloads.device_claims import allocation
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 from tests.support.controllers.scheduler_objects import best_of
+from tests.support.controllers.scheduler_profiles import CONFIGURATIONS, profiles_of
 
 _NOW = "2026-01-01T00:00:00Z"
 _METADATA = (
@@ -51,10 +54,11 @@ _STATUS = (
 )
 
 
-def recorded(minor, state, pod, attempt):
-    """Return a case: what a real scheduler did with a pod."""
+def recorded(minor, state, pod, attempt, configuration=""):
+    """Return a case: what a real scheduler did with a pod. `configuration` is one of `scheduler_profiles`."""
     objects = {name: [_trimmed(one) for one in rows] for name, rows in state.items() if rows}
-    return {"minor": minor, "state": objects, "pod": _trimmed(pod), "real": attempt}
+    profiles = {"configuration": configuration} if configuration else {}
+    return {"minor": minor, **profiles, "state": objects, "pod": _trimmed(pod), "real": attempt}
 
 
 def _trimmed(obj):
@@ -106,7 +110,8 @@ def _key(obj):
 
 def differences(case):
     """Yield what is compared, our result and the real one."""
-    real, ours = case["real"], decide(case["pod"], case["state"], FeatureGates(case["minor"]))
+    gates = FeatureGates(case["minor"])
+    real, ours = case["real"], decide(case["pod"], case["state"], gates, _profile_of(case))
     if "message" in real:
         if real["message"].startswith('running PreBind plugin "DynamicResources"'):
             yield "failed binding", ours["unbindable"], real["message"]
@@ -128,32 +133,39 @@ def differences(case):
         yield "devices", devices_on(case, real["bound"]), real["devices"]
 
 
-def decide(pod, state, gates):
+def _profile_of(case):
+    if "configuration" not in case:
+        return DEFAULT_PROFILE
+    profiles = profiles_of(CONFIGURATIONS[case["configuration"]], minor=case["minor"])
+    return profiles[case["pod"]["spec"]["schedulerName"]]
+
+
+def decide(pod, state, gates, profile=DEFAULT_PROFILE):
     """Return what our scheduler decides on a pod: the best nodes and their scores, or the message and the victims."""
     snapshot, cluster = snapshot_of(state, gates)
     info = PodInfo.of(PodView.of(pod), gates)
-    found = find_feasible(info, snapshot)
-    _check_class(info, snapshot, cluster, found)
+    found = find_feasible(info, snapshot, profile)
+    _check_class(info, snapshot, cluster, found, profile)
     if not found.feasible:
-        failure = failure_of(info, snapshot, found, state.get("poddisruptionbudgets", ()))
+        failure = failure_of(info, snapshot, found, state.get("poddisruptionbudgets", ()), profile)
         victims = failure.candidate.victims if failure.candidate else ()
         names = sorted(victim.view.key.name for victim in victims)
         return {"best": [], "message": failure.message, "victims": names}
-    best = [node.name for node in best_nodes(info, snapshot, found.feasible)]
+    best = [node.name for node in best_nodes(info, snapshot, found.feasible, profile)]
     if len(found.feasible) == 1:
         return {"best": best, "scores": {}, "unbindable": _unbindable(info, snapshot, best)}
     scores = {
         plugin: {node.name: score for node, score in zip(found.feasible, values, strict=True)}
-        for plugin, values in scores_by_plugin(info, snapshot, found.feasible).items()
+        for plugin, values in scores_by_plugin(info, snapshot, found.feasible, profile).items()
     }
     return {"best": best, "scores": scores, "unbindable": _unbindable(info, snapshot, best)}
 
 
-def _check_class(info, snapshot, cluster, found):
+def _check_class(info, snapshot, cluster, found, profile):
     """Raise an AssertionError if the class of a pod judges nodes otherwise; pods that leave room for others need none."""
-    pod_class = PodClasses(cluster).find(info, snapshot)
+    pod_class = PodClasses(cluster).find(info, snapshot, profile)
     if pod_class is not None and not any(snapshot.nominees(node.name) for node in snapshot.nodes):
-        best = best_nodes(info, snapshot, found.feasible) if found.feasible else []
+        best = best_nodes(info, snapshot, found.feasible, profile) if found.feasible else []
         assert sorted(map(id, best_of(pod_class, snapshot))) == sorted(map(id, best))
         assert pod_class.feasible_nodes(snapshot) == found
 

@@ -4,8 +4,8 @@ import pytest
 
 from mockube.apiserver.authz.abac import read_policies
 from mockube.apiserver.authz.chain import Attributes, Decision
-from mockube.apiserver.configuration_files import ConfigurationError
 from mockube.apiserver.user import User
+from mockube.component_base.configuration_files import ConfigurationError
 
 AUTHENTICATED = "system:authenticated"
 ANN = User(name="ann", groups=("dev", AUTHENTICATED))

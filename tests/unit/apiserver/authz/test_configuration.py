@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apiserver.authz.configuration import from_modes, read_configuration
 from mockube.apiserver.config.authorization import AuthorizationOptions, authorization_settings, problem
-from mockube.apiserver.configuration_files import ConfigurationError
+from mockube.component_base.configuration_files import ConfigurationError
 
 HERE = Path(__file__).parent
 HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"

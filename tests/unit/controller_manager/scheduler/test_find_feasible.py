@@ -1,8 +1,8 @@
 """Which nodes are feasible, which of them is the best, and what the message says if there is none."""
 
 import pytest
+from msgspec.structs import replace
 
-from mockube.controller_manager.scheduler import choice
 from mockube.controller_manager.scheduler.choice import (
     FeasibleNodes,
     best_nodes,
@@ -13,6 +13,8 @@ from mockube.controller_manager.scheduler.choice import (
     scores_by_plugin,
 )
 from mockube.controller_manager.scheduler.filters.filter import Rejection
+from mockube.controller_manager.scheduler.profile import ScorePlugin
+from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from tests.support.controllers.scheduler_objects import HOST, info, near, node, pod, snapshot, term
 
 CPU = Rejection(("Insufficient cpu",))
@@ -68,7 +70,9 @@ def test_rejection_of_all_nodes_names_its_plugin():
         {"VolumeRestrictions"},
         False,
     )
-    assert rejection_on(tried, snapshot([node("a")]).nodes[0], snapshot([node("a")])) == missing
+    assert (
+        rejection_on(tried, snapshot([node("a")]).nodes[0], snapshot([node("a")]), DEFAULT_PROFILE) == missing
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,19 +131,18 @@ def test_best_nodes_have_the_highest_sum_of_weighted_scores():
     assert [one.name for one in best_nodes(tried, state, state.nodes[:1])] == ["a"]
 
 
-def test_all_nodes_are_the_best_if_nothing_is_scored(monkeypatch):
-    monkeypatch.setattr(choice, "SCORES", ())
+def test_all_nodes_are_the_best_if_nothing_is_scored():
     state = snapshot([node("a"), node("b")])
-    assert best_nodes(info(pod()), state, state.nodes) == state.nodes
+    assert best_nodes(info(pod()), state, state.nodes, replace(DEFAULT_PROFILE, scores=())) == state.nodes
 
 
-def test_only_feasible_node_is_not_scored(monkeypatch):
+def test_only_feasible_node_is_not_scored():
     def fail(*_):
         raise AssertionError
 
-    monkeypatch.setattr(choice, "SCORES", (("Failing", fail, 1),))
+    profile = replace(DEFAULT_PROFILE, scores=(ScorePlugin("Failing", fail, 1),))
     state = snapshot([node("a")])
-    assert best_nodes(info(pod()), state, state.nodes) == state.nodes
+    assert best_nodes(info(pod()), state, state.nodes, profile) == state.nodes
 
 
 UNSCHEDULABLE = Rejection(("node(s) were unschedulable",))

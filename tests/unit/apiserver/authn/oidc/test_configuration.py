@@ -8,7 +8,7 @@ from mockube.apimachinery import errors
 from mockube.apiserver.authn.oidc.authenticators import read_configuration
 from mockube.apiserver.authn.oidc.validation import validate
 from mockube.apiserver.config.authentication_configuration import NO_FILE, OpenIDConnect, problem
-from mockube.apiserver.configuration_files import ConfigurationError
+from mockube.component_base.configuration_files import ConfigurationError
 
 HERE = Path(__file__).parent
 HEAD = b"apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"

@@ -1,0 +1,116 @@
+"""What the scheduler runs with: the file of `--scheduler-config`, and the plugins of the user's own."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from mockube.component_base.configuration_files import ConfigurationError
+from mockube.controller_manager.config.settings import Config
+
+from .config.plugin_sets import PluginError
+from .config.types import KubeSchedulerConfiguration
+from .in_tree import IN_TREE
+from .plugin import OwnPlugin, is_plugin, name_of, points_of
+from .profiles import DEFAULT_SETTINGS, SchedulerSettings, settings_of
+
+GROUP: Final = "mockube.scheduler_plugins"
+"""The group of entry points of plugins that a configuration may name."""
+_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "parallelism": "nodes are checked one after the other",
+    "leader_election": "the controller manager has --leader-elect",
+    "client_connection": "the controller manager has --kubeconfig",
+    "enable_profiling": "there is no profiling",
+    "enable_contention_profiling": "there is no profiling",
+    "delay_cache_until_active": "the caches start with the leader",
+}
+"""The fields that are ignored, and why."""
+
+
+def settings_for(options: Config) -> SchedulerSettings:
+    """Return what the options configure; raise ConfigurationError if it is invalid."""
+    file, objects = options.controllers.scheduler_config, options.scheduler_plugins
+    if file is None and not objects:
+        return DEFAULT_SETTINGS
+    configuration = KubeSchedulerConfiguration()
+    if file is not None:
+        from .config.files import read_configuration  # noqa: PLC0415 - rarely needed
+
+        configuration = read_configuration(file, options.features.gates)
+    try:
+        own = _by_name(objects)
+        plugins = {**_of_entry_points(_unknown_names(configuration, own)), **own}
+        settings = settings_of(configuration, plugins, default_plugins=own)
+    except PluginError as error:
+        raise ConfigurationError(str(error)) from error
+    warnings = [*settings.warnings, *_warnings(configuration)]
+    return replace(settings, warnings=tuple(warnings))
+
+
+def _by_name(objects: Iterable[object]) -> dict[str, OwnPlugin]:
+    """Return plugins by name; raise PluginError for one that cannot be used."""
+    plugins: dict[str, OwnPlugin] = {}
+    for plugin in objects:
+        checked = _checked(plugin, repr(plugin))
+        name = name_of(checked)
+        if name in plugins or name in IN_TREE:
+            raise PluginError(f'two plugins are named "{name}"')
+        plugins[name] = checked
+    return plugins
+
+
+def _checked(plugin: object, origin: str) -> OwnPlugin:
+    if not is_plugin(plugin):
+        raise PluginError(f"{origin} is neither a subclass of SchedulerPlugin nor an object of one")
+    if not points_of(plugin):
+        raise PluginError(f"{origin} has neither a filter nor a score")
+    return plugin
+
+
+def _unknown_names(configuration: KubeSchedulerConfiguration, own: Mapping[str, OwnPlugin]) -> Sequence[str]:
+    """Return the names of plugins in a configuration that are not known otherwise."""
+    sets = (
+        getattr(profile.plugins, field)
+        for profile in configuration.profiles
+        for field in profile.plugins.__struct_fields__
+    )
+    names = {plugin.name for chosen in sets for plugin in chosen.enabled}
+    return sorted(name for name in names if name not in IN_TREE and name not in own)
+
+
+def _of_entry_points(names: Sequence[str]) -> dict[str, OwnPlugin]:
+    """Return the plugins of entry points by the names of these; a name without an entry point is left out."""
+    if not names:
+        return {}
+    from importlib.metadata import entry_points  # noqa: PLC0415 - rarely needed
+
+    found: dict[str, OwnPlugin] = {}
+    for entry in entry_points(group=GROUP):
+        if entry.name not in names:
+            continue
+        if entry.name in found:
+            raise PluginError(f'two entry points of {GROUP} are named "{entry.name}"')
+        try:
+            loaded = entry.load()
+        except Exception as error:
+            raise PluginError(
+                f'plugin "{entry.name}": {entry.value} failed: {type(error).__name__}: {error}'
+            ) from error
+        plugin = _checked(loaded, f'plugin "{entry.name}": {entry.value}')
+        if name_of(plugin) != entry.name:
+            raise PluginError(f'plugin "{entry.name}": {entry.value} has the name "{name_of(plugin)}"')
+        found[entry.name] = plugin
+    return found
+
+
+def _warnings(configuration: KubeSchedulerConfiguration) -> Iterator[str]:
+    default = KubeSchedulerConfiguration()
+    for field, reason in _WITHOUT_EFFECT.items():
+        if getattr(configuration, field) != getattr(default, field):
+            first, *rest = field.split("_")
+            name = first + "".join(map(str.capitalize, rest))
+            yield f"{name} has no effect: {reason}"
+    for number, profile in enumerate(configuration.profiles):
+        for index, row in enumerate(profile.plugin_config):
+            if row.name == "DynamicResources" and row.args is not None:
+                yield f"profiles[{number}].pluginConfig[{index}]: DynamicResources has no timeouts"

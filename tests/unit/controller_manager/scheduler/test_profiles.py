@@ -1,0 +1,223 @@
+"""Which plugins a profile has, in which order and with which weights, and which plugins cannot run together."""
+
+import pytest
+
+from mockube.component_base.configuration_files import ConfigurationError
+from mockube.controller_manager.config.settings import Config, Controllers
+from mockube.controller_manager.scheduler.config.plugin_sets import PluginError
+from mockube.controller_manager.scheduler.configured import settings_for
+from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
+from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
+from tests.support.controllers.scheduler_profiles import profile_of, profiles_of
+
+FILTERS = [plugin.name for plugin in DEFAULT_PROFILE.filters]
+WEIGHTS = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+}
+
+
+class Own(SchedulerPlugin):
+    weight = 4
+
+    def __init__(self, limit=3):
+        self.limit = limit
+
+    def filter(self, _, node):
+        return "too many" if len(node.pods) >= self.limit else None
+
+    def score(self, *_):
+        return 1
+
+
+def names(*plugins):
+    return [{"name": name} for name in plugins]
+
+
+def of(**plugins):
+    return profile_of({"plugins": plugins})
+
+
+def weights(profile):
+    return {plugin.name: plugin.weight for plugin in profile.scores}
+
+
+def filters(profile):
+    return [plugin.name for plugin in profile.filters]
+
+
+def test_default_profile_has_upstreams_plugins():
+    assert weights(DEFAULT_PROFILE) == WEIGHTS
+    assert FILTERS[:2] == ["NodeName", "NodeUnschedulable"]
+    assert FILTERS[-1] == "NodeDeclaredFeatures"
+    assert len(FILTERS) == 14
+
+
+def test_weight_of_score_counts_before_that_of_multi_point():
+    profile = of(
+        multiPoint={"enabled": [{"name": "ImageLocality", "weight": 5}, {"name": "NodeAffinity"}]},
+        score={"enabled": [{"name": "ImageLocality", "weight": 8}]},
+    )
+    assert weights(profile) == WEIGHTS | {"ImageLocality": 8, "NodeAffinity": 1}
+
+
+def test_all_scores_but_one_are_disabled():
+    profile = of(score={"disabled": names("*"), "enabled": [{"name": "NodeResourcesFit", "weight": 2}]})
+    assert weights(profile) == {"NodeResourcesFit": 2}
+    assert filters(profile) == FILTERS
+
+
+def test_only_some_plugins_are_enabled():
+    plugins = ("PrioritySort", "DefaultBinder", "NodeResourcesFit")
+    profile = of(multiPoint={"disabled": names("*"), "enabled": names(*plugins)})
+    assert (filters(profile), weights(profile)) == (["NodeResourcesFit"], {"NodeResourcesFit": 1})
+    assert profile.preemption is None
+    assert not profile.binds_volumes
+    assert not profile.allocates_devices
+
+
+def test_filters_that_are_configured_anew_come_first():
+    profile = of(filter={"enabled": names("InterPodAffinity", "NodePorts")})
+    rest = [name for name in FILTERS if name not in ("InterPodAffinity", "NodePorts")]
+    assert filters(profile) == ["InterPodAffinity", "NodePorts", *rest]
+
+
+def test_prefilter_stays_on_if_filter_is_disabled():
+    """It alone may still reject all nodes, and checks none."""
+    profile = of(filter={"disabled": names("NodeResourcesFit")})
+    assert filters(profile)[-1] == "NodeResourcesFit"
+    assert filters(profile) != FILTERS
+    profile = of(multiPoint={"disabled": names("NodeResourcesFit")})
+    assert "NodeResourcesFit" not in filters(profile)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "message"),
+    [
+        ({"score": {"enabled": names("Nope")}}, 'ScorePlugin "Nope" does not exist'),
+        ({"multiPoint": {"enabled": names("Nope")}}, 'PreFilterPlugin "Nope" does not exist'),
+        (
+            {"filter": {"enabled": names("ImageLocality")}},
+            'plugin "ImageLocality" does not extend FilterPlugin plugin',
+        ),
+        (
+            {"score": {"enabled": names("ImageLocality", "ImageLocality")}},
+            'plugin "ImageLocality" already registered as "ScorePlugin"',
+        ),
+        (
+            {"multiPoint": {"disabled": names("*")}},
+            'only one queue sort plugin required for profile with scheduler name "default-scheduler", but got 0',
+        ),
+        (
+            {"bind": {"disabled": names("*")}},
+            'at least one bind plugin is needed for profile with scheduler name "default-scheduler"',
+        ),
+        (
+            {"filter": {"disabled": names("VolumeBinding")}},
+            'plugin "VolumeBinding" is on at reserve and off at filter, which mockube does not support',
+        ),
+        (
+            {"preScore": {"disabled": names("TaintToleration")}},
+            'plugin "TaintToleration" is on at score and off at preScore, which mockube does not support',
+        ),
+        (
+            {"preFilter": {"disabled": names("NodePorts")}},
+            'plugin "NodePorts" is on at filter and off at preFilter, which mockube does not support',
+        ),
+    ],
+)
+def test_plugins_that_cannot_run_are_refused(plugins, message):
+    """The messages are those of a kube-scheduler 1.37.2, apart from those that name mockube."""
+    with pytest.raises(PluginError) as caught:
+        of(**plugins)
+    prefix = "initializing profiles: creating profile for scheduler name default-scheduler: "
+    assert str(caught.value) == prefix + message
+
+
+def test_percentage_of_profile_counts_before_that_of_all():
+    profiles = profiles_of([{"percentageOfNodesToScore": 30}, {"schedulerName": "second"}])
+    assert profiles["default-scheduler"].percentage_of_nodes_to_score == 30
+    assert profiles["second"].percentage_of_nodes_to_score is None
+
+
+# --- plugins of the user's own
+
+
+def configured(tmp_path, text="", plugins=()):
+    file = None
+    if text:
+        file = tmp_path / "scheduler.yaml"
+        head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        file.write_text(head + text)
+    return settings_for(
+        Config(controllers=Controllers(scheduler_config=file), scheduler_plugins=tuple(plugins))
+    )
+
+
+def test_own_plugin_is_on_by_default(tmp_path):
+    (profile,) = configured(tmp_path, plugins=[Own]).profiles.values()
+    assert filters(profile) == [*FILTERS, "Own"]
+    assert weights(profile) == WEIGHTS | {"Own": 4}
+
+
+def test_profile_configures_own_plugin(tmp_path):
+    text = (
+        "profiles:\n"
+        "- schedulerName: without\n  plugins: {multiPoint: {disabled: [{name: Own}]}}\n"
+        "- schedulerName: other\n  plugins: {score: {enabled: [{name: Own, weight: 9}]}}\n"
+        "  pluginConfig: [{name: Own, args: {limit: 0}}]\n"
+    )
+    profiles = configured(tmp_path, text, [Own]).profiles
+    assert "Own" not in filters(profiles["without"])
+    assert weights(profiles["other"])["Own"] == 9
+
+
+@pytest.mark.parametrize(
+    ("plugins", "text", "message"),
+    [
+        ([1], "", "1 is neither a subclass of SchedulerPlugin nor an object of one"),
+        ([type("Empty", (SchedulerPlugin,), {})], "", "has neither a filter nor a score"),
+        ([Own, Own()], "", 'two plugins are named "Own"'),
+        ([type("NodePorts", (Own,), {})], "", 'two plugins are named "NodePorts"'),
+        (
+            [Own],
+            "profiles: [{pluginConfig: [{name: Own, args: {size: 1}}]}]",
+            'initializing plugin "Own": TypeError',
+        ),
+        (
+            [Own()],
+            "profiles: [{pluginConfig: [{name: Own, args: {limit: 1}}]}]",
+            "it is an object and not a class",
+        ),
+    ],
+    ids=[
+        "no plugin",
+        "without methods",
+        "twice",
+        "name of another",
+        "unknown argument",
+        "arguments of an object",
+    ],
+)
+def test_own_plugin_that_cannot_run_is_refused(plugins, text, message, tmp_path):
+    with pytest.raises(ConfigurationError, match=message):
+        configured(tmp_path, text, plugins)
+
+
+def test_fields_without_effect_cause_warnings(tmp_path):
+    text = (
+        "parallelism: 4\nleaderElection: {leaderElect: false}\n"
+        "profiles: [{plugins: {preEnqueue: {disabled: [{name: SchedulingGates}]}}}]"
+    )
+    assert configured(tmp_path, text).warnings == (
+        "profiles[0].plugins: SchedulingGates cannot be disabled: pods with scheduling gates still wait",
+        "parallelism has no effect: nodes are checked one after the other",
+        "leaderElection has no effect: the controller manager has --leader-elect",
+    )
