@@ -36,7 +36,7 @@ from .parts.caches import ResourceCaches
 from .parts.catalog import make_catalog
 from .parts.environment import ServerEnvironment
 from .parts.health import make_health
-from .parts.metrics import make_simulated_metrics, observe_storage
+from .parts.metrics import make_simulated_metrics, observe_parts
 from .parts.outgoing import make_aggregator, make_conversion_caller, make_outgoing, make_proxy
 from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
@@ -102,7 +102,7 @@ class ApiServer:
         find = aggregator.row_finder(self.resources)
         observers = requests.make_observers(registry, rights, find, metrics)
         simulated = make_simulated_metrics(config, registry, catalog, aggregator)
-        observe_storage(registry, caches, self.audit, metrics)
+        observe_parts(config, registry, caches, self.audit, metrics)
         health = make_health(
             config,
             environment,

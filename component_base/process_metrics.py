@@ -5,7 +5,8 @@ import resource
 from pathlib import Path
 from typing import Final
 
-from .metrics import Registry, counter, gauge
+from .metrics import Collected, Registry, counter, gauge
+from .version import version_document
 
 _PROC: Final = Path("/proc/self")
 _CPU: Final = counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")
@@ -64,3 +65,38 @@ def _network_bytes() -> tuple[int, int]:
     lines = (_PROC / "net" / "dev").read_text().splitlines()[2:]
     columns = [line.partition(":")[2].split() for line in lines]
     return sum(int(each[0]) for each in columns), sum(int(each[8]) for each in columns)
+
+
+# --- the build
+
+
+def build_info(git_version: str) -> Collected:
+    """Return the version of a component, as `/version` has it."""
+    document = version_document(git_version=git_version)
+    major, _, rest = str(document["gitVersion"]).removeprefix("v").partition(".")
+    parts = {"major": major, "minor": rest.partition(".")[0]}
+    parts |= {label: document[_FIELDS[label]] for label in _BUILD.labels if label in _FIELDS}
+    return Collected(_BUILD, [(tuple(parts[label] for label in _BUILD.labels), 1)])
+
+
+def count_build(metrics: Registry, git_version: str) -> None:
+    """Report the version of this process."""
+    family, samples = build_info(git_version)
+    for labels, _ in samples:
+        metrics.numbers(family).set(1, *labels)
+
+
+_FIELDS: Final = {
+    "git_version": "gitVersion",
+    "git_commit": "gitCommit",
+    "git_tree_state": "gitTreeState",
+    "build_date": "buildDate",
+    "go_version": "goVersion",
+    "compiler": "compiler",
+    "platform": "platform",
+}
+_BUILD: Final = gauge(
+    "kubernetes_build_info",
+    "[BETA] The version of the component: major and minor, git version and commit, Python, and platform.",
+    *("major", "minor", *_FIELDS),
+)

@@ -11,6 +11,8 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
+from mockube.component_base.process_metrics import count_build
+from mockube.component_base.version import version
 
 from . import catalog
 from .cache.informer import InformerSettings
@@ -58,6 +60,7 @@ class Manager:
         self._access = access or access_of(config.server)
         self._transport = transport
         self._metrics = Metrics(clock)
+        count_build(self._metrics.registry, f"v{version(config.features.kubernetes_version)}")
         self._client_metrics = ClientMetrics(self._metrics.registry)
         self._informer_metrics = InformerMetrics(self._metrics.registry)
         self._checks: dict[str, Check] = {"ping": _no_problem}

@@ -12,19 +12,22 @@ from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.component_base.metrics import Registry as Metrics
-from mockube.component_base.process_metrics import count_process
+from mockube.component_base.process_metrics import count_build, count_process
+from mockube.component_base.version import version
 
 from .caches import ResourceCaches
 
 
-def observe_storage(
-    registry: Registry, caches: ResourceCaches, audit: Audit | None, metrics: Metrics
+def observe_parts(
+    config: Config, registry: Registry, caches: ResourceCaches, audit: Audit | None, metrics: Metrics
 ) -> None:
-    """Collect what other parts count: objects, values that cannot be read, the audit log, the process."""
+    """Collect what other parts count: objects, values that cannot be read, the audit log, the process and its version."""
     storage.count_objects(caches.counts, metrics)
     storage.count_unreadable(registry.watch_cache.unreadable.failures, caches.resources, metrics)
     storage.count_audit(None if audit is None else audit.counts, metrics)
     count_process(metrics)
+    minor, git_version = config.features.kubernetes_version, config.features.git_version
+    count_build(metrics, git_version or f"v{version(minor)}")
 
 
 class SimulatedMetrics(Struct, frozen=True, kw_only=True):

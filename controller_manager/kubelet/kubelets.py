@@ -17,7 +17,7 @@ from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, PODS
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
@@ -31,6 +31,7 @@ from .server.endpoints import KubeletEndpoints
 from .server.interactive import interactive_containers
 from .server.kwok_objects import KwokObjects
 from .server.listener import listen, serving
+from .server.node_counters import kubelet_counters
 
 ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
 AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")
@@ -45,6 +46,7 @@ class SimulatedKubelets:
         self._nodes = context.informers.of(NODES)
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
+        self._claims = context.informers.of(PERSISTENT_VOLUME_CLAIMS)
         self._watchers = PodWatchers()
         self._interactive = interactive_containers(context)
         self._interactive.on_output = self._watchers.wake
@@ -70,6 +72,7 @@ class SimulatedKubelets:
             clock=self._context.clock,
         )
         endpoints.processes, endpoints.random = self._processes, self._context.random
+        endpoints.find_claim, endpoints.counters = self._claims.lister.get, kubelet_counters(self._context)
         endpoints.kwok = KwokObjects(
             self._context.client, self._context.clock, allowed=self._options.allow_host_access
         )

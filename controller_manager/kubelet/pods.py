@@ -43,6 +43,7 @@ from .possible_creators import PossibleCreators
 from .server.interactive import interactive_containers
 from .server.live_handlers import LiveHandlers
 from .server.local_connections import local_port
+from .server.node_counters import kubelet_counters
 from .stages.files import load_stages, of_kind
 from .stages.runner import StageRunner
 from .status_writer import StatusWriter
@@ -75,6 +76,7 @@ class SimulatedPods:
         self._handlers = LiveHandlers(context.clock, self._interactive)
         self._processes = shared_runtime(context)
         self._clock = context.clock
+        self._counters = kubelet_counters(context)
         self._nodes = context.informers.of(NODES)
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
@@ -143,6 +145,7 @@ class SimulatedPods:
         old: PodView | None = change.old
         new: PodView | None = change.new
         self._admitted_pods.on_change(change)
+        self._count(old, new)
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
             self._objects.forget(old.uid)
@@ -160,6 +163,17 @@ class SimulatedPods:
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
             if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
                 self._loop.add(new.key)
+
+    def _count(self, old: PodView | None, new: PodView | None) -> None:
+        """Count a change for the metrics of the node, if it was scraped."""
+        node = new.node if new is not None else old.node if old is not None else ""
+        counters = self._counters.find(node)
+        if counters is None:
+            return
+        if old is not None and (new is None or new.uid != old.uid):
+            counters.record_removal()
+        elif old is not None and new is not None:
+            counters.record_change(old.object, new.object)
 
     def _on_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         self._objects.note_unknown_program(pod)
@@ -186,6 +200,7 @@ class SimulatedPods:
     def _on_node_change(self, change: Change) -> None:
         if change.new is None and change.old is not None:
             self._admitted_pods.forget_node(meta.name(change.old))
+            self._counters.forget(meta.name(change.old))
         if change.new is not None and self._affects_pods(change.old, change.new):
             for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
                 self._loop.add(pod.key)
@@ -203,7 +218,11 @@ class SimulatedPods:
             return None
         node = self._registry.active_node(pod.node)
         can_run = node is not None and (_has_address(pod) or not self._registry.lacks_pod_cidr(node))
+        began = self._clock.monotonic()
         requeue_after = await self._sync_pod(key, pod, node) if node is not None and can_run else None
+        counters = self._counters.find(pod.node)
+        if counters is not None:
+            counters.record_sync(pod.object, self._clock.monotonic() - began)
         if self._pods.lister.get(*key) is None:
             # The cache had removed the pod before the response to the last write arrived.
             self._status_writer.forget(key)

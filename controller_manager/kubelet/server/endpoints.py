@@ -50,6 +50,7 @@ from .execution import execute, running_container
 from .http_errors import HttpError
 from .interactive import InteractiveContainers
 from .kwok_objects import HostLog, KwokKind, KwokObjects
+from .node_counters import KubeletCounters
 from .node_health import NodeHealthEndpoints
 from .port_endpoints import PortEndpoints
 from .remote_command import StreamOptions, StreamServer, stream_options
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from mockube.controller_manager.kubelet.processes.runtime import ProcessRuntime
 
     from .node_pages import NodePages
+    from .node_usage import FindClaim
     from .process_streams import CommandRunner
 
 NODE_HEADER: Final = "Mockube-Node"
@@ -84,6 +86,9 @@ class KubeletEndpoints:
         """The source of randomness for metric expressions; without it there are no node pages."""
         self.processes: ProcessRuntime | None = None
         """The runtime of containers that run as processes of this machine; None if no container does."""
+        self.find_claim: FindClaim = lambda _, __: None
+        """Returns a PersistentVolumeClaim by namespace and name."""
+        self.counters = KubeletCounters(clock)
         self.kwok: KwokObjects | None = None
         """kwok's objects for simulated containers."""
         self._pods = pods
@@ -179,17 +184,16 @@ class KubeletEndpoints:
         page = None
         if self.kwok is not None and self.random is not None and node is not None:
             if self._node_pages is None:
-                from .node_pages import (  # noqa: PLC0415 - rarely used
-                    NodePages,
-                )
+                from .node_pages import NodePages  # noqa: PLC0415 - rarely used
+                from .node_usage import NodeUsage  # noqa: PLC0415 - rarely used
 
                 self._node_pages = NodePages(
-                    self._pods,
+                    NodeUsage(self._pods, self.kwok, self._clock, self.random, self.find_claim),
                     self.kwok,
                     self._clock,
-                    self.random,
                     self._interactive,
                     lambda pod: self.processes.probe_totals(pod) if self.processes else None,
+                    self.counters,
                 )
             page = await self._node_pages.respond(request.path, request.query, node)
         if page is None:

@@ -1,171 +1,209 @@
-"""The metrics of a simulated kubelet, by path."""
+"""The metrics of a simulated kubelet that are computed at a scrape, by path."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.metrics import Collected
+from mockube.component_base.metrics import Collected, Family, LabelValues
+from mockube.component_base.process_metrics import build_info
 from mockube.controller_manager.kubelet.containers.runs import container_status
+from mockube.controller_manager.workloads.volumes import claim_name
 
-from .metric_objects import Labels, family_of
+from . import metric_families as families
+from .node_counters import plugin_of
 from .node_usage import Measurement, started_at
 
 CPU_PERIOD: Final = 100_000.0
 """The period of a container's CPU quota in microseconds."""
+PERIODS_IN_SECOND: Final = 1_000_000 / CPU_PERIOD
 MIN_SHARES: Final = 2.0
 SHARES_OF_CORE: Final = 1024
+BYTES_OF_INODE: Final = 16_384
+"""The bytes for each inode that mkfs.ext4 assumes."""
+INTERFACE: Final = "eth0"
+DEVICE: Final = "/dev/vda"
+
+_Subject = tuple[LabelValues, ReadOnlyTree, str]
+"""The label values of a node, a pod or a container, the node or the pod, and the name of the container."""
 
 
 def resource_metrics(measurement: Measurement) -> Iterator[Collected]:
     """Yield the metrics of `/metrics/resource`."""
-    subjects_by_dimension: Mapping[str, Sequence[tuple[Labels, ReadOnlyTree, str]]] = {
+    subjects: Mapping[str, list[_Subject]] = {
         "container": [
-            ([("container", container["name"]), *_pod_labels(pod)], pod, container["name"])
+            ((container["name"], meta.namespace(pod), meta.name(pod)), pod, container["name"])
             for pod, container in measurement.running_containers()
         ],
-        "node": [([], measurement.node, "")],
-        "pod": [(_pod_labels(pod), pod, "") for pod in measurement.pods],
+        "node": [((), measurement.node, "")],
+        "pod": [((meta.namespace(pod), meta.name(pod)), pod, "") for pod in measurement.pods],
     }
-    for dimension, subjects in subjects_by_dimension.items():
-        cpu = [(labels, measurement.cumulative_usage(obj, "cpu", name)) for labels, obj, name in subjects]
-        yield family_of(
-            f"{dimension}_cpu_usage_seconds_total",
-            "counter",
-            f"[STABLE] Cumulative cpu time consumed by the {dimension} in core-seconds",
-            cpu,
+    for dimension, found in subjects.items():
+        cpu, memory = families.USAGE[dimension]
+        yield Collected(
+            cpu, [(labels, measurement.cumulative_usage(obj, "cpu", name)) for labels, obj, name in found]
         )
-        memory = [(labels, measurement.usage_of(obj, "memory", name)) for labels, obj, name in subjects]
-        yield family_of(
-            f"{dimension}_memory_working_set_bytes",
-            "gauge",
-            f"[STABLE] Current working set of the {dimension} in bytes",
-            memory,
+        yield Collected(
+            memory, [(labels, measurement.usage_of(obj, "memory", name)) for labels, obj, name in found]
         )
-        if dimension == "container":
-            text = "[STABLE] Start time of the container since unix epoch in seconds"
-            yield family_of("container_start_time_seconds", "gauge", text, list(_start_times(subjects)))
-    text = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
-    yield family_of("resource_scrape_error", "gauge", text, [((), 0.0)])
+    yield Collected(families.CONTAINER_STARTED, [*_start_times(subjects["container"])])
+    yield Collected(families.SCRAPE_ERROR, [((), 0.0)])
 
 
-def _start_times(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iterator[tuple[Labels, float]]:
+def _start_times(containers: Iterable[_Subject]) -> Iterator[tuple[LabelValues, float]]:
     for labels, pod, name in containers:
         started = started_at(pod, name)
         if started is not None:
             yield labels, started.timestamp()
 
 
+# --- cAdvisor
+
+
 def cadvisor_metrics(measurement: Measurement) -> Iterator[Collected]:
     """Yield the metrics of `/metrics/cadvisor`: those of the node, of each pod and of each container."""
     yield from _machine_metrics(measurement)
-    containers = list(measurement.running_containers())
-    container_rows = [(_group_labels(_container_group(*pair), *pair), *pair) for pair in containers]
-    groups: list[tuple[Labels, ReadOnlyTree, str]] = [(_group_labels("/"), measurement.node, "")]
-    groups += [(_group_labels(_pod_group(pod), pod), pod, "") for pod in measurement.pods]
-    groups += [(labels, pod, container["name"]) for labels, pod, container in container_rows]
-    yield family_of(
-        "container_cpu_usage_seconds_total",
-        "counter",
-        "Cumulative cpu time consumed in seconds.",
-        [
-            ([*labels[:1], ("cpu", "total"), *labels[1:]], measurement.cumulative_usage(obj, "cpu", name))
-            for labels, obj, name in groups
-        ],
-    )
+    running = [*measurement.running_containers()]
+    containers = [(_group_labels(_container_group(*pair), *pair), *pair) for pair in running]
+    container_subjects: list[_Subject] = [(labels, pod, each["name"]) for labels, pod, each in containers]
+    groups: list[_Subject] = [
+        (_group_labels("/"), measurement.node, ""),
+        *((_group_labels(_pod_group(pod), pod), pod, "") for pod in measurement.pods),
+        *container_subjects,
+    ]
+    cpu = [
+        ((*labels, "total"), measurement.cumulative_usage(obj, "cpu", name)) for labels, obj, name in groups
+    ]
+    yield Collected(families.CPU_USAGE, cpu)
     now = measurement.at.timestamp()
-    last_seen = [(labels, now) for labels, _, _ in groups]
-    yield family_of(
-        "container_last_seen", "gauge", "Last time a container was seen by the exporter", last_seen
-    )
-    for name, text in _MEMORY:
-        samples = [
-            (labels, measurement.usage_of(obj, "memory", container_name))
-            for labels, obj, container_name in groups
-        ]
-        yield family_of(name, "gauge", text, samples)
-    for name, text, limit in _LIMITS:
-        values = [(labels, limit(container)) for labels, _, container in container_rows]
-        yield family_of(
-            name, "gauge", text, [(labels, value) for labels, value in values if value is not None]
-        )
-    text = "Start time of the container since unix epoch in seconds."
-    starts = _start_times((labels, pod, container["name"]) for labels, pod, container in container_rows)
-    yield family_of("container_start_time_seconds", "gauge", text, list(starts))
+    yield Collected(families.LAST_SEEN, [(labels, now) for labels, _, _ in groups])
+    used = [(labels, measurement.usage_of(obj, "memory", name)) for labels, obj, name in groups]
+    for family in families.MEMORY:
+        yield Collected(family, used)
+    for family in families.UNUSED_MEMORY:
+        yield Collected(family, [(labels, 0) for labels, _, _ in groups])
+    for family in families.FILE_SYSTEM:
+        yield Collected(family, [((*labels, DEVICE), 0) for labels, _, _ in groups])
+    for family, limit in _LIMITS:
+        values = [(labels, limit(container)) for labels, _, container in containers]
+        yield Collected(family, [(labels, value) for labels, value in values if value is not None])
+    starts = [*_start_times(container_subjects)]
+    yield Collected(families.CONTAINER_START_TIME, starts)
+    yield from _throttling(measurement, containers, dict(starts))
+    yield from _network(measurement)
+
+
+def _throttling(
+    measurement: Measurement,
+    containers: Iterable[tuple[LabelValues, ReadOnlyTree, ReadOnlyTree]],
+    starts: Mapping[LabelValues, float],
+) -> Iterator[Collected]:
+    """Yield the periods of the quotas of containers with a CPU limit. Simulated usage is never throttled."""
+    now = measurement.at.timestamp()
+    limited = [
+        labels
+        for labels, _, container in containers
+        if labels in starts and limit_of(container, "cpu") is not None
+    ]
+    periods = [(labels, int((now - starts[labels]) * PERIODS_IN_SECOND)) for labels in limited]
+    yield Collected(families.CFS_PERIODS, periods)
+    yield Collected(families.CFS_THROTTLED, [(labels, 0) for labels in limited])
+
+
+def _network(measurement: Measurement) -> Iterator[Collected]:
+    """Yield the traffic of the node, and of each pod with a network of its own."""
+    labels = [
+        ("/", "", INTERFACE, "", "", ""),
+        *(
+            (_pod_group(pod), "", INTERFACE, "", meta.namespace(pod), meta.name(pod))
+            for pod in measurement.pods
+            if not (pod.get("spec") or {}).get("hostNetwork")
+        ),
+    ]
+    for family in families.NETWORK:
+        yield Collected(family, [(values, 0) for values in labels])
 
 
 def _machine_metrics(measurement: Measurement) -> Iterator[Collected]:
     status = measurement.node.get("status") or {}
     info, capacity = status.get("nodeInfo") or {}, status.get("capacity") or {}
-    versions = [
-        ("cadvisorRevision", ""),
-        ("cadvisorVersion", ""),
-        ("dockerVersion", ""),
-        ("kernelVersion", info.get("kernelVersion", "")),
-        ("osVersion", info.get("osImage", "")),
-    ]
-    yield family_of(
-        "cadvisor_version_info",
-        "gauge",
-        "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version "
-        "& cadvisor revision.",
-        [(versions, 1.0)],
-    )
-    ids = (("boot_id", "bootID"), ("machine_id", "machineID"), ("system_uuid", "systemUUID"))
-    machine = [(label, info.get(field, "")) for label, field in ids]
-    for name, text, resource in _MACHINE:
-        yield family_of(name, "gauge", text, [(machine, amount_of(capacity.get(resource)) or 0.0)])
+    versions = ("", "", "", info.get("kernelVersion", ""), info.get("osImage", ""))
+    yield Collected(families.VERSION_INFO, [(versions, 1)])
+    machine = tuple(info.get(field, "") for field in ("bootID", "machineID", "systemUUID"))
+    for family, resource in ((families.MACHINE_CORES, "cpu"), (families.MACHINE_MEMORY, "memory")):
+        yield Collected(family, [(machine, amount_of(capacity.get(resource)) or 0.0)])
+
+
+# --- the kubelet's own
 
 
 def kubelet_metrics(measurement: Measurement) -> Iterator[Collected]:
-    """Yield the metrics of `/metrics`."""
-    status = measurement.node.get("status") or {}
-    version = (status.get("nodeInfo") or {}).get("kubeletVersion", "")
-    major, _, rest = version.removeprefix("v").partition(".")
-    pods = float(len(measurement.pods))
-    sources = [([("static", "")], pods), ([("static", "true")], 0.0)]
-    running = [pod for pod in measurement.pods if (pod.get("status") or {}).get("phase") == "Running"]
-    samples: Mapping[str, Sequence[tuple[Labels, float]]] = {
-        "kubelet_active_pods": sources,
-        "kubelet_desired_pods": sources,
-        "kubelet_node_name": [([("node", meta.name(measurement.node))], 1.0)],
-        "kubelet_running_containers": [
-            ([("container_state", state)], float(count))
-            for state, count in _container_states(measurement).items()
-        ],
-        "kubelet_running_pods": [((), float(len(running)))],
-        "kubernetes_build_info": [
-            ([("git_version", version), ("major", major), ("minor", rest.partition(".")[0])], 1.0)
-        ],
-    }
-    for name, values in samples.items():
-        yield family_of(name, "gauge", f"[ALPHA] {_KUBELET[name]}", values)
+    """Yield the metrics of `/metrics` that are not counted."""
+    node = measurement.node
+    version = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion", "")
+    pods = len(measurement.pods)
+    running = sum((pod.get("status") or {}).get("phase") == "Running" for pod in measurement.pods)
+    for family in (families.ACTIVE_PODS, families.DESIRED_PODS):
+        yield Collected(family, [(("",), pods), (("true",), 0)])
+    yield Collected(families.NODE_NAME, [((meta.name(node),), 1)])
+    yield Collected(families.RUNNING_CONTAINERS, _container_states(measurement))
+    yield Collected(families.RUNNING_PODS, [((), running)])
+    yield build_info(version)
+    created = meta.creation_timestamp(node)
+    if created is not None:
+        yield Collected(families.START_TIME, [((), created.timestamp())])
+    yield Collected(families.TOTAL_VOLUMES, _volumes(measurement))
+    yield from _volume_stats(measurement)
 
 
-def _container_states(measurement: Measurement) -> dict[str, int]:
+def _container_states(measurement: Measurement) -> list[tuple[LabelValues, float]]:
     states = {"created": 0, "exited": 0, "running": 0}
     for pod in measurement.pods:
         for container in every_container(pod.get("spec") or {}):
             state = (container_status(pod, container["name"]) or {}).get("state") or {}
             states["running"] += "running" in state
             states["exited"] += "terminated" in state
-    return states
+    return [((state,), count) for state, count in states.items()]
 
 
-_KUBELET: Final = {
-    "kubelet_active_pods": "The number of pods the kubelet considers active and which are being considered when admitting "
-    "new pods. static is true if the pod is not from the apiserver.",
-    "kubelet_desired_pods": "The number of pods the kubelet is being instructed to run. static is true if the pod is not "
-    "from the apiserver.",
-    "kubelet_node_name": "The node's name. The count is always 1.",
-    "kubelet_running_containers": "Number of containers currently running",
-    "kubelet_running_pods": "Number of pods that have a running pod sandbox",
-    "kubernetes_build_info": "A metric with a constant '1' value labeled by major, minor, git version, git commit, git "
-    "tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is "
-    "running.",
-}
+def _volumes(measurement: Measurement) -> list[tuple[LabelValues, float]]:
+    desired, mounted = Counter[str](), Counter[str]()
+    for pod in measurement.pods:
+        plugins = [plugin_of(volume) for volume in (pod.get("spec") or {}).get("volumes") or ()]
+        desired.update(plugins)
+        if (pod.get("status") or {}).get("phase") == "Running":
+            mounted.update(plugins)
+    states = (("desired_state_of_world", desired), ("actual_state_of_world", mounted))
+    return [((plugin, state), count) for state, counts in states for plugin, count in counts.items()]
+
+
+def volume_capacities(measurement: Measurement) -> Iterator[tuple[ReadOnlyTree, str, str, float]]:
+    """Yield the volumes of running pods that are claims: the pod, the volume's name, the claim's name, and its bytes."""
+    for pod in measurement.pods:
+        for volume in (pod.get("spec") or {}).get("volumes") or ():
+            if "persistentVolumeClaim" in volume or "ephemeral" in volume:
+                name = claim_name(pod, volume)
+                claim = measurement.find_claim(meta.namespace(pod), name) or {}
+                size = amount_of(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
+                if size is not None:
+                    yield pod, volume["name"], name, size
+
+
+def _volume_stats(measurement: Measurement) -> Iterator[Collected]:
+    sizes = {(meta.namespace(pod), claim): size for pod, _, claim, size in volume_capacities(measurement)}
+    inodes = [(labels, size // BYTES_OF_INODE) for labels, size in sizes.items()]
+    unused = [(labels, 0) for labels in sizes]
+    for family in (families.VOLUME_CAPACITY, families.VOLUME_AVAILABLE):
+        yield Collected(family, [*sizes.items()])
+    for family in (families.VOLUME_INODES, families.VOLUME_INODES_FREE):
+        yield Collected(family, inodes)
+    for family in (families.VOLUME_USED, families.VOLUME_INODES_USED):
+        yield Collected(family, unused)
+
+
 KUBELET_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Collected]]]] = {
     "/metrics": kubelet_metrics,
     "/metrics/cadvisor": cadvisor_metrics,
@@ -174,22 +212,20 @@ KUBELET_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Collected]]
 """The functions that yield a kubelet's own metrics, by path."""
 
 
-def _pod_labels(pod: ReadOnlyTree) -> list[tuple[str, Any]]:
-    return [("namespace", meta.namespace(pod)), ("pod", meta.name(pod))]
-
-
-def _group_labels(id_: str, pod: ReadOnlyTree | None = None, container: ReadOnlyTree | None = None) -> Labels:
-    """Return cAdvisor's labels of a control group; a label that does not apply is empty."""
+def _group_labels(
+    id_: str, pod: ReadOnlyTree | None = None, container: ReadOnlyTree | None = None
+) -> LabelValues:
+    """Return cAdvisor's label values of a control group; a label that does not apply is empty."""
     name = container["name"] if container is not None else ""
     status = (container_status(pod, name) or {}) if pod is not None and name else {}
-    return [
-        ("container", name),
-        ("id", id_),
-        ("image", container["image"] if container is not None else ""),
-        ("name", (status.get("containerID") or "").partition("://")[2]),
-        ("namespace", meta.namespace(pod) if pod is not None else ""),
-        ("pod", meta.name(pod) if pod is not None else ""),
-    ]
+    return (
+        name,
+        id_,
+        container["image"] if container is not None else "",
+        (status.get("containerID") or "").partition("://")[2],
+        meta.namespace(pod) if pod is not None else "",
+        meta.name(pod) if pod is not None else "",
+    )
 
 
 def _pod_group(pod: ReadOnlyTree) -> str:
@@ -234,21 +270,9 @@ def _memory_limit(container: ReadOnlyTree) -> float:
     return limit_of(container, "memory") or 0.0
 
 
-_MEMORY: Final = (
-    ("container_memory_rss", "Size of RSS in bytes."),
-    (
-        "container_memory_usage_bytes",
-        "Current memory usage in bytes, including all memory regardless of when it was accessed",
-    ),
-    ("container_memory_working_set_bytes", "Current working set in bytes."),
-)
-_LIMITS: Final = (
-    ("container_spec_cpu_period", "CPU period of the container.", _cpu_period),
-    ("container_spec_cpu_quota", "CPU quota of the container.", _cpu_quota),
-    ("container_spec_cpu_shares", "CPU share of the container.", _cpu_shares),
-    ("container_spec_memory_limit_bytes", "Memory limit for the container.", _memory_limit),
-)
-_MACHINE: Final = (
-    ("machine_cpu_cores", "Number of logical CPU cores.", "cpu"),
-    ("machine_memory_bytes", "Amount of memory installed on the machine.", "memory"),
+_LIMITS: Final[tuple[tuple[Family, Callable[[ReadOnlyTree], float | None]], ...]] = (
+    (families.SPEC_CPU_PERIOD, _cpu_period),
+    (families.SPEC_CPU_QUOTA, _cpu_quota),
+    (families.SPEC_CPU_SHARES, _cpu_shares),
+    (families.SPEC_MEMORY_LIMIT, _memory_limit),
 )

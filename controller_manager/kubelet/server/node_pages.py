@@ -10,7 +10,6 @@ import orjson
 from aiohttp import web
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
@@ -18,15 +17,21 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import metrics_text
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.metrics import Collected
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 from .interactive import InteractiveContainers
-from .kubelet_metrics import KUBELET_METRICS, amount_of, limit_of
+from .kubelet_metrics import (
+    BYTES_OF_INODE,
+    INTERFACE,
+    KUBELET_METRICS,
+    amount_of,
+    limit_of,
+    volume_capacities,
+)
 from .kwok_objects import KwokObjects
 from .metric_objects import metric_family
+from .node_counters import KubeletCounters
 from .node_health import METRICS_HEADERS
 from .node_usage import Measurement, NodeUsage, started_at
 from .probe_metrics import TotalsByProbe, probe_metrics
@@ -39,20 +44,20 @@ NANO: Final = 1_000_000_000
 class NodePages:
     def __init__(
         self,
-        pods: Lister[PodView],
+        usage: NodeUsage,
         kwok: KwokObjects,
         clock: Clock,
-        random: Random,
         interactive: InteractiveContainers,
         process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
+        counters: KubeletCounters,
     ) -> None:
         """`process_totals` returns the results of the probes of a pod's processes."""
-        self._usage = NodeUsage(pods, kwok, clock, random)
+        self._usage = usage
         self._kwok = kwok
-        self._pods = pods
         self._clock = clock
         self._interactive = interactive
         self._process_totals = process_totals
+        self._counters = counters
 
     async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
         """Return the response for a path; None if the path is unknown."""
@@ -84,6 +89,8 @@ class NodePages:
             )
         elif kubelet_families is not None:
             families = kubelet_families(await self._usage.measure(node))
+            if path == "/metrics":
+                families = (*families, *self._counters.of(meta.name(node)).metrics.collect())
         else:
             return None
         texts: dict[str, bytes] = {}
@@ -94,7 +101,7 @@ class NodePages:
         return b"".join(texts[name] for name in sorted(texts))
 
     def _active_pods(self, node: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-        pods = self._pods.by_index(BY_NODE, meta.name(node))
+        pods = self._usage.pods.by_index(BY_NODE, meta.name(node))
         return (pod.object for pod in pods if not pod.is_terminal)
 
     async def _metrics_of_object(self, path: str, node: str) -> list[ReadOnlyTree] | None:
@@ -125,8 +132,30 @@ def summary(measurement: Measurement, *, with_file_systems: bool = True) -> dict
     }
     if with_file_systems:
         disk = _disk(_to_int(capacity.get("ephemeral-storage")), at)
-        stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}}
-    return {"node": stats, "pods": [_pod_stats(measurement, pod, at) for pod in measurement.pods]}
+        stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}, "network": _network(at)}
+    pods = [_pod_stats(measurement, pod, at) for pod in measurement.pods]
+    if with_file_systems:
+        volumes = _volumes_by_pod(measurement, at)
+        for pod in pods:
+            pod |= {"network": _network(at), "volume": volumes.get(pod["podRef"]["uid"], [])}
+    return {"node": stats, "pods": pods}
+
+
+def _network(at: datetime) -> dict[str, Any]:
+    """Return the traffic of an interface: there is none, because no network is simulated."""
+    interface = {"name": INTERFACE, "rxBytes": 0, "rxErrors": 0, "txBytes": 0, "txErrors": 0}
+    return {"time": format_time(at), **interface, "interfaces": [interface]}
+
+
+def _volumes_by_pod(measurement: Measurement, at: datetime) -> dict[str, list[dict[str, Any]]]:
+    """Return the volumes of claims by the uid of their pod."""
+    volumes: dict[str, list[dict[str, Any]]] = {}
+    for pod, volume, claim, size in volume_capacities(measurement):
+        inodes = int(size // BYTES_OF_INODE)
+        reference = {"name": claim, "namespace": meta.namespace(pod)}
+        stats = {**_disk(int(size), at), "inodes": inodes, "inodesFree": inodes, "inodesUsed": 0}
+        volumes.setdefault(meta.uid(pod), []).append({**stats, "name": volume, "pvcRef": reference})
+    return volumes
 
 
 def _pod_stats(measurement: Measurement, pod: ReadOnlyTree, at: datetime) -> dict[str, Any]:

@@ -59,11 +59,22 @@ _Totals = dict[tuple[str, str, str], _UsageTotal]
 """The cumulative usage until a time, by pod uid, container and resource."""
 
 
+FindClaim = Callable[[str, str], ReadOnlyTree | None]
+
+
 class Measurement:
     """The usage of one node's pods at one time."""
 
-    def __init__(self, node: ReadOnlyTree, pods: Sequence[ReadOnlyTree], at: datetime) -> None:
+    def __init__(
+        self,
+        node: ReadOnlyTree,
+        pods: Sequence[ReadOnlyTree],
+        at: datetime,
+        find_claim: FindClaim = lambda _, __: None,
+    ) -> None:
         self.node = node
+        self.find_claim = find_claim
+        """Returns the PersistentVolumeClaim of a namespace and a name, or None."""
         self.pods = pods
         """The pods that have not ended."""
         self.at = at
@@ -108,8 +119,16 @@ class Measurement:
 
 
 class NodeUsage:
-    def __init__(self, pods: Lister[PodView], kwok: KwokObjects, clock: Clock, random: Random) -> None:
-        self._pods = pods
+    def __init__(
+        self,
+        pods: Lister[PodView],
+        kwok: KwokObjects,
+        clock: Clock,
+        random: Random,
+        find_claim: FindClaim,
+    ) -> None:
+        self.pods = pods
+        self._find_claim = find_claim
         self._kwok = kwok
         self._clock = clock
         self._current: Measurement | None = None
@@ -127,9 +146,9 @@ class NodeUsage:
         usages = _UsageObjects(
             await self._kwok.list("resourceusages"), await self._kwok.list("clusterresourceusages")
         )
-        pods = [view.object for view in self._pods.by_index(BY_NODE, meta.name(node)) if not view.is_terminal]
+        pods = [view.object for view in self.pods.by_index(BY_NODE, meta.name(node)) if not view.is_terminal]
         now = self._clock.now()
-        measurement = Measurement(node, pods, now)
+        measurement = Measurement(node, pods, now, self._find_claim)
         before, after = self._totals.get(meta.name(node), {}), _Totals()
         for number, pod in enumerate(pods):
             if number % SLICE == SLICE - 1:
