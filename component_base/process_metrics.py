@@ -1,5 +1,6 @@
 """`process_*`, the families of a process that every Prometheus client library has. They are read from /proc, where it exists."""
 
+import asyncio
 import os
 import resource
 from pathlib import Path
@@ -24,13 +25,15 @@ _RECEIVED: Final = counter(
 _SENT: Final = counter(
     "process_network_transmit_bytes_total", "Number of bytes sent by the process over the network."
 )
+_TASKS: Final = gauge("mockube_asyncio_tasks", "Tasks of the event loop; Python's counterpart of goroutines.")
 _UTIME, _STIME, _STARTED, _VSIZE, _RSS = 11, 12, 19, 20, 21
 """The position of fields in /proc/self/stat after the name of the program."""
 _UNLIMITED: Final = 2.0**64 - 1
 
 
 def count_process(metrics: Registry) -> None:
-    """Collect the families of this process; nothing where there is no /proc."""
+    """Collect the families of this process, which are read from /proc where it exists, and the number of its tasks."""
+    metrics.on_collect(lambda: metrics.numbers(_TASKS).set(_tasks()))
     if (_PROC / "stat").exists():
         metrics.on_collect(lambda: _update(metrics))
 
@@ -48,6 +51,13 @@ def _update(metrics: Registry) -> None:
     received, sent = _network_bytes()
     metrics.numbers(_RECEIVED).set(received)
     metrics.numbers(_SENT).set(sent)
+
+
+def _tasks() -> int:
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:  # no event loop runs
+        return 0
 
 
 def _limit(kind: int) -> float:

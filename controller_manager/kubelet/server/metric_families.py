@@ -57,6 +57,12 @@ RUNTIME_OPERATION_DURATION: Final = histogram(
     exponential(0.005, 2.5, 14),
     "operation_type",
 )
+CGROUP_MANAGER_DURATION: Final = histogram(
+    "kubelet_cgroup_manager_duration_seconds",
+    "[ALPHA] Duration of operations on pods' control groups in seconds; simulated ones take no time.",
+    _SECONDS,
+    "operation_type",
+)
 PLEG_RELIST_DURATION: Final = histogram(
     "kubelet_pleg_relist_duration_seconds",
     "[ALPHA] Duration of relists of pods in seconds; simulated ones take no time.",

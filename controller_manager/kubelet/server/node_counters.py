@@ -38,6 +38,7 @@ class NodeCounters:
         self._total_starts = metrics.distributions(families.POD_START_TOTAL_DURATION).of()
         self._operations = metrics.numbers(families.RUNTIME_OPERATIONS)
         self._operation_durations = metrics.distributions(families.RUNTIME_OPERATION_DURATION)
+        self._cgroups = metrics.distributions(families.CGROUP_MANAGER_DURATION)
         self._storage = metrics.distributions(families.STORAGE_OPERATION_DURATION)
         self._relists = metrics.distributions(families.PLEG_RELIST_DURATION).of()
         self._intervals = metrics.distributions(families.PLEG_RELIST_INTERVAL).of()
@@ -54,6 +55,7 @@ class NodeCounters:
         before, after = _runs(old), _runs(new)
         started = [run for run in after if run not in before]
         if started and not before:
+            self._cgroups.observe(0, "create")
             self._count_operation("run_podsandbox")
             for volume in (new.get("spec") or {}).get("volumes") or ():
                 self._storage.observe(0, plugin_of(volume), "volume_mount", "success", "false")
@@ -70,6 +72,7 @@ class NodeCounters:
         """Record that a pod is gone."""
         self._count_operation("stop_podsandbox")
         self._count_operation("remove_podsandbox")
+        self._cgroups.observe(0, "destroy")
 
     def _record_start(self, pod: ReadOnlyTree, running_at: datetime) -> None:
         seen_at = parse_time(pod["status"]["startTime"])
