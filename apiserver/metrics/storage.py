@@ -24,6 +24,19 @@ def count_objects(counts: Callable[[], Mapping[GroupResource, int]], metrics: Re
     metrics.on_collect(update)
 
 
+def report_revision(
+    revision: Callable[[], int], resources: Mapping[bytes, GroupResource], metrics: Registry
+) -> None:
+    """Collect the revision of the watch cache, which all resources share."""
+    revisions = metrics.numbers(families.CACHE_REVISION)
+
+    def update() -> None:
+        value = revision()
+        revisions.replace(((name.group, name.resource), value) for name in resources.values())
+
+    metrics.on_collect(update)
+
+
 async def measure_store(kv: KV, metrics: Registry) -> None:
     """Set the size of the store; there is none if it cannot be reached."""
     size = metrics.numbers(families.STORAGE_SIZE)

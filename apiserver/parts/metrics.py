@@ -23,6 +23,7 @@ def observe_parts(
 ) -> None:
     """Collect what other parts count: objects, values that cannot be read, the audit log, the process and its version."""
     storage.count_objects(caches.counts, metrics)
+    storage.report_revision(lambda: registry.watch_cache.revision, caches.resources, metrics)
     storage.count_unreadable(registry.watch_cache.unreadable.failures, caches.resources, metrics)
     storage.count_audit(None if audit is None else audit.counts, metrics)
     count_process(metrics)
