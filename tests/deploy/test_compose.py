@@ -135,7 +135,8 @@ def test_health_check_of_image_reports_process(project):
 
 
 def test_prometheus_scrapes_all_processes(project):
-    expected = ["apiserver"] * 2 + ["controller-manager"] * 2 + ["etcd"]
+    managers = ["kube-controller-manager"] * 2 + ["kube-scheduler"] * 2
+    expected = sorted(["kube-apiserver"] * 2 + managers + ["etcd"])
     until(lambda: sorted(one["metric"]["job"] for one in query("up == 1")) == expected, "all targets are up")
     assert query("sum(apiserver_request_total)")[0]["value"][1] != "0"
     until(

@@ -154,4 +154,13 @@ def test_jobs_of_mixin_are_those_of_the_configuration():
     jobs = {job for _, jobs, _, _ in selections() for job in jobs}
     text = (promql.FOLDER / "prometheus.yml").read_text()
     configured = set(re.findall(r"job_name: (\S+)", text))
-    assert jobs - configured == {"kube-state-metrics", "node-exporter"}
+    assert jobs - configured == {"node-exporter"}
+
+
+def test_configuration_without_kubelets_has_the_other_jobs():
+    full, control_plane = (
+        yaml.safe_load((promql.FOLDER / name).read_text()) for name in ("prometheus.yml", "control-plane.yml")
+    )
+    left_out = ("kubelet", "cadvisor", "kube-state-metrics")
+    kept = [job for job in full["scrape_configs"] if job["job_name"] not in left_out]
+    assert control_plane == {**full, "scrape_configs": kept}

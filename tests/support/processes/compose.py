@@ -17,6 +17,8 @@ COMPOSE = os.environ.get("MOCKUBE_COMPOSE", "")
 IMAGE = os.environ.get("MOCKUBE_IMAGE", "mockube:local")
 PROJECT = ("--project-name", "mockube-test", "--profile", "metrics")
 PORTS = {"MOCKUBE_PORT": "16443", "MOCKUBE_PROMETHEUS_PORT": "19090"}
+DEBIAN = {"MOCKUBE_PROMETHEUS_CONFIG": "control-plane.yml"}
+"""Debian's Prometheus has no discovery by Kubernetes, and Debian has no Grafana."""
 """Ports that differ from the project's defaults."""
 URL, PROMETHEUS = (
     f"{scheme}://127.0.0.1:{port}" for scheme, port in zip(("https", "http"), PORTS.values(), strict=True)
@@ -95,14 +97,14 @@ class Project:
         self("down", "--volumes", "--timeout=20")
 
     def start(self):
-        self("up", "--detach", "--no-build", "--scale", "apiserver=2")
+        self("up", "--detach", "--no-build", "--scale", "apiserver=2", "--scale", "grafana=0")
         until(self.kubeconfig.exists, "a kubeconfig")
         for service in ("front", "controller-manager", "prometheus"):
             for container in self.containers(service):
                 until(container.is_healthy, f"health of {container.name}")
 
     def __call__(self, *arguments):
-        variables = {**PORTS, "MOCKUBE_KUBECONFIG_DIR": str(self.kubeconfig.parent)}
+        variables = {**PORTS, **DEBIAN, "MOCKUBE_KUBECONFIG_DIR": str(self.kubeconfig.parent)}
         return run(*shlex.split(COMPOSE), *PROJECT, *arguments, **variables)
 
     def containers(self, service):
