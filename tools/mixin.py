@@ -31,8 +31,8 @@ def main() -> None:
     DASHBOARDS.mkdir(parents=True, exist_ok=True)
     for kind in ("rules", "alerts"):
         groups = yaml.safe_load(_jsonnet(checkout, "-S", f"lib/{kind}.jsonnet"))["groups"]
-        kept = {"groups": [group for group in groups if not _WITHOUT.search(group["name"])]}
-        (RULES / f"{kind}.yml").write_text(yaml.safe_dump(kept, sort_keys=False, width=1000))
+        chosen = {"groups": [group for group in groups if not _WITHOUT.search(group["name"])]}
+        (RULES / f"{kind}.yml").write_text(yaml.safe_dump(chosen, sort_keys=False, width=1000))
     dashboards: dict[str, object] = json.loads(_jsonnet(checkout, "lib/dashboards.jsonnet"))
     for old in DASHBOARDS.glob("*.json"):
         old.unlink()
