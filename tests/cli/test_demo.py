@@ -18,10 +18,10 @@ process, terminal = pty.fork()
 if not process:
     os.execv(sys.executable, [sys.executable, "-m", "mockube", "demo"])
 shown = b""
-while b"\\x1b[1m1/6" not in shown:
-    shown += os.read(terminal, 4096)
-os.write(terminal, b"\\x03")
 try:
+    while b"\\x1b[1m1/6" not in shown:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, b"\\x03")
     while part := os.read(terminal, 4096):
         shown += part
 except OSError:  # the process has closed the terminal
