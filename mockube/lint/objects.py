@@ -19,7 +19,7 @@ from .findings import Api, ObjectFinding, Outcome
 from .positions import TextPosition, parse_path
 
 _LINE: Final = re.compile(r"\bline (\d+)")
-_DUPLICATE: Final = re.compile(r"line (\d+): (key .* already set in map)")
+_DUPLICATE: Final = re.compile(r'line (\d+): (key (?:"(?:[^"\\]|\\.)*"|[^\s"]+) already set in map)')
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _read_api: Final = msgspec.json.Decoder(Api).decode

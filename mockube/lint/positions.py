@@ -10,7 +10,7 @@ from msgspec import Struct
 
 FieldPath: TypeAlias = tuple[str | int, ...]
 
-_STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[\]]+)")
+_STEP: Final = re.compile(r"\[(\d+)\]|\[([^\[\]]*)\]|([^.\[\]]+)")
 _BLANK: Final = re.compile(rb"\s*(?:#.*)?\Z")
 
 

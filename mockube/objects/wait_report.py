@@ -30,8 +30,9 @@ MAX_EVENTS: Final = 10
 MAX_OBJECTS: Final = 2_000
 """The number of objects of a resource that are searched for owned ones."""
 _SHOWN_FIELDS: Final = frozenset({"conditions", "observedGeneration"})
-_GENERATED_NAME: Final = re.compile(r"\b[a-z0-9-]+-[a-z0-9]{5}\b")
-"""A name that a controller generated, in a message."""
+_NAME: Final = re.compile(r"[a-z0-9-]+")
+_GENERATED: Final = re.compile(r"-[a-z0-9]{5}\Z")
+"""The end of a name that a controller generated."""
 MAX_STATUS: Final = 600
 """The number of characters of a status."""
 OWNED: Final = frozenset({"pods", "jobs", "persistentvolumeclaims"})
@@ -175,8 +176,12 @@ def format_event(event: Mapping[str, Any], *similar_events: Mapping[str, Any]) -
 
 def _event_group(event: Mapping[str, Any]) -> tuple[str, ...]:
     kind = (event.get("involvedObject") or {}).get("kind", "")
-    message = _GENERATED_NAME.sub("", event.get("message", ""))
+    message = _NAME.sub(_without_generated_name, event.get("message", ""))
     return event.get("type", ""), event.get("reason", ""), kind, message
+
+
+def _without_generated_name(name: re.Match[str]) -> str:
+    return "" if _GENERATED.search(name[0]) else name[0]
 
 
 def _is_warning(event: Mapping[str, Any]) -> bool:
