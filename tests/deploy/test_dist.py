@@ -5,6 +5,7 @@ The tests that install packages are skipped, with the reason, if no package regi
 
 import os
 import shutil
+import subprocess
 import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -86,6 +87,22 @@ def test_program_of_one_file_starts_a_cluster(dist, empty, tmp_path):
     assert run(python, program, *STARTS, env=empty, cwd=tmp_path).endswith("started\n")
     again = run(python, program, "version", env={**empty, "PIP_NO_INDEX": "1"}, cwd=tmp_path)
     assert again.strip() == VERSION
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        pytest.param(
+            {"PIP_NO_INDEX": "1"}, "pip could not install it, and said why, above", id="no registry"
+        ),
+        pytest.param({"XDG_CACHE_HOME": "/dev/null"}, "Set XDG_CACHE_HOME to a folder", id="no cache folder"),
+    ],
+)
+def test_program_of_one_file_that_cannot_install_says_what_to_do(variables, message, dist, empty):
+    command = [os.path.realpath(sys.executable), dist / "mockube.pyz", "version"]
+    done = subprocess.run(command, env=empty | variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert message in done.stderr.splitlines()[-1]
 
 
 def test_program_of_one_file_has_the_launcher_and_the_lock(dist, wheel):

@@ -4,7 +4,6 @@ The first run installs mockube and the locked versions of its dependencies into 
 Python; later runs start from there. The dependencies have compiled parts for one system and Python, so the file cannot contain them.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -28,6 +27,8 @@ def environment_folder(archive: Path, variables: Mapping[str, str]) -> Path:
 
 def install(archive: Path, environment: Path) -> None:
     """Make the environment, unless another process has made it meanwhile."""
+    import fcntl  # noqa: PLC0415 - Windows has none
+
     environment.parent.mkdir(parents=True, exist_ok=True)
     with (environment.parent / f"{environment.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -62,14 +63,20 @@ def main() -> None:
     if not is_complete(environment):
         try:
             install(archive, environment)
-        except (OSError, subprocess.CalledProcessError) as error:
+        except subprocess.CalledProcessError:
             sys.exit(
-                f"mockube: could not install into {environment}: {error}. Without a network, set PIP_FIND_LINKS to a folder of wheels."
+                "mockube: pip could not install it, and said why, above. Without a network, set PIP_FIND_LINKS to a folder of wheels."
+            )
+        except OSError as error:
+            sys.exit(
+                f"mockube: {error.filename}: {error.strerror}. Set XDG_CACHE_HOME to a folder that you may write to."
             )
     program = str(environment / "bin/mockube")
     os.execv(program, [program, *sys.argv[1:]])
 
 
+if sys.platform == "win32":
+    sys.exit("mockube does not run on Windows itself: run it in WSL 2")
 if sys.version_info < MINIMUM:
     sys.exit("mockube needs Python 3.11 or newer; this is %d.%d" % sys.version_info[:2])  # noqa: UP031 - of any Python 3
 if __name__ == "__main__":
