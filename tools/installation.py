@@ -78,16 +78,27 @@ def build_wheel(folder: Path) -> Path:
     return next(folder.glob("*.whl"))
 
 
+def locked_versions() -> str:
+    """Return the lines of the lock without hashes, as constraints: pip would require hashes of the wheel, too."""
+    lines = (ROOT / "requirements/run.txt").read_text().splitlines()
+    return "".join(line.rstrip("\\") + "\n" for line in lines if not line.startswith(" "))
+
+
 def measure_wheel(wheel: Path) -> Measurement:
     return Measurement("wheel", wheel.stat().st_size, limit=6)
 
 
 def measure_pip(wheel: Path, folder: Path) -> Measurement:
-    """Measure the packages that pip installs for the wheel, with their bytecode, without pip itself."""
+    """Measure the packages that pip installs for the wheel, with their bytecode, without pip itself.
+
+    They are those of the lock, so that a new release of one changes no size.
+    """
     environment = folder / "pip"
     run(sys.executable, "-m", "venv", "--without-pip", environment)
-    pip = (_base_python(), "-m", "pip", "--python", environment / "bin/python")
-    seconds = timed(lambda: run(*pip, "install", "--quiet", "--disable-pip-version-check", wheel))
+    versions = folder / "versions.txt"
+    versions.write_text(locked_versions())
+    pip = (_base_python(), "-m", "pip", "--python", environment / "bin/python", "install", "--quiet")
+    seconds = timed(lambda: run(*pip, "--disable-pip-version-check", "--constraint", versions, wheel))
     return Measurement("pip install of the wheel", size_of(environment), limit=75, seconds=seconds)
 
 

@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 
+from tools.installation import locked_versions
 from tools.packages import ROOT
 
 NAMESAKES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "packs")
@@ -84,13 +85,6 @@ def pip(python, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def locked_versions():
-    """Return the lines of the lock without hashes, which pip would require of python-etcd too."""
-    for line in (ROOT / "requirements/run.txt").read_text().splitlines():
-        if not line.startswith(" "):
-            yield line.rstrip("\\") + "\n"
-
-
 def test_wheel_works_in_a_fresh_environment_beside_python_etcd(wheel_file, tmp_path):
     """Both are installed with pip, in the versions of the lock."""
     environment, project = tmp_path / "environment", tmp_path / "project"
@@ -101,7 +95,7 @@ def test_wheel_works_in_a_fresh_environment_beside_python_etcd(wheel_file, tmp_p
     if downloaded.returncode:
         pytest.skip(f"no package registry has {PYTHON_ETCD}: {downloaded.stderr.strip()[-200:]}")
     versions = tmp_path / "versions.txt"
-    versions.write_text("".join(locked_versions()))
+    versions.write_text(locked_versions())
     installed = pip(python, "install", "--constraint", str(versions), PYTHON_ETCD, str(wheel_file))
     assert not installed.returncode, installed.stderr
     program = f"import etcd; etcd.Client(); print(etcd.__file__)\n{START_CLUSTER}"
