@@ -80,7 +80,7 @@ class AsyncConnection(_Connection, AwaitedObjectMethods):
 
 
 class Connection(_Connection, ObjectMethods):
-    """A connection to a cluster that runs already, with the methods of `Cluster` about objects."""
+    """A connection to a cluster that runs already: the methods of `Cluster` about objects, its `url` and its `kubeconfig`."""
 
     def __init__(self, path: Path, context: str = "") -> None:
         access = _read_access(path, context)
