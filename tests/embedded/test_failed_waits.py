@@ -24,6 +24,7 @@ def test_pods_that_are_not_ready_and_their_events_are_reported(cluster):
     cluster.apply([workload("Deployment", "large", large), workload("Deployment", "healthy")])
     cluster.wait("Deployment", "healthy", "Available")
     cluster.wait("Pod", cluster.list("Pod", labels="app=large")[0]["metadata"]["name"], "PodScheduled=False")
+    cluster.advance(1)  # until all events are recorded
     text = failure(cluster, "Deployment", "large", "Available")
     assert text.startswith("Deployment large in namespace default was not Available within 0.3 s\n  ")
     assert "Available=False (MinimumReplicasUnavailable): Deployment does not have minimum" in text
