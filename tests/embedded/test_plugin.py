@@ -265,7 +265,7 @@ def test_mistake(mockube):
 def test_unknown_verb(mockube):
     mockube.inject(verb="updat", status=409)
 """
-    answer = run(text)
+    answer = run(text, "-o", "mockube_scope=module", "-o", "mockube_nodes=1")
     assert answer.returncode == 1
     assert (
         "WaitFailed: Pod a in namespace default was not created within 0.1 s: there are no pods"
