@@ -43,7 +43,7 @@ UNREACHABLE = {
     },
 }
 """An APIService whose requests fail, so that there are responses with errors of the server."""
-WORKLOAD = Path(__file__).parents[1] / "recorder" / "scenarios" / "metrics_workload.yaml"
+WORKLOAD = Path(__file__).parents[1] / "recorder" / "metrics_workload.yaml"
 
 
 def program(variable, name):

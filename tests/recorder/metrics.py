@@ -28,7 +28,7 @@ from tests.support.recorded.metric_families import RECORDED, read_families
 from tests.support.recorded.recordings import FOLDER
 from tests.support.stores.etcd_server import QUICK, EtcdServer, free_port
 
-WORKLOAD = Path(__file__).parent / "scenarios" / "metrics_workload.yaml"
+WORKLOAD = Path(__file__).parent / "metrics_workload.yaml"
 ONLY_KUBELETS = "--controllers=-*,simulated-kubelets,simulated-nodes,simulated-pods"
 
 
