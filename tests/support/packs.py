@@ -53,13 +53,15 @@ def pack_with_flag(name, parts=""):
     return FLAGS.format(name=name) + pack_of(f"flags=Flags, {parts}")
 
 
-def add_metadata(folder: Path, distribution: str, entry_points: dict[str, str]) -> None:
-    """Write the metadata of a distribution with packs: references to objects by name."""
+def add_metadata(
+    folder: Path, distribution: str, entry_points: dict[str, str], group: str = "mockube.packs"
+) -> None:
+    """Write the metadata of a distribution with packs, or another group: references to objects by name."""
     info = folder / f"{distribution}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
     lines = "".join(f"{name} = {reference}\n" for name, reference in entry_points.items())
-    (info / "entry_points.txt").write_text(f"[mockube.packs]\n{lines}")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
 
 
 def install(folder: Path, name: str, text: str) -> None:

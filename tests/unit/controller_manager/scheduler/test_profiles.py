@@ -9,6 +9,7 @@ from mockube.controller_manager.scheduler.configured import settings_for
 from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
 from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from tests.support.controllers.scheduler_profiles import profile_of, profiles_of
+from tests.support.packs import add_metadata
 
 FILTERS = [plugin.name for plugin in DEFAULT_PROFILE.filters]
 WEIGHTS = {
@@ -209,6 +210,55 @@ def test_profile_configures_own_plugin(tmp_path):
 def test_own_plugin_that_cannot_run_is_refused(plugins, text, message, tmp_path):
     with pytest.raises(ConfigurationError, match=message):
         configured(tmp_path, text, plugins)
+
+
+MODULE = """
+from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
+
+
+class Installed(SchedulerPlugin):
+    def score(self, pod, node):
+        return 1
+
+
+class Other(SchedulerPlugin):
+    name = "Another"
+
+    def score(self, pod, node):
+        return 1
+"""
+BY_NAME = "profiles: [{plugins: {multiPoint: {enabled: [{name: %s, weight: 6}]}}}]"
+
+
+@pytest.fixture
+def distribution(tmp_path, monkeypatch):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "installed_plugins.py").write_text(MODULE)
+    references = {name: f"installed_plugins:{name}" for name in ("Installed", "Other", "Missing")}
+    add_metadata(folder, "plugins", references, "mockube.scheduler_plugins")
+    monkeypatch.syspath_prepend(folder)
+
+
+@pytest.mark.usefixtures("distribution")
+def test_plugin_of_entry_point_is_on_where_it_is_named(tmp_path):
+    (profile,) = configured(tmp_path, BY_NAME % "Installed").profiles.values()
+    assert weights(profile) == WEIGHTS | {"Installed": 6}
+    assert filters(profile) == FILTERS
+
+
+@pytest.mark.usefixtures("distribution")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Missing", 'plugin "Missing": installed_plugins:Missing failed: AttributeError'),
+        ("Other", 'plugin "Other": installed_plugins:Other has the name "Another"'),
+        ("Nothing", 'PreFilterPlugin "Nothing" does not exist'),
+    ],
+)
+def test_entry_point_that_is_no_plugin_is_refused(name, message, tmp_path):
+    with pytest.raises(ConfigurationError, match=message):
+        configured(tmp_path, BY_NAME % name)
 
 
 def test_fields_without_effect_cause_warnings(tmp_path):
