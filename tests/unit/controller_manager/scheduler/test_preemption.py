@@ -6,6 +6,7 @@ from mockube.controller_manager.scheduler.choice import find_feasible
 from mockube.controller_manager.scheduler.filters.filter import Rejection
 from mockube.controller_manager.scheduler.preemption import preempt
 from tests.support.controllers.scheduler_objects import HOST, apart, info, node, pod, snapshot, term
+from tests.support.controllers.scheduler_profiles import profile_of
 
 CPUS = {"cpu": "4"}
 
@@ -300,3 +301,34 @@ def test_unknown_rejection_of_node_does_not_exclude_it():
     found = find_feasible(tried, state)
     assert found.rejections["a"] == Rejection(("Insufficient cpu",), plugin="NodeResourcesFit")
     assert preempt(tried, state, found, ()).node == "a"
+
+
+@pytest.mark.parametrize(
+    ("absolute", "offset", "chosen"),
+    [
+        pytest.param(1, 0.0, "a", id="first one"),
+        pytest.param(1, 0.5, "c", id="from the middle on"),
+        pytest.param(2, 0.5, "d", id="best of two"),
+        pytest.param(9, 0.5, "b", id="best of all"),
+    ],
+)
+def test_search_ends_at_the_candidates_of_the_profile(absolute, offset, chosen):
+    arguments = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": absolute}
+    profile = profile_of({"pluginConfig": [{"name": "DefaultPreemption", "args": arguments}]})
+    nodes = [node(name) for name in "abcd"]
+    pods = [
+        running(name, at=name, cpu="4", priority=priority)
+        for name, priority in zip("abcd", (5, 1, 4, 2), strict=True)
+    ]
+    state, tried = snapshot(nodes, pods), info(pod(requests={"cpu": "4"}, priority=10))
+    found = preempt(tried, state, find_feasible(tried, state, profile), (), profile, offset)
+    assert found.node == chosen
+
+
+def test_search_goes_on_until_a_candidate_violates_no_budget():
+    arguments = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 1}
+    profile = profile_of({"pluginConfig": [{"name": "DefaultPreemption", "args": arguments}]})
+    pods = [running("a", cpu="4"), running("b", at="b", cpu="4", labels={"app": "db"})]
+    state, tried = snapshot([node("a"), node("b")], pods), info(pod(requests={"cpu": "4"}, priority=10))
+    found = preempt(tried, state, find_feasible(tried, state, profile), [budget()], profile)
+    assert found.node == "b"

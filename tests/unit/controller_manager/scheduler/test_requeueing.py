@@ -128,6 +128,18 @@ def test_requests_are_not_computed_for_plugin_that_any_event_may_help():
     assert is_worth_requeuing(without_spec, plugins, node_event(None, node()), FeatureGates())
 
 
+@pytest.mark.parametrize(("plugins", "is_worth"), [((), False), (("NodeResourcesFit",), True)])
+def test_any_event_of_plugin_without_hints_may_help(plugins, is_worth):
+    """A pod that needs more than the node has may fit nevertheless, if the plugin ignores the resource."""
+    tried = PodView.of(
+        {**view().object, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "8"}}}]}}
+    )
+    event = node_event(node(cpu="1"), node(cpu="2"))
+    assert is_worth_requeuing(tried, {"NodeResourcesFit"}, event, FeatureGates(), plugins) is is_worth
+    beyond = ClusterEvent("Service", Action.ADD)
+    assert not is_worth_requeuing(tried, {"NodeResourcesFit"}, beyond, FeatureGates(), plugins)
+
+
 def test_heartbeat_of_node_is_no_event():
     beat = node()
     beat["status"]["conditions"] = [{"type": "Ready", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}]

@@ -1,9 +1,11 @@
 """Nodes that are rejected by their own state."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
+from mockube.controller_manager.scheduler.config.args import NodeResourcesFitArgs
 from mockube.controller_manager.scheduler.filters.filter import Rejection, Restriction
 from mockube.controller_manager.scheduler.filters.taints_node_affinity_resources import (
     node_affinity,
@@ -210,3 +212,33 @@ def test_reason_names_taint_before_1_34():
     assert rejections(taint_toleration, pod(), state) == {
         "a": rejection("node(s) had untolerated taint {other: }")
     }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_ignored"),
+    [
+        ({"ignored_resources": ("example.com/gpu",)}, True),
+        ({"ignored_resource_groups": ("example.com",)}, True),
+        ({"ignored_resource_groups": ("com",)}, False),
+        ({"ignored_resources": ("cpu",)}, False),
+    ],
+)
+def test_ignored_extended_resources_are_not_checked(arguments, is_ignored):
+    check = partial(resources_fit, args=NodeResourcesFitArgs(**arguments))
+    gpu = pod(requests={"example.com/gpu": "1"})
+    assert bool(rejections(check, gpu, snapshot([node()]))) != is_ignored
+    assert rejections(check, pod(requests={"cpu": "9"}), snapshot([node()]))
+
+
+def test_affinity_that_is_added_to_all_pods_is_checked_first():
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}]
+    check = partial(node_affinity, added={"nodeSelectorTerms": terms})
+    state = snapshot(
+        [node("a", labels={"disk": "ssd"}), node("b"), node("c", labels={"disk": "ssd", "rack": "1"})]
+    )
+    found = rejections(check, pod(nodeSelector={"rack": "1"}), state)
+    assert {name: rejection.reasons[0] for name, rejection in found.items()} == {
+        "a": "node(s) didn't match Pod's node affinity/selector",
+        "b": "node(s) didn't match scheduler-enforced node affinity",
+    }
+    assert sorted(rejections(check, pod(), state)) == ["b"]
