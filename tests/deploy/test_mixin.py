@@ -2,6 +2,7 @@
 
 import fnmatch
 import re
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -64,6 +65,13 @@ class Cluster:
                 found.setdefault(match[1], set()).update(_LABEL.findall(match[2] or ""))
         return found
 
+    def is_scraped(self, job):
+        """Return whether the target of a job responds: the address of the kubelets is published after their nodes."""
+        try:
+            return bool(self.scrape(job))
+        except urllib.error.HTTPError:
+            return False
+
     def is_running(self, name):
         pod = orjson.loads(self.send("GET", f"/api/v1/namespaces/default/pods/{name}"))
         return pod["status"].get("phase") == "Running"
@@ -78,7 +86,7 @@ def served(tmp_path_factory):
     ):
         cluster = Cluster(server, manager)
         until(lambda: b"node-1" in cluster.send("GET", "/api/v1/nodes"), "a node")
-        cluster.scrape("kubelet")  # a kubelet counts from its first scrape on
+        until(lambda: cluster.is_scraped("kubelet"), "a kubelet")  # it counts from its first scrape on
         core = "/api/v1/namespaces/default"
         until(lambda: b'"default"' in cluster.send("GET", f"{core}/serviceaccounts"), "an account")
         cluster.send("POST", f"{core}/persistentvolumeclaims", CLAIM)
