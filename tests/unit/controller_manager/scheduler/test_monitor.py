@@ -28,8 +28,8 @@ def monitor(clock, registry):
 def test_attempts_are_counted_by_result_with_their_durations(monitor, clock, registry):
     began = clock.monotonic()
     clock.advance(2)
-    monitor.record_attempt(SCHEDULED, began)
-    labels = {**PROFILE, "result": "scheduled"}
+    monitor.record_attempt(SCHEDULED, began, "packing")
+    labels = {"profile": "packing", "result": "scheduled"}
     assert sample_value(registry, "scheduler_schedule_attempts_total", labels) == 1
     assert sample_value(registry, "scheduler_scheduling_attempt_duration_seconds_sum", labels) == 2
 
@@ -54,8 +54,9 @@ def test_preemption_without_victims_counts_as_an_attempt_only(monitor, registry)
 
 
 def test_state_replaces_the_one_before(monitor, registry):
-    monitor.report_state({"active": 2}, [("NodeResourcesFit", "NodePorts"), ("NodePorts",)], {"nodes": 3})
-    monitor.report_state({"active": 1}, [("NodePorts",)], {"nodes": 4})
+    both, one = ("NodeResourcesFit", "NodePorts"), ("NodePorts",)
+    monitor.report_state({"active": 2}, [("default-scheduler", both), ("packing", one)], {"nodes": 3})
+    monitor.report_state({"active": 1}, [("default-scheduler", one), ("packing", one)], {"nodes": 4})
     assert sample_value(registry, "scheduler_pending_pods", {"queue": "active"}) == 1
     assert sample_value(registry, "scheduler_cache_size", {"type": "nodes"}) == 4
     rejected = [
