@@ -36,7 +36,7 @@ def run(*command, path):
     return subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
-        env={**os.environ, "PATH": str(path)},
+        env={**{name: value for name, value in os.environ.items() if name != "NO_COLOR"}, "PATH": str(path)},
         capture_output=True,
         text=True,
         check=False,
