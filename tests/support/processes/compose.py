@@ -104,7 +104,13 @@ class Project:
                 until(container.is_healthy, f"health of {container.name}")
 
     def __call__(self, *arguments):
-        variables = {**PORTS, **DEBIAN, "MOCKUBE_KUBECONFIG_DIR": str(self.kubeconfig.parent)}
+        variables = {
+            **PORTS,
+            **DEBIAN,
+            "MOCKUBE_KUBECONFIG_DIR": str(self.kubeconfig.parent),
+            # Compose pulls the image of a service of which it starts no container, too, and Grafana's cannot be had everywhere.
+            "MOCKUBE_GRAFANA_IMAGE": IMAGE,
+        }
         return run(*shlex.split(COMPOSE), *PROJECT, *arguments, **variables)
 
     def containers(self, service):
