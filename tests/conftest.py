@@ -31,11 +31,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def pytest_xdist_auto_num_workers():
-    """Run one worker more than there are CPUs: a third of the time, tests wait for processes and timers."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 SECONDS_OF_LONG_TEST = 120
 
 
