@@ -4,15 +4,19 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from mockube.component_base.supervision import start
 
 from .command import CommandSpec
 from .container_launcher import run_command, watch_command
 from .pseudo_terminal import READ, PseudoTerminal
 
 STDOUT, STDERR = 1, 2
+
+_T = TypeVar("_T")
 
 
 class GroupWatch:
@@ -25,9 +29,13 @@ class GroupWatch:
     async def begin(self) -> None:
         async with self._start_lock:
             if self._process is None:
-                self._process = await asyncio.create_subprocess_exec(
+                creation = asyncio.create_subprocess_exec(
                     *watch_command(), stdin=PIPE, stdout=DEVNULL, env={}, start_new_session=True
                 )
+                await _finish(creation, self._keep)
+
+    def _keep(self, process: Process) -> None:
+        self._process = process
 
     def add(self, group: int) -> None:
         self._send_line(f"+{group}\n")
@@ -44,6 +52,21 @@ class GroupWatch:
             assert self._process.stdin is not None
             self._process.stdin.close()
             await self._process.wait()
+
+
+async def _finish(creation: Coroutine[Any, Any, _T], keep: Callable[[_T], None]) -> None:
+    """Create something and keep it, even if the caller is cancelled meanwhile, so that somebody can end it.
+
+    A process that nobody knows would outlive its cluster, and uvloop waits for it when it closes.
+    """
+    task = start("creation of a process", creation)
+    try:
+        await asyncio.shield(task)
+    finally:
+        if not task.done():  # the caller is cancelled
+            await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is None:
+            keep(task.result())
 
 
 class ProcessInput(Protocol):
@@ -156,7 +179,16 @@ async def _spawn(
     command: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[Process, asyncio.SubprocessTransport, _Protocol]:
     loop = asyncio.get_running_loop()
-    transport, protocol = await loop.subprocess_exec(lambda: _Protocol(loop), *command, **options)
+    created: list[tuple[asyncio.SubprocessTransport, _Protocol]] = []
+    try:
+        await _finish(loop.subprocess_exec(lambda: _Protocol(loop), *command, **options), created.append)
+    except asyncio.CancelledError:
+        for transport, _ in created:
+            with suppress(ProcessLookupError):
+                transport.kill()
+            transport.close()
+        raise
+    ((transport, protocol),) = created
     return Process(transport, protocol, loop), transport, protocol
 
 

@@ -95,8 +95,10 @@ class ProcessRuntime:
             try:
                 yield
             finally:
-                await self._end_all()
-                await watch.end()
+                try:
+                    await self._end_all()
+                finally:  # also if this is cancelled, because there is no time left
+                    await watch.end()
 
     # --- the interface to the pod lifecycle
 
