@@ -4,6 +4,7 @@ Families are sorted by name and samples by labels, and a whole number has no fra
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -13,8 +14,6 @@ from .metrics import Buckets, Collected, Family, Samples
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-_ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
-_ESCAPED_HELP: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
 _EXACT: Final = 1e6
 """Whole numbers below this one are written without an exponent."""
 
@@ -39,10 +38,10 @@ def sorted_labels(family: Family, samples: Samples) -> list[tuple[list[tuple[str
 
 def _lines(family: Family, samples: Samples) -> Iterator[str]:
     name = family.name
-    yield f"# HELP {name} {family.help.translate(_ESCAPED_HELP)}\n# TYPE {name} {family.type}\n"
-    bounds = [*map(format_g, family.buckets), "+Inf"]
+    yield f"# HELP {name} {_escape(family.help)}\n# TYPE {name} {family.type}\n"
+    bounds = _bounds(family.buckets)
     for labels, value in sorted_labels(family, samples):
-        text = ",".join([f'{label}="{each.translate(_ESCAPED)}"' for label, each in labels])
+        text = ",".join([f'{label}="{_escape_quoted(each)}"' for label, each in labels])
         if not isinstance(value, Buckets):
             yield f"{name}{{{text}}} {_number(value)}\n" if text else f"{name} {_number(value)}\n"
             continue
@@ -52,6 +51,19 @@ def _lines(family: Family, samples: Samples) -> Iterator[str]:
             yield f'{before}le="{bound}"}} {_number(count)}\n'
         after = f"{{{text}}}" if text else ""
         yield f"{name}_sum{after} {_number(value.total)}\n{name}_count{after} {_number(counts[-1])}\n"
+
+
+@lru_cache
+def _bounds(buckets: Sequence[float]) -> Sequence[str]:
+    return [*map(format_g, buckets), "+Inf"]
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+def _escape_quoted(text: str) -> str:
+    return _escape(text).replace('"', r"\"")
 
 
 def _number(value: float) -> str:
