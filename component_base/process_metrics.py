@@ -1,4 +1,7 @@
-"""`process_*`, the families of a process that every Prometheus client library has. They are read from /proc, where it exists."""
+"""The families that every component has: of its process, its version and its health checks.
+
+Those of Prometheus' client libraries, `process_*`, are read from /proc, where it exists.
+"""
 
 import asyncio
 import os
@@ -109,4 +112,15 @@ _BUILD: Final = gauge(
     "kubernetes_build_info",
     "[BETA] The version of the component: major and minor, git version and commit, Python, and platform.",
     *("major", "minor", *_FIELDS),
+)
+
+# --- health checks, at /metrics/slis
+
+HEALTH_CHECK: Final = gauge(
+    "kubernetes_healthcheck", "[STABLE] The result of a health check, 1 if it succeeded.", "name", "type"
+)
+HEALTH_CHECKS: Final = counter(
+    "kubernetes_healthchecks_total",
+    "[STABLE] The results of all health checks.",
+    *("name", "type", "status"),
 )

@@ -414,14 +414,3 @@ ETCD_REQUEST_DURATION: Final = histogram(
     (0.005, 0.025, *_SLI_BUCKETS),
     *("operation", "group", "resource"),
 )
-
-# --- health checks
-
-HEALTH_CHECK: Final = gauge(
-    "kubernetes_healthcheck", "[STABLE] The result of a health check, 1 if it succeeded.", "name", "type"
-)
-HEALTH_CHECKS: Final = counter(
-    "kubernetes_healthchecks_total",
-    "[STABLE] The results of all health checks.",
-    *("name", "type", "status"),
-)

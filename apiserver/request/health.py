@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 from mockube.apimachinery import gotext
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.background_tasks import TASKS, check_name, is_restarted
-from mockube.apiserver.metrics import families
 from mockube.apiserver.registry.registry import Backend
 from mockube.component_base.clock import Clock
 from mockube.component_base.metrics import Registry
+from mockube.component_base.process_metrics import HEALTH_CHECK, HEALTH_CHECKS
 from mockube.etcd.errors import KVError
 
 from .limits import Deadlines
@@ -93,8 +93,8 @@ class HealthResults:
     def __init__(self) -> None:
         self.metrics = Registry()
         """Those of upstream's /metrics/slis."""
-        self._last = self.metrics.numbers(families.HEALTH_CHECK)
-        self._total = self.metrics.numbers(families.HEALTH_CHECKS)
+        self._last = self.metrics.numbers(HEALTH_CHECK)
+        self._total = self.metrics.numbers(HEALTH_CHECKS)
 
     def add(self, name: str, endpoint: str, *, healthy: bool) -> None:
         self._last.set(int(healthy), name, endpoint)

@@ -6,6 +6,7 @@ Families of amounts that are not simulated, such as traffic and reads of disks, 
 from typing import Final
 
 from mockube.component_base.metrics import counter, exponential, gauge, histogram
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import BUCKETS
 
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -173,6 +174,18 @@ VERSION_INFO: Final = gauge(
 _MACHINE: Final = ("boot_id", "machine_id", "system_uuid")
 MACHINE_CORES: Final = gauge("machine_cpu_cores", "Number of logical CPU cores.", *_MACHINE)
 MACHINE_MEMORY: Final = gauge("machine_memory_bytes", "Amount of memory installed on the machine.", *_MACHINE)
+
+# --- /metrics/probes
+
+_PROBE: Final = ("container", "namespace", "pod", "probe_type")
+PROBE_DURATION: Final = histogram(
+    "prober_probe_duration_seconds", "[ALPHA] Duration in seconds for a probe response.", BUCKETS, *_PROBE
+)
+PROBES: Final = counter(
+    "prober_probe_total",
+    "[BETA] Cumulative number of a liveness, readiness or startup probe for a container by result.",
+    *(*_PROBE, "pod_uid", "result"),
+)
 
 # --- /metrics/resource
 

@@ -1,7 +1,7 @@
-"""Metric families, and the evaluation of kwok's Metric objects."""
+"""The evaluation of kwok's Metric objects."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -12,18 +12,7 @@ from mockube.component_base.metrics import Buckets, Collected, Family, Type
 
 from .node_usage import Measurement, NodeUsage
 
-Labels = Sequence[tuple[str, Any]]
 _TYPES: Final[Mapping[str, Type]] = {"counter": "counter", "gauge": "gauge", "histogram": "histogram"}
-
-
-def family_of(
-    name: str, kind: Type, text: str, values: Iterable[tuple[Labels, float | Buckets]]
-) -> Collected:
-    """Return a family whose samples have these labels, the same ones each."""
-    samples = list(values)
-    labels = tuple(label for label, _ in samples[0][0]) if samples else ()
-    found = [(tuple(str(each) for _, each in pairs), value) for pairs, value in samples]
-    return Collected(Family(name, kind, text, labels), found)
 
 
 def metric_family(metric: ReadOnlyTree, usage: NodeUsage, measurement: Measurement) -> Collected | None:

@@ -9,19 +9,17 @@ from aiohttp import web
 from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.exposition import metrics_text
+from mockube.component_base.exposition import CONTENT_TYPE, metrics_text
 from mockube.component_base.metrics import Collected
+from mockube.component_base.process_metrics import HEALTH_CHECK, HEALTH_CHECKS
 
 from .http_errors import HttpError
-from .metric_objects import Labels, family_of
+from .metric_families import START_TIME
 
 CHECKS: Final = ("ping", "log", "syncloop")
 SINGLE_CHECKS: Final = frozenset(f"/healthz/{check}" for check in CHECKS)
-METRICS_HEADERS: Final = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+METRICS_HEADERS: Final = {"Content-Type": CONTENT_TYPE}
 _HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
-_LAST: Final = "[STABLE] This metric records the result of a single healthcheck."
-_START: Final = "[ALPHA] Start time of the process since unix epoch in seconds."
-_TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
 
 
 class NodeHealthEndpoints:
@@ -58,13 +56,9 @@ class NodeHealthEndpoints:
         """Yield the metrics of a node's checks; its kubelet counts as started at the creation of the Node."""
         started = meta.creation_timestamp(node)
         if started is not None:
-            yield family_of("process_start_time_seconds", "gauge", _START, [((), started.timestamp())])
-        totals = sorted(self._totals.get(meta.name(node), Counter[str]()).items())
-        kind: Labels = [("type", "healthz")]
-        if totals:
-            last = [([("name", check), *kind], 1.0) for check, _ in totals]
-            yield family_of("kubernetes_healthcheck", "gauge", _LAST, last)
-            counts = [
-                ([("name", check), ("status", "success"), *kind], float(count)) for check, count in totals
-            ]
-            yield family_of("kubernetes_healthchecks_total", "counter", _TOTAL, counts)
+            yield Collected(START_TIME, [((), started.timestamp())])
+        totals = self._totals.get(meta.name(node), Counter[str]())
+        yield Collected(HEALTH_CHECK, [((check, "healthz"), 1) for check in totals])
+        yield Collected(
+            HEALTH_CHECKS, [((check, "healthz", "success"), count) for check, count in totals.items()]
+        )

@@ -3,34 +3,22 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
-from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.metrics import Buckets, Collected, histogram
+from mockube.component_base.metrics import Buckets, Collected, LabelValues
 from mockube.controller_manager.kubelet.containers.runs import container_status
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe_results
-from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import (
-    BUCKETS,
-    ProbeTotals,
-    simulated_totals,
-)
+from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
 
-from .metric_objects import Labels, family_of
+from . import metric_families as families
 from .node_usage import started_at
 
 TotalsByProbe = Mapping[tuple[str, Probe], ProbeTotals]
 """The results of probes, by container name and probe."""
-_DURATION: Final = histogram(
-    "prober_probe_duration_seconds",
-    "[ALPHA] Duration in seconds for a probe response.",
-    BUCKETS,
-    *("container", "namespace", "pod", "probe_type"),
-)
-TOTAL: Final = "Cumulative number of a liveness, readiness or startup probe for a container by result."
 
 
 def probe_metrics(
@@ -45,22 +33,25 @@ def probe_metrics(
     `process_totals` returns the results of the probes of a pod's processes, `observed_totals` those of simulated containers that run in
     real time. Those of other simulated containers are computed.
     """
-    entries = sorted(
+    entries = [
         (_labels(pod, container, probe), meta.uid(pod), totals)
         for pod in pods
         for (container, probe), totals in {
             **_totals(pod, now, process_totals(pod) or {}, context),
             **observed_totals(pod),
         }.items()
-    )
-    durations = [
-        (tuple(value for _, value in labels), _durations(totals))
-        for labels, _, totals in entries
-        if totals.successful
     ]
-    yield Collected(_DURATION, durations)
-    results = [value for labels, uid, totals in entries for value in _results(labels, uid, totals)]
-    yield family_of("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
+    durations = [(labels, _durations(totals)) for labels, _, totals in entries if totals.successful]
+    yield Collected(families.PROBE_DURATION, durations)
+    yield Collected(
+        families.PROBES,
+        [
+            ((*labels, uid, result), count)
+            for labels, uid, totals in entries
+            for result, count in (("failed", totals.failed), ("successful", totals.successful))
+            if count
+        ],
+    )
 
 
 def _totals(
@@ -90,21 +81,10 @@ def _probed_containers(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     )
 
 
-def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> tuple[tuple[str, str], ...]:
-    return (
-        ("container", container),
-        ("namespace", meta.namespace(pod)),
-        ("pod", meta.name(pod)),
-        ("probe_type", probe.title),
-    )
+def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> LabelValues:
+    return container, meta.namespace(pod), meta.name(pod), probe.title
 
 
 def _durations(totals: ProbeTotals) -> Buckets:
     cumulative = (0, *totals.bucket_counts, totals.successful)
     return Buckets([after - before for before, after in pairwise(cumulative)], totals.seconds)
-
-
-def _results(labels: Labels, uid: str, totals: ProbeTotals) -> Iterator[tuple[Labels, float]]:
-    for result, count in (("failed", totals.failed), ("successful", totals.successful)):
-        if count:
-            yield (*labels, ("pod_uid", uid), ("result", result)), count

@@ -10,7 +10,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probe_results import probe
 from mockube.controller_manager.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.controller_manager.kubelet.pod_lifecycle.probing import Probe
 from mockube.controller_manager.kubelet.pod_script import script_of
-from mockube.controller_manager.kubelet.server.probe_metrics import TOTAL, probe_metrics
+from mockube.controller_manager.kubelet.server.probe_metrics import probe_metrics
 
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
 NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
@@ -88,7 +88,10 @@ def test_probe_metrics_have_upstreams_names_and_labels():
         f'prober_probe_duration_seconds_bucket{{{labels},le="+Inf"}} 3',
         f"prober_probe_duration_seconds_sum{{{labels}}} 0",
         f"prober_probe_duration_seconds_count{{{labels}}} 3",
-        f"# HELP prober_probe_total [BETA] {TOTAL}",
+        (
+            "# HELP prober_probe_total [BETA] Cumulative number of a liveness, readiness or startup probe for a "
+            "container by result."
+        ),
         "# TYPE prober_probe_total counter",
         total("Readiness", "successful", 3),
     ]
