@@ -15,7 +15,7 @@ from mockube.controller_manager.workloads.volumes import claim_name
 
 from . import metric_families as families
 from .node_counters import plugin_of
-from .node_usage import Measurement, started_at
+from .node_usage import Measurement, ScrapedNode, started_at
 
 CPU_PERIOD: Final = 100_000.0
 """The period of a container's CPU quota in microseconds."""
@@ -140,28 +140,27 @@ def _machine_metrics(measurement: Measurement) -> Iterator[Collected]:
 # --- the kubelet's own
 
 
-def kubelet_metrics(measurement: Measurement) -> Iterator[Collected]:
+def kubelet_metrics(scraped: ScrapedNode) -> Iterator[Collected]:
     """Yield the metrics of `/metrics` that are not counted."""
-    node = measurement.node
+    node = scraped.node
     version = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion", "")
-    pods = len(measurement.pods)
-    running = sum((pod.get("status") or {}).get("phase") == "Running" for pod in measurement.pods)
+    running = sum((pod.get("status") or {}).get("phase") == "Running" for pod in scraped.pods)
     for family in (families.ACTIVE_PODS, families.DESIRED_PODS):
-        yield Collected(family, [(("",), pods), (("true",), 0)])
+        yield Collected(family, [(("",), len(scraped.pods)), (("true",), 0)])
     yield Collected(families.NODE_NAME, [((meta.name(node),), 1)])
-    yield Collected(families.RUNNING_CONTAINERS, _container_states(measurement))
+    yield Collected(families.RUNNING_CONTAINERS, _container_states(scraped.pods))
     yield Collected(families.RUNNING_PODS, [((), running)])
     yield build_info(version)
     created = meta.creation_timestamp(node)
     if created is not None:
         yield Collected(families.START_TIME, [((), created.timestamp())])
-    yield Collected(families.TOTAL_VOLUMES, _volumes(measurement))
-    yield from _volume_stats(measurement)
+    yield Collected(families.TOTAL_VOLUMES, _volumes(scraped.pods))
+    yield from _volume_stats(scraped)
 
 
-def _container_states(measurement: Measurement) -> list[tuple[LabelValues, float]]:
+def _container_states(pods: Iterable[ReadOnlyTree]) -> list[tuple[LabelValues, float]]:
     states = {"created": 0, "exited": 0, "running": 0}
-    for pod in measurement.pods:
+    for pod in pods:
         for container in every_container(pod.get("spec") or {}):
             state = (container_status(pod, container["name"]) or {}).get("state") or {}
             states["running"] += "running" in state
@@ -169,9 +168,9 @@ def _container_states(measurement: Measurement) -> list[tuple[LabelValues, float
     return [((state,), count) for state, count in states.items()]
 
 
-def _volumes(measurement: Measurement) -> list[tuple[LabelValues, float]]:
+def _volumes(pods: Iterable[ReadOnlyTree]) -> list[tuple[LabelValues, float]]:
     desired, mounted = Counter[str](), Counter[str]()
-    for pod in measurement.pods:
+    for pod in pods:
         plugins = [plugin_of(volume) for volume in (pod.get("spec") or {}).get("volumes") or ()]
         desired.update(plugins)
         if (pod.get("status") or {}).get("phase") == "Running":
@@ -180,20 +179,20 @@ def _volumes(measurement: Measurement) -> list[tuple[LabelValues, float]]:
     return [((plugin, state), count) for state, counts in states for plugin, count in counts.items()]
 
 
-def volume_capacities(measurement: Measurement) -> Iterator[tuple[ReadOnlyTree, str, str, float]]:
-    """Yield the volumes of running pods that are claims: the pod, the volume's name, the claim's name, and its bytes."""
-    for pod in measurement.pods:
+def volume_capacities(scraped: ScrapedNode) -> Iterator[tuple[ReadOnlyTree, str, str, float]]:
+    """Yield the volumes that are claims: the pod, the volume's name, the claim's name, and its bytes."""
+    for pod in scraped.pods:
         for volume in (pod.get("spec") or {}).get("volumes") or ():
             if "persistentVolumeClaim" in volume or "ephemeral" in volume:
                 name = claim_name(pod, volume)
-                claim = measurement.find_claim(meta.namespace(pod), name) or {}
+                claim = scraped.find_claim(meta.namespace(pod), name) or {}
                 size = amount_of(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
                 if size is not None:
                     yield pod, volume["name"], name, size
 
 
-def _volume_stats(measurement: Measurement) -> Iterator[Collected]:
-    sizes = {(meta.namespace(pod), claim): size for pod, _, claim, size in volume_capacities(measurement)}
+def _volume_stats(scraped: ScrapedNode) -> Iterator[Collected]:
+    sizes = {(meta.namespace(pod), claim): size for pod, _, claim, size in volume_capacities(scraped)}
     inodes = [(labels, size // BYTES_OF_INODE) for labels, size in sizes.items()]
     unused = [(labels, 0) for labels in sizes]
     for family in (families.VOLUME_CAPACITY, families.VOLUME_AVAILABLE):
@@ -204,12 +203,11 @@ def _volume_stats(measurement: Measurement) -> Iterator[Collected]:
         yield Collected(family, unused)
 
 
-KUBELET_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Collected]]]] = {
-    "/metrics": kubelet_metrics,
+USAGE_METRICS: Final[Mapping[str, Callable[[Measurement], Iterator[Collected]]]] = {
     "/metrics/cadvisor": cadvisor_metrics,
     "/metrics/resource": resource_metrics,
 }
-"""The functions that yield a kubelet's own metrics, by path."""
+"""The functions that yield metrics of usage, by path."""
 
 
 def _group_labels(

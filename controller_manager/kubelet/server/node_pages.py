@@ -18,14 +18,14 @@ from mockube.component_base.exposition import metrics_text
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.metrics import Collected
 from mockube.controller_manager.kubelet.pod_lifecycle.container_context import ContainerContext
-from mockube.controller_manager.workloads.indexes import BY_NODE
 
 from .interactive import InteractiveContainers
 from .kubelet_metrics import (
     BYTES_OF_INODE,
     INTERFACE,
-    KUBELET_METRICS,
+    USAGE_METRICS,
     amount_of,
+    kubelet_metrics,
     limit_of,
     volume_capacities,
 )
@@ -71,26 +71,24 @@ class NodePages:
 
     async def _metrics(self, path: str, node: ReadOnlyTree) -> bytes | None:
         """Return the text of the Metric object of a path, or else of the kubelet's own metrics; None without either."""
-        metrics, kubelet_families = (
-            await self._metrics_of_object(path, meta.name(node)),
-            KUBELET_METRICS.get(path),
-        )
+        metrics = await self._metrics_of_object(path, meta.name(node))
         families: Iterable[Collected | None]
         if metrics is not None:
             measurement = await self._usage.measure(node)
             families = (metric_family(metric, self._usage, measurement) for metric in metrics)
+        elif path == "/metrics":
+            counted = self._counters.of(meta.name(node)).metrics.collect()
+            families = (*kubelet_metrics(self._usage.scraped_node(node)), *counted)
         elif path == "/metrics/probes":
             families = probe_metrics(
-                self._active_pods(node),
+                self._usage.scraped_node(node).pods,
                 self._clock.now(),
                 self._process_totals,
                 ContainerContext(fails_unknown_programs=self._interactive.references.fails_unknown_programs),
                 lambda pod: self._interactive.probe_totals.get(meta.uid(pod), {}),
             )
-        elif kubelet_families is not None:
-            families = kubelet_families(await self._usage.measure(node))
-            if path == "/metrics":
-                families = (*families, *self._counters.of(meta.name(node)).metrics.collect())
+        elif path in USAGE_METRICS:
+            families = USAGE_METRICS[path](await self._usage.measure(node))
         else:
             return None
         texts: dict[str, bytes] = {}
@@ -99,10 +97,6 @@ class NodePages:
                 texts[family.family.name] = texts.get(family.family.name, b"") + metrics_text([family])
             await yield_to_loop()
         return b"".join(texts[name] for name in sorted(texts))
-
-    def _active_pods(self, node: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-        pods = self._usage.pods.by_index(BY_NODE, meta.name(node))
-        return (pod.object for pod in pods if not pod.is_terminal)
 
     async def _metrics_of_object(self, path: str, node: str) -> list[ReadOnlyTree] | None:
         for metric_object in await self._kwok.list("metrics"):

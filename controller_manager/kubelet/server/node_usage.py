@@ -62,7 +62,19 @@ _Totals = dict[tuple[str, str, str], _UsageTotal]
 FindClaim = Callable[[str, str], ReadOnlyTree | None]
 
 
-class Measurement:
+class ScrapedNode:
+    """A node, and its pods that have not ended."""
+
+    def __init__(
+        self, node: ReadOnlyTree, pods: Sequence[ReadOnlyTree], find_claim: FindClaim = lambda _, __: None
+    ) -> None:
+        self.node = node
+        self.pods = pods
+        self.find_claim = find_claim
+        """Returns the PersistentVolumeClaim of a namespace and a name, or None."""
+
+
+class Measurement(ScrapedNode):
     """The usage of one node's pods at one time."""
 
     def __init__(
@@ -72,11 +84,7 @@ class Measurement:
         at: datetime,
         find_claim: FindClaim = lambda _, __: None,
     ) -> None:
-        self.node = node
-        self.find_claim = find_claim
-        """Returns the PersistentVolumeClaim of a namespace and a name, or None."""
-        self.pods = pods
-        """The pods that have not ended."""
+        super().__init__(node, pods, find_claim)
         self.at = at
         self.usage: dict[tuple[str, str], Mapping[str, Amounts]] = {}
         self.totals: dict[tuple[str, str], Mapping[str, Mapping[str, float]]] = {}
@@ -127,7 +135,7 @@ class NodeUsage:
         random: Random,
         find_claim: FindClaim,
     ) -> None:
-        self.pods = pods
+        self._pods = pods
         self._find_claim = find_claim
         self._kwok = kwok
         self._clock = clock
@@ -142,12 +150,15 @@ class NodeUsage:
         }
         self._expressions = Expressions(clock.now, random, Library(_DECLARED, functions))
 
+    def scraped_node(self, node: ReadOnlyTree) -> ScrapedNode:
+        views = self._pods.by_index(BY_NODE, meta.name(node))
+        return ScrapedNode(node, [view.object for view in views if not view.is_terminal], self._find_claim)
+
     async def measure(self, node: ReadOnlyTree) -> Measurement:
         usages = _UsageObjects(
             await self._kwok.list("resourceusages"), await self._kwok.list("clusterresourceusages")
         )
-        pods = [view.object for view in self.pods.by_index(BY_NODE, meta.name(node)) if not view.is_terminal]
-        now = self._clock.now()
+        pods, now = self.scraped_node(node).pods, self._clock.now()
         measurement = Measurement(node, pods, now, self._find_claim)
         before, after = self._totals.get(meta.name(node), {}), _Totals()
         for number, pod in enumerate(pods):

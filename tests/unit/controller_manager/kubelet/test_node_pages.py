@@ -3,17 +3,23 @@
 from datetime import UTC, datetime
 
 import orjson
+import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.quantity import parse
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.component_base.exposition import metrics_text
+from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.kubelet.server.kubelet_metrics import (
     cadvisor_metrics,
     kubelet_metrics,
     resource_metrics,
 )
-from mockube.controller_manager.kubelet.server.node_pages import configuration, summary
-from mockube.controller_manager.kubelet.server.node_usage import Measurement
+from mockube.controller_manager.kubelet.server.node_counters import KubeletCounters
+from mockube.controller_manager.kubelet.server.node_pages import NodePages, configuration, summary
+from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+from tests.support.controllers.fake_caches import FakeCaches
 
 NOW = datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC)
 NODE = {
@@ -139,3 +145,37 @@ def test_summary_may_omit_file_systems():
 def test_configz_has_max_pods_of_node():
     found = configuration(NODE)
     assert (found["kind"], found["maxPods"], found["port"]) == ("KubeletConfiguration", 7, 10250)
+
+
+class RequestedKinds:
+    """kwok's objects, of which there are none; `names` are the kinds that were read."""
+
+    def __init__(self):
+        self.names = set()
+
+    async def list(self, plural):
+        self.names.add(plural)
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds", "line"),
+    [
+        ("/metrics", {"metrics"}, b"kubelet_running_pods 1"),
+        (
+            "/metrics/resource",
+            {"metrics", "resourceusages", "clusterresourceusages"},
+            b'pod_memory_working_set_bytes{namespace="d",pod="p"} 1.6777216e+07',
+        ),
+    ],
+)
+async def test_usage_is_measured_for_pages_with_usage(clock, path, kinds, line):
+    pods = FakeCaches(
+        {PODS: [{**POD, "spec": {**POD["spec"], "nodeName": "n"}}]}, {PODS: {BY_NODE: node_of_pod}}
+    ).of(PODS)
+    kwok = RequestedKinds()
+    usage = NodeUsage(pods, kwok, clock, SeededRandom(1), lambda *_: None)
+    pages = NodePages(usage, kwok, clock, None, lambda _: None, KubeletCounters(clock))
+    response = await pages.respond(path, {}, NODE)
+    assert line in response.body.splitlines()
+    assert kwok.names == kinds
