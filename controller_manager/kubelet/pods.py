@@ -145,7 +145,7 @@ class SimulatedPods:
         old: PodView | None = change.old
         new: PodView | None = change.new
         self._admitted_pods.on_change(change)
-        self._count(old, new)
+        self._counters.on_pod_change(change)
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
             self._objects.forget(old.uid)
@@ -163,17 +163,6 @@ class SimulatedPods:
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
             if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
                 self._loop.add(new.key)
-
-    def _count(self, old: PodView | None, new: PodView | None) -> None:
-        """Count a change for the metrics of the node, if it was scraped."""
-        node = new.node if new is not None else old.node if old is not None else ""
-        counters = self._counters.find(node)
-        if counters is None:
-            return
-        if old is not None and (new is None or new.uid != old.uid):
-            counters.record_removal()
-        elif old is not None and new is not None:
-            counters.record_change(old.object, new.object)
 
     def _on_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         self._objects.note_unknown_program(pod)

@@ -188,7 +188,9 @@ class KubeletEndpoints:
                 from .node_usage import NodeUsage  # noqa: PLC0415 - rarely used
 
                 self._node_pages = NodePages(
-                    NodeUsage(self._pods, self.kwok, self._clock, self.random, self.find_claim),
+                    NodeUsage(
+                        self._pods, self.kwok, self._clock, self.random, self.find_claim, self.counters
+                    ),
                     self.kwok,
                     self._clock,
                     self._interactive,

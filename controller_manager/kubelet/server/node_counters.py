@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.metrics import Registry
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.runnable import Context
 
 from . import metric_families as families
@@ -93,12 +95,23 @@ class NodeCounters:
         self._intervals.total = relists
 
 
+class UsageTotal(NamedTuple):
+    amount: float
+    at: datetime
+
+
+UsageTotals = dict[tuple[str, str, str], UsageTotal]
+"""The cumulative usage until a time, by pod uid, container and resource."""
+
+
 class KubeletCounters:
     """The counters of the nodes that were scraped."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._nodes: dict[str, NodeCounters] = {}
+        self.usage_totals: dict[str, UsageTotals] = {}
+        """By node, the usage until its last measurement."""
 
     def of(self, node: str) -> NodeCounters:
         """Return the counters of a node, which count from the first call on."""
@@ -110,8 +123,21 @@ class KubeletCounters:
         """Return the counters of a node; None if it was not scraped."""
         return self._nodes.get(node)
 
+    def on_pod_change(self, change: Change) -> None:
+        """Record a change of a pod for its node, if it was scraped."""
+        old: PodView | None = change.old
+        new: PodView | None = change.new
+        if old is None:
+            return
+        if new is None or new.uid != old.uid:
+            if (counters := self.find(old.node)) is not None:
+                counters.record_removal()
+        elif (counters := self.find(new.node)) is not None:
+            counters.record_change(old.object, new.object)
+
     def forget(self, node: str) -> None:
         self._nodes.pop(node, None)
+        self.usage_totals.pop(node, None)
 
 
 def kubelet_counters(context: Context) -> KubeletCounters:

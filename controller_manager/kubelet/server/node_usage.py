@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.cel.declarations import declare
@@ -22,6 +22,7 @@ from mockube.controller_manager.kubelet.containers.runs import container_status
 from mockube.controller_manager.workloads.indexes import BY_NODE
 
 from .kwok_objects import KwokObjects
+from .node_counters import KubeletCounters, UsageTotal, UsageTotals
 
 SLICE: Final = 20
 """The number of pods that are measured before other tasks run."""
@@ -48,15 +49,6 @@ class _UsageObjects:
 
     def of_cluster(self) -> Sequence[ReadOnlyTree]:
         return self._cluster
-
-
-class _UsageTotal(NamedTuple):
-    amount: float
-    at: datetime
-
-
-_Totals = dict[tuple[str, str, str], _UsageTotal]
-"""The cumulative usage until a time, by pod uid, container and resource."""
 
 
 FindClaim = Callable[[str, str], ReadOnlyTree | None]
@@ -134,13 +126,14 @@ class NodeUsage:
         clock: Clock,
         random: Random,
         find_claim: FindClaim,
+        counters: KubeletCounters,
     ) -> None:
         self._pods = pods
         self._find_claim = find_claim
         self._kwok = kwok
         self._clock = clock
         self._current: Measurement | None = None
-        self._totals: dict[str, _Totals] = {}
+        self._totals = counters.usage_totals
         functions: Mapping[str, Callable[..., Any]] = {
             "metric_usage": self._usage_of,
             "metric_usage_container": self._usage_of,
@@ -160,7 +153,7 @@ class NodeUsage:
         )
         pods, now = self.scraped_node(node).pods, self._clock.now()
         measurement = Measurement(node, pods, now, self._find_claim)
-        before, after = self._totals.get(meta.name(node), {}), _Totals()
+        before, after = self._totals.get(meta.name(node), {}), UsageTotals()
         for number, pod in enumerate(pods):
             if number % SLICE == SLICE - 1:
                 await yield_to_loop()
@@ -201,12 +194,12 @@ def started_at(pod: ReadOnlyTree, name: str) -> datetime | None:
 
 
 def _totals(
-    pod: ReadOnlyTree, name: str, amounts: Amounts, before: _Totals, after: _Totals, now: datetime
+    pod: ReadOnlyTree, name: str, amounts: Amounts, before: UsageTotals, after: UsageTotals, now: datetime
 ) -> Iterator[tuple[str, float]]:
     started = started_at(pod, name) or now
     for resource, amount in amounts.items():
         key = (meta.uid(pod), name, resource)
-        previous = before.get(key, _UsageTotal(0.0, started))
+        previous = before.get(key, UsageTotal(0.0, started))
         sum_ = previous.amount + float(amount.number) * max((now - previous.at).total_seconds(), 0.0)
-        after[key] = _UsageTotal(sum_, now)
+        after[key] = UsageTotal(sum_, now)
         yield resource, sum_

@@ -2,6 +2,8 @@
 
 import pytest
 
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.server.node_counters import KubeletCounters
 from tests.support.metric_samples import sample_value
 
@@ -81,9 +83,33 @@ def test_pods_are_relisted_every_second(counters, clock):
     assert value(counters, "kubelet_pleg_relist_interval_seconds_bucket", le="1") == 7
 
 
-def test_node_without_scrape_has_no_counters(clock):
+def test_node_has_counters_from_its_first_scrape_until_its_deletion(clock):
     counters = KubeletCounters(clock)
     assert counters.find("n") is None
     assert counters.of("n") is counters.find("n")
+    counters.usage_totals["n"] = {}
     counters.forget("n")
     assert counters.find("n") is None
+    assert not counters.usage_totals
+
+
+def bound(node, pod, uid="u"):
+    metadata = {**pod["metadata"], "namespace": "d", "uid": uid}
+    return PodView.of({**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "operation"),
+    [
+        (bound("n", POD), bound("n", running()), "start_container"),
+        (bound("", POD), bound("n", running()), "start_container"),
+        (bound("n", running()), None, "remove_podsandbox"),
+        (bound("n", running()), bound("other", POD, uid="v"), "remove_podsandbox"),
+    ],
+)
+def test_change_of_a_pod_is_counted_for_its_node(clock, old, new, operation):
+    counters = KubeletCounters(clock)
+    counted = [counters.of(node) for node in ("n", "other")]
+    counters.on_pod_change(Change(old, new))
+    found = [value(each, "kubelet_runtime_operations_total", operation_type=operation) for each in counted]
+    assert found == [1, None]

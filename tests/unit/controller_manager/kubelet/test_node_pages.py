@@ -173,9 +173,9 @@ async def test_usage_is_measured_for_pages_with_usage(clock, path, kinds, line):
     pods = FakeCaches(
         {PODS: [{**POD, "spec": {**POD["spec"], "nodeName": "n"}}]}, {PODS: {BY_NODE: node_of_pod}}
     ).of(PODS)
-    kwok = RequestedKinds()
-    usage = NodeUsage(pods, kwok, clock, SeededRandom(1), lambda *_: None)
-    pages = NodePages(usage, kwok, clock, None, lambda _: None, KubeletCounters(clock))
+    kwok, counters = RequestedKinds(), KubeletCounters(clock)
+    usage = NodeUsage(pods, kwok, clock, SeededRandom(1), lambda *_: None, counters)
+    pages = NodePages(usage, kwok, clock, None, lambda _: None, counters)
     response = await pages.respond(path, {}, NODE)
     assert line in response.body.splitlines()
     assert kwok.names == kinds
