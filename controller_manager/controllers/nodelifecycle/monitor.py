@@ -1,14 +1,12 @@
 """The metrics of the node lifecycle controller."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import CONDITION_READY
 from mockube.component_base.metrics import Registry
 from mockube.controller_manager.metrics import families
 
-from .zones import label_of
+from .zones import count_not_ready, label_of
 
 
 class NodeMonitor:
@@ -26,15 +24,11 @@ class NodeMonitor:
     def report_zones(self, zones: Mapping[str, Sequence[ReadOnlyTree]]) -> None:
         """Set the sizes and the health of zones. The number of evictions of a known zone is 0 at first."""
         sizes = {label_of(zone): len(nodes) for zone, nodes in zones.items()}
-        not_ready = {label_of(zone): _not_ready(nodes) for zone, nodes in zones.items()}
+        unhealthy = {label_of(zone): count_not_ready(nodes) for zone, nodes in zones.items()}
         self._sizes.replace(((zone,), size) for zone, size in sizes.items())
-        self._unhealthy.replace(((zone,), count) for zone, count in not_ready.items())
+        self._unhealthy.replace(((zone,), count) for zone, count in unhealthy.items())
         self._health.replace(
-            ((zone,), 100 * (size - not_ready[zone]) // size) for zone, size in sizes.items()
+            ((zone,), 100 * (size - unhealthy[zone]) // size) for zone, size in sizes.items()
         )
         for zone in sizes:
             self._evictions.of(zone)
-
-
-def _not_ready(nodes: Iterable[ReadOnlyTree]) -> int:
-    return sum(not conditions.is_true(node, CONDITION_READY) for node in nodes)

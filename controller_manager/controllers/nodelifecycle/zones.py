@@ -3,7 +3,7 @@
 It is lower if so many nodes are not ready that the cause may be this manager's network. Only `Zone` has state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -66,12 +66,16 @@ def by_zone(nodes: Sequence[ReadOnlyTree]) -> Mapping[str, Sequence[ReadOnlyTree
     return zones
 
 
+def count_not_ready(nodes: Iterable[ReadOnlyTree]) -> int:
+    """Return how many nodes are not ready."""
+    return sum(not conditions.is_true(node, CONDITION_READY) for node in nodes)
+
+
 def state_of(nodes: Sequence[ReadOnlyTree], limits: EvictionLimits) -> ZoneState:
-    ready = sum(conditions.is_true(node, CONDITION_READY) for node in nodes)
-    not_ready = len(nodes) - ready
-    if ready == 0 and not_ready > 0:
+    unhealthy = count_not_ready(nodes)
+    if unhealthy == len(nodes) > 0:
         return ZoneState.FULL
-    if not_ready > _MIN_NOT_READY and not_ready / len(nodes) >= limits.threshold:
+    if unhealthy > _MIN_NOT_READY and unhealthy / len(nodes) >= limits.threshold:
         return ZoneState.PARTIAL
     return ZoneState.NORMAL
 
