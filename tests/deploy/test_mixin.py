@@ -10,6 +10,7 @@ import orjson
 import pytest
 import yaml
 
+from tests.support.metric_samples import read_samples
 from tests.support.processes import promql
 from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.process import ApiServerProcess, ManagerProcess, tls
@@ -31,8 +32,6 @@ CLAIM = {
     "metadata": {"name": "data"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }
-_SAMPLE = re.compile(r"([\w:]+)(?:\{(.*)\})? \S+")
-_LABEL = re.compile(r'(\w+)="(?:[^"\\]|\\.)*"(?:,|$)')
 
 
 class Cluster:
@@ -60,9 +59,8 @@ class Cluster:
             with urllib.request.urlopen(f"{self.metrics_url}/metrics") as response:
                 text = response.read()
         found = {}
-        for line in text.decode().splitlines():
-            if match := _SAMPLE.fullmatch(line):
-                found.setdefault(match[1], set()).update(_LABEL.findall(match[2] or ""))
+        for name, labels, _ in read_samples(text.decode()):
+            found.setdefault(name, set()).update(labels)
         return found
 
     def is_scraped(self, job):

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.metric_samples import read_samples
+
 RECORDED = Path(__file__).parents[2] / "conformance" / "golden" / "metric_families.json"
 
 _TYPE = re.compile(r"# TYPE (\S+) (\S+)")
 _HELP = re.compile(r"# HELP (\S+) (?:\[(\w+)\])?")
-_SAMPLE = re.compile(r"([\w:]+)(?:\{(.*)\})? \S+$")
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"(?:,|$)')
 
 
 @dataclass
@@ -30,8 +30,7 @@ def read_families(text: str) -> dict[str, dict[str, Any]]:
             current = families[match[1]] = _Family(stability=match[2] or "")
         elif match := _TYPE.match(line):
             current.type = match[2]
-        elif match := _SAMPLE.match(line):
-            labels = dict(_LABEL.findall(match[2] or ""))
+        for _, labels, _ in read_samples(line):
             bound = labels.pop("le", None)
             current.labels |= labels.keys()
             if bound is not None and bound not in current.buckets:
