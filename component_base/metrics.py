@@ -140,6 +140,20 @@ class Distributions:
         ]
 
 
+class TimedOperations:
+    """The number and the durations of operations, by label values."""
+
+    __slots__ = ("_durations", "_total")
+
+    def __init__(self, total: Numbers, durations: Distributions) -> None:
+        self._total = total
+        self._durations = durations
+
+    def observe(self, seconds: float, *values: str) -> None:
+        self._total.add(1, *values)
+        self._durations.observe(seconds, *values)
+
+
 class Buckets(NamedTuple):
     """The number of observations in each bucket, the last of which has no bound, and their sum."""
 
@@ -178,6 +192,10 @@ class Registry:
         found = self._register(family)
         assert isinstance(found, Distributions), family.name
         return found
+
+    def timed_operations(self, total: Family, durations: Family) -> TimedOperations:
+        assert total.labels == durations.labels, total.name
+        return TimedOperations(self.numbers(total), self.distributions(durations))
 
     def forget(self, family: Family, first: str) -> None:
         """Remove the samples whose first label has this value, of something that is gone."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol, TypeAlias
 
-from mockube.component_base.metrics import Distribution, Distributions, Numbers, Registry
+from mockube.component_base.metrics import Distribution, Registry
 
 from . import families
 
@@ -62,26 +62,18 @@ def _counts(durations: Mapping[str, Distribution]) -> Iterable[tuple[tuple[str, 
 
 class ImpersonationMetrics:
     def __init__(self, metrics: Registry) -> None:
-        self._attempts = (
-            metrics.numbers(families.IMPERSONATION_ATTEMPTS),
-            metrics.distributions(families.IMPERSONATION_DURATION),
+        self._attempts = metrics.timed_operations(
+            families.IMPERSONATION_ATTEMPTS, families.IMPERSONATION_DURATION
         )
-        self._checks = (
-            metrics.numbers(families.IMPERSONATION_CHECKS),
-            metrics.distributions(families.IMPERSONATION_CHECK_DURATION),
+        self._checks = metrics.timed_operations(
+            families.IMPERSONATION_CHECKS, families.IMPERSONATION_CHECK_DURATION
         )
 
     def note(self, attempt: Attempt, seconds: float, checks: Iterable[tuple[Attempt, float]]) -> None:
         """Observe an attempt, and its authorization checks."""
-        _observe(self._attempts, attempt, seconds)
+        self._attempts.observe(seconds, *attempt)
         for check, check_seconds in checks:
-            _observe(self._checks, check, check_seconds)
-
-
-def _observe(families_: tuple[Numbers, Distributions], attempt: Attempt, seconds: float) -> None:
-    total, durations = families_
-    total.add(1, *attempt)
-    durations.observe(seconds, *attempt)
+            self._checks.observe(check_seconds, *check)
 
 
 # --- credentials

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockube.component_base.metrics import Distribution, Family, Registry
+from mockube.component_base.metrics import Distribution, Registry
 
 from . import families
 
@@ -13,13 +13,13 @@ _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
 
 
 class AdmissionMetrics:
-    """The durations of both steps of admission, and of each plugin in them."""
+    """The durations of both steps of admission, and of each plugin in them; the checks of policies."""
 
     def __init__(self, metrics: Registry) -> None:
         self._steps = metrics.distributions(families.ADMISSION_STEP)
         self._plugins = metrics.distributions(families.ADMISSION_CONTROLLER)
-        self.validating = PolicyMetrics(families.VALIDATING_POLICIES, metrics)
-        self.mutating = PolicyMetrics(families.MUTATING_POLICIES, metrics)
+        self.validating = metrics.timed_operations(*families.VALIDATING_POLICIES)
+        self.mutating = metrics.timed_operations(*families.MUTATING_POLICIES)
 
     def durations(self, step: str, operation: str, plugin: str = "") -> tuple[Distribution, Distribution]:
         """Return the durations of what a plugin, or a whole step if there is none, allowed and rejected."""
@@ -30,19 +30,6 @@ class AdmissionMetrics:
             for rejected in ("false", "true")
         )
         return passed, rejected
-
-
-class PolicyMetrics:
-    """The decisions of policies, by policy and binding."""
-
-    def __init__(self, checks: tuple[Family, Family], metrics: Registry) -> None:
-        total, durations = checks
-        self._checks, self._durations = metrics.numbers(total), metrics.distributions(durations)
-
-    def observe(self, policy: str, binding: str, error_type: str, seconds: float, *labels: str) -> None:
-        values = (policy, binding, error_type, *labels)
-        self._checks.add(1, *values)
-        self._durations.observe(seconds, *values)
 
 
 def error_type(message: str | None) -> str:
@@ -81,16 +68,13 @@ class WebhookMetrics:
 
 class ConversionMetrics:
     def __init__(self, metrics: Registry) -> None:
-        self._requests = metrics.numbers(families.CONVERSIONS)
-        self._duration = metrics.distributions(families.CONVERSION_DURATION)
+        self._reviews = metrics.timed_operations(families.CONVERSIONS, families.CONVERSION_DURATION)
         self._of_definitions = metrics.distributions(families.DEFINITION_CONVERSIONS)
 
     def observe(
         self, definition: str, from_version: str, to_version: str, failure: str, seconds: float
     ) -> None:
         """Count one review; `failure` is the reason of a failure, "" for none."""
-        result = ("failure", failure) if failure else ("success", "")
-        self._requests.add(1, *result)
-        self._duration.observe(seconds, *result)
+        self._reviews.observe(seconds, "failure" if failure else "success", failure)
         succeeded = "false" if failure else "true"
         self._of_definitions.observe(seconds, definition, from_version, to_version, succeeded)

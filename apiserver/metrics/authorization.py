@@ -17,16 +17,16 @@ class AuthorizationMetrics:
     def __init__(self, server: str, clock: Clock, metrics: Registry) -> None:
         self._file = ConfigReloadMetrics("authorization", server, clock, metrics)
         self.record_config, self.record_reload = self._file.record_config, self._file.record_reload
-        self._evaluations = metrics.numbers(families.WEBHOOK_EVALUATIONS)
-        self._duration = metrics.distributions(families.WEBHOOK_EVALUATION_DURATION)
+        self._evaluations = metrics.timed_operations(
+            families.WEBHOOK_EVALUATIONS, families.WEBHOOK_EVALUATION_DURATION
+        )
         self._failed_open = metrics.numbers(families.WEBHOOK_EVALUATIONS_FAIL_OPEN)
         self._failures = metrics.numbers(families.MATCH_CONDITION_ERRORS)
         self._exclusions = metrics.numbers(families.MATCH_CONDITION_EXCLUSIONS)
         self._conditions = metrics.distributions(families.MATCH_CONDITION_DURATION)
 
     def record_evaluation(self, name: str, result: str, seconds: float) -> None:
-        self._evaluations.add(1, name, result)
-        self._duration.observe(seconds, name, result)
+        self._evaluations.observe(seconds, name, result)
 
     def record_fail_open(self, name: str, result: str) -> None:
         self._failed_open.add(1, name, result)

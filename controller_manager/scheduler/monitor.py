@@ -15,8 +15,7 @@ class SchedulerMonitor:
     def __init__(self, monotonic: Callable[[], float], metrics: Registry) -> None:
         self.monotonic = monotonic
         self._metrics = metrics
-        self._attempts = metrics.numbers(families.SCHEDULE_ATTEMPTS)
-        self._durations = metrics.distributions(families.SCHEDULING_DURATION)
+        self._attempts = metrics.timed_operations(families.SCHEDULE_ATTEMPTS, families.SCHEDULING_DURATION)
         self.algorithm = metrics.distributions(families.ALGORITHM_DURATION).of()
         self._extension_points = metrics.distributions(families.EXTENSION_POINT_DURATION)
         self._sli = metrics.distributions(families.POD_SCHEDULING_SLI)
@@ -25,8 +24,7 @@ class SchedulerMonitor:
         self._victims = metrics.distributions(families.PREEMPTION_VICTIMS).of()
 
     def record_attempt(self, result: str, began: float, profile: str) -> None:
-        self._attempts.add(1, result, profile)
-        self._durations.observe(self.monotonic() - began, result, profile)
+        self._attempts.observe(self.monotonic() - began, result, profile)
 
     def record_extension_point(self, name: str, began: float, profile: str, *, success: bool = True) -> None:
         """Record that all plugins of an extension point have run."""

@@ -13,11 +13,12 @@ from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
+from mockube.apiserver.metrics.admission import error_type
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.registry.write import with_conversions
 from mockube.apiserver.schema.decode import DecodeError
+from mockube.component_base.metrics import TimedOperations
 
 from .activation import activation, authorizers
 from .definition import EXEMPT, GROUP, PolicyDenied, PolicyInvocation, PolicySource
@@ -35,7 +36,7 @@ class MutatingAdmissionPolicy(Plugin):
     needs: GroupResource | None = _BINDINGS
 
     def __init__(
-        self, authorization: Authorization, equivalents: Equivalents, metrics: PolicyMetrics
+        self, authorization: Authorization, equivalents: Equivalents, metrics: TimedOperations
     ) -> None:
         self._authorization = authorization
         self._metrics = metrics
@@ -95,7 +96,7 @@ class _Write:
         registry: Registry,
         attributes: AdmissionAttributes,
         authorization: Authorization,
-        metrics: PolicyMetrics,
+        metrics: TimedOperations,
     ) -> None:
         self._registry = registry
         self._attributes = attributes
@@ -175,7 +176,7 @@ class _Write:
             raise
         finally:
             seconds = self._registry.clock.monotonic() - began
-            self._metrics.observe(policy.name, binding, error_type(problem), seconds)
+            self._metrics.observe(seconds, policy.name, binding, error_type(problem))
         return problem
 
     def _convert_back(self) -> None:

@@ -15,10 +15,11 @@ from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.admission.rules import Equivalents
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
+from mockube.apiserver.metrics.admission import error_type
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
 from mockube.apiserver.registry.write import with_conversions
+from mockube.component_base.metrics import TimedOperations
 
 from .activation import activation, authorizers
 from .definition import EXEMPT, GROUP, MisconfiguredPolicy, PolicyDenied, PolicyInvocation, PolicySource
@@ -48,7 +49,7 @@ class ValidatingAdmissionPolicy(Plugin):
     needs: GroupResource | None = _BINDINGS
 
     def __init__(
-        self, authorization: Authorization, equivalents: Equivalents, metrics: PolicyMetrics
+        self, authorization: Authorization, equivalents: Equivalents, metrics: TimedOperations
     ) -> None:
         self._authorization = authorization
         self._metrics = metrics
@@ -85,7 +86,7 @@ class _PolicyEvaluation:
         registry: Registry,
         attributes: AdmissionAttributes,
         authorization: Authorization,
-        metrics: PolicyMetrics,
+        metrics: TimedOperations,
     ) -> None:
         self._registry = registry
         self._attributes = attributes
@@ -137,7 +138,7 @@ class _PolicyEvaluation:
     def _observe(
         self, policy: ValidatingPolicy, binding: ReadOnlyTree, problem: str, seconds: float, action: str
     ) -> None:
-        self._metrics.observe(policy.name, meta.name(binding), error_type(problem), seconds, action)
+        self._metrics.observe(seconds, policy.name, meta.name(binding), error_type(problem), action)
 
     def _enforce(self, policy: ValidatingPolicy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
         """Apply the validationActions of a binding to a denial."""

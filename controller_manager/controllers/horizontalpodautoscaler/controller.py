@@ -116,7 +116,7 @@ class HorizontalPodAutoscalerController:
         except NoResponse as problem:
             LOG.warning("%s: %s", key, problem)
             error = monitor.INTERNAL
-        self._monitor.reconciliations.observe((action, error), self._clock.monotonic() - started_at)
+        self._monitor.reconciliations.observe(self._clock.monotonic() - started_at, action, error)
         return self._period
 
     async def _scale(self, key: Key, autoscaler: ReadOnlyTree) -> str:
@@ -298,9 +298,8 @@ class HorizontalPodAutoscalerController:
             action = monitor.action(old, proposal.replicas)
             return proposal
         finally:
-            self._monitor.computations.observe(
-                (action, label, spec["type"]), self._clock.monotonic() - started_at
-            )
+            seconds = self._clock.monotonic() - started_at
+            self._monitor.computations.observe(seconds, action, label, spec["type"])
 
     # --- the status
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from mockube.component_base.metrics import Family, Registry
+from mockube.component_base.metrics import Registry
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.metrics import families
 
@@ -18,24 +18,16 @@ def action(old: int, new: int) -> str:
     return UP if new > old else DOWN if new < old else NONE
 
 
-class Operations:
-    """The number and the durations of operations."""
-
-    def __init__(self, total: Family, durations: Family, metrics: Registry) -> None:
-        self._total = metrics.numbers(total)
-        self._durations = metrics.distributions(durations)
-
-    def observe(self, labels: tuple[str, ...], seconds: float) -> None:
-        self._total.add(1, *labels)
-        self._durations.observe(seconds, *labels)
-
-
 class Monitor:
     def __init__(self, count: Callable[[], int], metrics: Registry) -> None:
         self._count = count
         self.desired: dict[Key, int] = {}
-        self.reconciliations = Operations(families.HPA_RECONCILES, families.HPA_RECONCILE_DURATION, metrics)
-        self.computations = Operations(families.HPA_COMPUTATIONS, families.HPA_COMPUTATION_DURATION, metrics)
+        self.reconciliations = metrics.timed_operations(
+            families.HPA_RECONCILES, families.HPA_RECONCILE_DURATION
+        )
+        self.computations = metrics.timed_operations(
+            families.HPA_COMPUTATIONS, families.HPA_COMPUTATION_DURATION
+        )
         self._number = metrics.numbers(families.HPA_NUMBER)
         self._desired = metrics.numbers(families.HPA_DESIRED)
 

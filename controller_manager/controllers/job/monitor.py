@@ -20,16 +20,13 @@ _RESULTS: Final = {COMPLETE: "succeeded", FAILED: "failed"}
 class JobMonitor(OutcomeMetrics):
     def __init__(self, metrics: Registry) -> None:
         self._metrics = metrics
-        self._syncs = metrics.numbers(families.JOB_SYNCS)
-        self._durations = metrics.distributions(families.JOB_SYNC_DURATION)
+        self._syncs = metrics.timed_operations(families.JOB_SYNCS, families.JOB_SYNC_DURATION)
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002
         if primary is None or is_finished(primary) or is_managed_elsewhere(primary):
             return
         mode, result = _mode(primary), "success" if outcome.error is None else "error"
-        labels = (mode, result, _action(outcome))
-        self._syncs.add(1, *labels)
-        self._durations.observe(seconds, *labels)
+        self._syncs.observe(seconds, mode, result, _action(outcome))
         self._count(
             families.JOB_PODS_CREATION, (_creation_reason(primary), "succeeded"), len(outcome.of(Create))
         )
