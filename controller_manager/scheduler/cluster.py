@@ -48,6 +48,7 @@ class SchedulerCache:
         """The sizes of images by node."""
         self._hostnames: Counter[str] = Counter()
         """The number of nodes by their hostname label."""
+        self._nodes_with_hostname = 0
         self._topology_keys: Counter[str] = Counter()
         """The number of affinity terms of pods by topology key."""
 
@@ -79,7 +80,7 @@ class SchedulerCache:
     @property
     def has_ambiguous_hostnames(self) -> bool:
         """Whether nodes share a hostname label, so that it does not name one node."""
-        return "" in self._hostnames or len(self._hostnames) < self._hostnames.total()
+        return "" in self._hostnames or len(self._hostnames) < self._nodes_with_hostname
 
     def image_sizes(self, image: str) -> Mapping[str, int]:
         """Return the sizes of an image by the nodes that have it, in the order in which these reported it."""
@@ -102,8 +103,8 @@ class SchedulerCache:
         info.set_node(node)
         if info.labels != old_labels or not was_known:
             self._in_turn = None
-        self._count(self._hostnames, hostname, -1)
-        self._count(self._hostnames, _hostname_of(info), 1)
+        self._count_hostname(hostname, -1)
+        self._count_hostname(_hostname_of(info), 1)
         self._list_images(info, images)
         if not was_known:
             self._known = None
@@ -113,7 +114,7 @@ class SchedulerCache:
     def remove_node(self, name: str) -> None:
         node = self._node_info(name)
         images = node.images
-        self._count(self._hostnames, _hostname_of(node), -1)
+        self._count_hostname(_hostname_of(node), -1)
         node.forget_node()
         self._in_turn = None
         self._list_images(node, images)
@@ -134,12 +135,16 @@ class SchedulerCache:
         for image, size in node.images.items():
             self._images.setdefault(image, {})[node.name] = size
 
+    def _count_hostname(self, hostname: str | None, change: int) -> None:
+        if hostname is not None:
+            self._count(self._hostnames, hostname, change)
+            self._nodes_with_hostname += change
+
     @staticmethod
-    def _count(counter: Counter[str], name: str | None, change: int) -> None:
-        if name is not None:
-            counter[name] += change
-            if not counter[name]:
-                del counter[name]
+    def _count(counter: Counter[str], name: str, change: int) -> None:
+        counter[name] += change
+        if not counter[name]:
+            del counter[name]
 
     def update_pod(self, view: PodView, node: str) -> None:
         """Add or update a pod on a node, in its current state."""

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.labels import from_label_selector
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
-from tests.support.controllers.scheduler_objects import info, node, pod
+from tests.support.controllers.scheduler_objects import HOST, info, node, pod
 
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
@@ -71,6 +71,25 @@ def test_node_is_forgotten_with_its_last_pod():
     cache.set_node(node("b"))
     cache.remove_node("b")
     assert cache.node("b") is None
+
+
+def test_hostname_of_two_nodes_is_ambiguous_until_one_changes_or_goes():
+    cache = cache_of("a", "b")
+    found = []
+    for change in (
+        lambda: None,
+        lambda: cache.set_node(node("b", labels={HOST: "a"})),
+        lambda: cache.set_node(node("b", labels={HOST: "a"}, cpu="8")),
+        lambda: cache.set_node(node("b")),
+        lambda: cache.set_node(node("c", labels={HOST: "a"})),
+        lambda: cache.remove_node("c"),
+        lambda: cache.set_node(node("b", labels={HOST: ""})),
+        lambda: cache.set_node({"metadata": {"name": "b"}}),
+        lambda: cache.remove_node("b"),
+    ):
+        change()
+        found.append(cache.has_ambiguous_hostnames)
+    assert found == [False, True, True, False, True, False, True, False, False]
 
 
 WEB = {"app": "web"}
