@@ -1,4 +1,4 @@
-"""The plugins of kube-scheduler: their extension points, and the filter and the score of each, for its arguments."""
+"""The plugins of kube-scheduler: the extension points, the filter, the score and the default weight of each."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -17,10 +17,11 @@ from .filters.volume_limits import volume_limits
 from .filters.volumes import volume_binding, volume_restrictions, volume_zone
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
-from .profile import FilterPlugin, ScorePlugin
+from .profile import FilterPlugin, GroupFilterOf, GroupScoreOf, ScorePlugin
 from .scores import taints_node_affinity_images
 from .scores.pod_affinity import grouped_pod_affinity_score, pod_affinity_score
 from .scores.resources import balanced_allocation, resource_score
+from .scores.score import Score
 from .scores.spread import grouped_topology_spread_score, topology_spread_score
 from .scores.volumes import volume_capacity_score
 
@@ -68,106 +69,83 @@ def dynamic_resources_score(
 
 
 def _plain_filter(
-    name: str, function: Filter, *, is_node_local: bool = False
-) -> Callable[[Any], FilterPlugin]:
+    function: Filter, *, is_node_local: bool = False, grouped: GroupFilterOf | None = None
+) -> Callable[[str, Any], FilterPlugin]:
     """Return what makes the filter of a plugin without arguments."""
-    plugin = FilterPlugin(name, function, is_node_local=is_node_local)
-    return lambda _: plugin
+    return lambda name, _: FilterPlugin(name, function, is_node_local=is_node_local, grouped=grouped)
 
 
-def _node_affinity(plugin_args: arguments.NodeAffinityArgs) -> FilterPlugin:
+def _plain_score(
+    function: Score, grouped: GroupScoreOf | None = None
+) -> Callable[[str, Any, int], ScorePlugin]:
+    """Return what makes the score of a plugin without arguments."""
+    return lambda name, _, weight: ScorePlugin(name, function, weight, grouped=grouped)
+
+
+def _node_affinity(name: str, plugin_args: arguments.NodeAffinityArgs) -> FilterPlugin:
     check = partial(taints_node_affinity_resources.node_affinity, added=plugin_args.required())
-    return FilterPlugin("NodeAffinity", check, is_node_local=True)
+    return FilterPlugin(name, check, is_node_local=True)
 
 
-def _resources_fit(plugin_args: arguments.NodeResourcesFitArgs) -> FilterPlugin:
+def _resources_fit(name: str, plugin_args: arguments.NodeResourcesFitArgs) -> FilterPlugin:
     check = partial(taints_node_affinity_resources.resources_fit, args=plugin_args)
-    return FilterPlugin("NodeResourcesFit", check, is_node_local=True)
+    return FilterPlugin(name, check, is_node_local=True)
 
 
-def _topology_spread(plugin_args: arguments.PodTopologySpreadArgs) -> FilterPlugin:
+def _topology_spread(name: str, plugin_args: arguments.PodTopologySpreadArgs) -> FilterPlugin:
     grouped = partial(grouped_topology_spread, args=plugin_args)
-    return FilterPlugin("PodTopologySpread", partial(topology_spread, args=plugin_args), grouped=grouped)
+    return FilterPlugin(name, partial(topology_spread, args=plugin_args), grouped=grouped)
 
 
-def _pod_affinity(_: Any) -> FilterPlugin:
-    return FilterPlugin("InterPodAffinity", inter_pod_affinity, grouped=grouped_pod_affinity)
-
-
-def _taint_toleration_score(_: Any, weight: int) -> ScorePlugin:
-    return ScorePlugin(
-        "TaintToleration",
-        taints_node_affinity_images.taint_toleration_score,
-        weight,
-        grouped=taints_node_affinity_images.grouped_taint_toleration,
-    )
-
-
-def _node_affinity_score(plugin_args: arguments.NodeAffinityArgs, weight: int) -> ScorePlugin:
+def _node_affinity_score(name: str, plugin_args: arguments.NodeAffinityArgs, weight: int) -> ScorePlugin:
     added = plugin_args.preferred()
-    return ScorePlugin(
-        "NodeAffinity",
-        partial(taints_node_affinity_images.node_affinity_score, added=added),
-        weight,
-        grouped=partial(taints_node_affinity_images.grouped_node_affinity, added=added),
-    )
+    score = partial(taints_node_affinity_images.node_affinity_score, added=added)
+    grouped = partial(taints_node_affinity_images.grouped_node_affinity, added=added)
+    return ScorePlugin(name, score, weight, grouped=grouped)
 
 
-def _resource_score(plugin_args: arguments.NodeResourcesFitArgs, weight: int) -> ScorePlugin:
+def _resource_score(name: str, plugin_args: arguments.NodeResourcesFitArgs, weight: int) -> ScorePlugin:
     score = partial(resource_score, strategy=plugin_args.scoring_strategy)
-    return ScorePlugin("NodeResourcesFit", score, weight, is_node_local=True)
+    return ScorePlugin(name, score, weight, is_node_local=True)
 
 
 def _balanced_allocation(
-    plugin_args: arguments.NodeResourcesBalancedAllocationArgs, weight: int
+    name: str, plugin_args: arguments.NodeResourcesBalancedAllocationArgs, weight: int
 ) -> ScorePlugin:
     score = partial(balanced_allocation, resources=plugin_args.resources)
-    return ScorePlugin("NodeResourcesBalancedAllocation", score, weight, is_node_local=True)
+    return ScorePlugin(name, score, weight, is_node_local=True)
 
 
-def _volume_score(plugin_args: arguments.VolumeBindingArgs, weight: int) -> ScorePlugin:
+def _volume_score(name: str, plugin_args: arguments.VolumeBindingArgs, weight: int) -> ScorePlugin:
     shape = plugin_args.shape or arguments.FALLING_SHAPE
-    return ScorePlugin(VOLUME_BINDING, partial(volume_capacity_score, shape=shape), weight)
+    return ScorePlugin(name, partial(volume_capacity_score, shape=shape), weight)
 
 
-def _topology_spread_score(plugin_args: arguments.PodTopologySpreadArgs, weight: int) -> ScorePlugin:
+def _topology_spread_score(
+    name: str, plugin_args: arguments.PodTopologySpreadArgs, weight: int
+) -> ScorePlugin:
     score = partial(topology_spread_score, args=plugin_args)
-    return ScorePlugin(
-        "PodTopologySpread", score, weight, grouped=partial(grouped_topology_spread_score, args=plugin_args)
-    )
+    grouped = partial(grouped_topology_spread_score, args=plugin_args)
+    return ScorePlugin(name, score, weight, grouped=grouped)
 
 
-def _pod_affinity_score(plugin_args: arguments.InterPodAffinityArgs, weight: int) -> ScorePlugin:
+def _pod_affinity_score(name: str, plugin_args: arguments.InterPodAffinityArgs, weight: int) -> ScorePlugin:
     score = partial(pod_affinity_score, args=plugin_args)
-    return ScorePlugin(
-        "InterPodAffinity", score, weight, grouped=partial(grouped_pod_affinity_score, args=plugin_args)
-    )
-
-
-def _image_locality(_: Any, weight: int) -> ScorePlugin:
-    return ScorePlugin(
-        "ImageLocality",
-        taints_node_affinity_images.image_locality,
-        weight,
-        grouped=taints_node_affinity_images.grouped_image_locality,
-    )
-
-
-def _device_score(_: Any, weight: int) -> ScorePlugin:
-    return ScorePlugin(DYNAMIC_RESOURCES, dynamic_resources_score, weight)
+    grouped = partial(grouped_pod_affinity_score, args=plugin_args)
+    return ScorePlugin(name, score, weight, grouped=grouped)
 
 
 class InTreePlugin(Struct, frozen=True, kw_only=True):
-    """A plugin of kube-scheduler."""
+    """A plugin of kube-scheduler that is on by default."""
 
+    weight: int = 0
+    """The default weight of its score; 0 is 1, as in a configuration."""
     points: Collection[str] = ()
     """Its extension points besides those of `filter` and `score`."""
-    args: type[arguments.Args] | None = None
-    """The record of its arguments."""
-    filter: Callable[[Any], FilterPlugin] | None = None
-    """Makes its filter for arguments."""
-    score: Callable[[Any, int], ScorePlugin] | None = None
-    """Makes its score for arguments and a weight."""
+    filter: Callable[[str, Any], FilterPlugin] | None = None
+    """Makes its filter for its name and arguments."""
+    score: Callable[[str, Any, int], ScorePlugin] | None = None
+    """Makes its score for its name, arguments and weight."""
     is_filtered_first: bool = False
     """Whether its filter fails without its preFilter."""
     is_scored_first: bool = True
@@ -181,80 +159,73 @@ class InTreePlugin(Struct, frozen=True, kw_only=True):
 
 
 _NODE_FILTERS: Final = taints_node_affinity_resources
+_NODE_SCORES: Final = taints_node_affinity_images
 IN_TREE: Final[Mapping[str, InTreePlugin]] = {
     "SchedulingGates": InTreePlugin(points=("pre_enqueue",)),
     "PrioritySort": InTreePlugin(points=("queue_sort",)),
-    "NodeName": InTreePlugin(filter=_plain_filter("NodeName", _NODE_FILTERS.node_name)),
+    "NodeName": InTreePlugin(filter=_plain_filter(_NODE_FILTERS.node_name)),
     "NodeUnschedulable": InTreePlugin(
-        filter=_plain_filter("NodeUnschedulable", _NODE_FILTERS.node_unschedulable, is_node_local=True)
+        filter=_plain_filter(_NODE_FILTERS.node_unschedulable, is_node_local=True)
     ),
     "TaintToleration": InTreePlugin(
-        filter=_plain_filter("TaintToleration", _NODE_FILTERS.taint_toleration, is_node_local=True),
-        score=_taint_toleration_score,
+        weight=3,
+        filter=_plain_filter(_NODE_FILTERS.taint_toleration, is_node_local=True),
+        score=_plain_score(_NODE_SCORES.taint_toleration_score, _NODE_SCORES.grouped_taint_toleration),
     ),
     "NodeAffinity": InTreePlugin(
-        args=arguments.NodeAffinityArgs,
-        filter=_node_affinity,
-        score=_node_affinity_score,
-        is_scored_first=False,
+        weight=2, filter=_node_affinity, score=_node_affinity_score, is_scored_first=False
     ),
     "NodePorts": InTreePlugin(
-        filter=_plain_filter("NodePorts", _NODE_FILTERS.node_ports, is_node_local=True),
-        is_filtered_first=True,
+        filter=_plain_filter(_NODE_FILTERS.node_ports, is_node_local=True), is_filtered_first=True
     ),
     "NodeResourcesFit": InTreePlugin(
-        args=arguments.NodeResourcesFitArgs,
+        weight=1,
         filter=_resources_fit,
         score=_resource_score,
         is_filtered_first=True,
         is_scored_first=False,
     ),
-    "VolumeRestrictions": InTreePlugin(
-        filter=_plain_filter("VolumeRestrictions", volume_restrictions), is_filtered_first=True
-    ),
-    "NodeVolumeLimits": InTreePlugin(filter=_plain_filter("NodeVolumeLimits", volume_limits)),
+    "VolumeRestrictions": InTreePlugin(filter=_plain_filter(volume_restrictions), is_filtered_first=True),
+    "NodeVolumeLimits": InTreePlugin(filter=_plain_filter(volume_limits)),
     VOLUME_BINDING: InTreePlugin(
         points=("reserve", "pre_bind"),
-        args=arguments.VolumeBindingArgs,
-        filter=_plain_filter(VOLUME_BINDING, volume_binding),
+        filter=_plain_filter(volume_binding),
         score=_volume_score,
         is_filtered_first=True,
     ),
-    "VolumeZone": InTreePlugin(filter=_plain_filter("VolumeZone", volume_zone)),
+    "VolumeZone": InTreePlugin(filter=_plain_filter(volume_zone)),
     "PodTopologySpread": InTreePlugin(
-        args=arguments.PodTopologySpreadArgs,
-        filter=_topology_spread,
-        score=_topology_spread_score,
-        is_filtered_first=True,
+        weight=2, filter=_topology_spread, score=_topology_spread_score, is_filtered_first=True
     ),
     "InterPodAffinity": InTreePlugin(
-        args=arguments.InterPodAffinityArgs,
-        filter=_pod_affinity,
+        weight=2,
+        filter=_plain_filter(inter_pod_affinity, grouped=grouped_pod_affinity),
         score=_pod_affinity_score,
         is_filtered_first=True,
     ),
     DYNAMIC_RESOURCES: InTreePlugin(
+        weight=2,
         points=("pre_enqueue", "post_filter", "reserve", "pre_bind"),
-        args=arguments.DynamicResourcesArgs,
-        filter=_plain_filter(DYNAMIC_RESOURCES, dynamic_resources),
-        score=_device_score,
+        filter=_plain_filter(dynamic_resources),
+        score=_plain_score(dynamic_resources_score),
         is_filtered_first=True,
         is_scored_first=False,
     ),
-    DEFAULT_PREEMPTION: InTreePlugin(
-        points=("pre_enqueue", "post_filter"), args=arguments.DefaultPreemptionArgs
-    ),
+    DEFAULT_PREEMPTION: InTreePlugin(points=("pre_enqueue", "post_filter")),
     "NodeResourcesBalancedAllocation": InTreePlugin(
-        args=arguments.NodeResourcesBalancedAllocationArgs, score=_balanced_allocation, is_scored_first=False
+        weight=1, score=_balanced_allocation, is_scored_first=False
     ),
-    "ImageLocality": InTreePlugin(score=_image_locality, is_scored_first=False),
+    "ImageLocality": InTreePlugin(
+        weight=1,
+        score=_plain_score(_NODE_SCORES.image_locality, _NODE_SCORES.grouped_image_locality),
+        is_scored_first=False,
+    ),
     "DefaultBinder": InTreePlugin(points=("bind",)),
     "NodeDeclaredFeatures": InTreePlugin(
-        filter=_plain_filter("NodeDeclaredFeatures", declared_features, is_node_local=True),
-        is_filtered_first=True,
+        filter=_plain_filter(declared_features, is_node_local=True), is_filtered_first=True
     ),
 }
-"""The plugins by upstream's names."""
+"""The plugins by upstream's names, in upstream's order."""
 
 
 def prefilter_only(plugin: FilterPlugin) -> FilterPlugin:

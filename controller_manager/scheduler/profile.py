@@ -10,6 +10,11 @@ from .filters.filter import Filter, GroupFilter
 from .podinfo import PodInfo
 from .scores.score import GroupScore, Score
 
+GroupFilterOf = Callable[[PodInfo, ClusterSnapshot], GroupFilter | None]
+"""Returns the form of a filter for groups of nodes, or None if it rejects none."""
+GroupScoreOf = Callable[[PodInfo, ClusterSnapshot], GroupScore | None]
+"""Returns the form of a score for groups of nodes, or None if it scores all alike."""
+
 
 class FilterPlugin(Struct, frozen=True, eq=False):
     """A filter, under the name of its plugin."""
@@ -18,8 +23,8 @@ class FilterPlugin(Struct, frozen=True, eq=False):
     filter: Filter
     is_node_local: bool = False
     """Whether it checks a node by its own state alone, as `NodeInfo.state` has it."""
-    grouped: Callable[[PodInfo, ClusterSnapshot], GroupFilter | None] | None = None
-    """Returns its form for groups of nodes, or None if it rejects none; a plugin may have no such form."""
+    grouped: GroupFilterOf | None = None
+    """None if it has no form for groups of nodes."""
 
     @property
     def needs_reference(self) -> bool:
@@ -35,8 +40,8 @@ class ScorePlugin(Struct, frozen=True, eq=False):
     weight: int
     is_node_local: bool = False
     """Whether the score of a node depends on its own state alone, and not on the scores of other nodes."""
-    grouped: Callable[[PodInfo, ClusterSnapshot], GroupScore | None] | None = None
-    """Returns its form for groups of nodes, or None if it scores all alike; a plugin may have no such form."""
+    grouped: GroupScoreOf | None = None
+    """None if it has no form for groups of nodes."""
 
     @property
     def needs_reference(self) -> bool:

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
-from .config.args import DefaultPreemptionArgs, NodeAffinityArgs, VolumeBindingArgs
+from .config.args import ARGS, DefaultPreemptionArgs, NodeAffinityArgs, VolumeBindingArgs
 from .config.plugin_sets import POINTS, EnabledPlugins, PluginError
 from .config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from .in_tree import DEFAULT_PREEMPTION, DYNAMIC_RESOURCES, IN_TREE, VOLUME_BINDING, prefilter_only
@@ -71,9 +71,9 @@ class _ProfileBuilder:
         self._chosen, self._name = chosen, name
         points = {plugin: row.all_points for plugin, row in IN_TREE.items()}
         points |= {plugin: points_of(row) for plugin, row in own.items()}
-        self._enabled = EnabledPlugins(
-            chosen.plugins, points, {one: own[one].weight for one in default_plugins}
-        )
+        weights = {plugin: row.weight for plugin, row in IN_TREE.items()}
+        weights |= {plugin: own[plugin].weight for plugin in default_plugins}
+        self._enabled = EnabledPlugins(chosen.plugins, points, weights)
         self._args = {one.name: one.args for one in chosen.plugin_config}
         self._check()
         on = {plugin for point in ("filter", "score") for plugin in self._enabled.at(point)}
@@ -152,18 +152,17 @@ class _ProfileBuilder:
             return filter_plugin(self._own[name])
         make = IN_TREE[name].filter
         assert make is not None  # what `all_points` says
-        return make(self._args_of(name))
+        return make(name, self._args_of(name))
 
     def _score(self, name: str, weight: int) -> ScorePlugin:
         if name in self._own:
             return score_plugin(self._own[name], weight)
         make = IN_TREE[name].score
         assert make is not None  # as above
-        return make(self._args_of(name), weight)
+        return make(name, self._args_of(name), weight)
 
     def _args_of(self, name: str) -> Any:
-        record = IN_TREE[name].args
-        plugin_args = self._args.get(name)
+        plugin_args, record = self._args.get(name), ARGS.get(name)
         return plugin_args if plugin_args is not None or record is None else record()
 
     def _without_hints(self) -> Iterator[str]:

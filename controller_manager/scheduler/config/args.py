@@ -1,6 +1,6 @@
 """The arguments of plugins, with upstream's names and defaults. Upstream: kube-scheduler's config/v1."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from msgspec import field, to_builtins
@@ -162,6 +162,19 @@ class VolumeBindingArgs(Args, frozen=True, kw_only=True):
 class DynamicResourcesArgs(Args, frozen=True, kw_only=True):
     filter_timeout: str | None = None
     binding_timeout: str | None = None
+
+
+ARGS: Final[Mapping[str, type[Args]]] = {
+    "DefaultPreemption": DefaultPreemptionArgs,
+    "DynamicResources": DynamicResourcesArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "NodeAffinity": NodeAffinityArgs,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
+    "NodeResourcesFit": NodeResourcesFitArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "VolumeBinding": VolumeBindingArgs,
+}
+"""The records by the names of plugins; others have no arguments."""
 
 
 def _with_weights(resources: tuple[ResourceSpec, ...]) -> tuple[ResourceSpec, ...]:

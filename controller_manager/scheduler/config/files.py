@@ -1,6 +1,5 @@
 """Read a KubeSchedulerConfiguration from a file, with upstream's messages for what is invalid."""
 
-from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -13,22 +12,11 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.component_base.configuration_files import ConfigurationError, decode
 
-from . import args as arguments
+from .args import ARGS, Args
 from .types import GROUP_VERSION, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
 from .validation import validate
 
 DEFAULT_NAME: Final = "default-scheduler"
-_ARGS: Final[Mapping[str, type[arguments.Args]]] = {
-    "DefaultPreemption": arguments.DefaultPreemptionArgs,
-    "DynamicResources": arguments.DynamicResourcesArgs,
-    "InterPodAffinity": arguments.InterPodAffinityArgs,
-    "NodeAffinity": arguments.NodeAffinityArgs,
-    "NodeResourcesBalancedAllocation": arguments.NodeResourcesBalancedAllocationArgs,
-    "NodeResourcesFit": arguments.NodeResourcesFitArgs,
-    "PodTopologySpread": arguments.PodTopologySpreadArgs,
-    "VolumeBinding": arguments.VolumeBindingArgs,
-}
-"""The records of the arguments of plugins that have some."""
 
 
 def read_configuration(file: FilePath, gates: FeatureGates) -> KubeSchedulerConfiguration:
@@ -78,7 +66,7 @@ def _with_args(profile: KubeSchedulerProfile, number: int) -> KubeSchedulerProfi
     """Return a profile with the decoded arguments of its plugins. Those of a plugin of the user's own stay as they are."""
     rows = []
     for index, row in enumerate(profile.plugin_config):
-        kind = _ARGS.get(row.name)
+        kind = ARGS.get(row.name)
         try:
             rows.append(row if kind is None else replace(row, args=_decoded_args(row, kind)))
         except ConfigurationError as error:
@@ -87,11 +75,11 @@ def _with_args(profile: KubeSchedulerProfile, number: int) -> KubeSchedulerProfi
     return replace(profile, plugin_config=tuple(rows))
 
 
-def _decoded_args(row: PluginConfig, kind: type[arguments.Args]) -> arguments.Args:
+def _decoded_args(row: PluginConfig, kind: type[Args]) -> Args:
     tree = row.args
     if tree is not None and not isinstance(tree, dict):
         raise ConfigurationError(f"the arguments are no object, but {orjson.dumps(tree).decode()}")
-    args: arguments.Args = decode(tree or {}, kind)
+    args: Args = decode(tree or {}, kind)
     kind_of_args = (args.api_version or GROUP_VERSION, args.kind or kind.__name__)
     if kind_of_args != (GROUP_VERSION, kind.__name__):
         raise ConfigurationError(

@@ -24,29 +24,6 @@ POINTS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The extension points in upstream's order: the name in the configuration, and that in messages."""
 ALL: Final = "*"
-DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {
-    "SchedulingGates": 0,
-    "PrioritySort": 0,
-    "NodeName": 0,
-    "NodeUnschedulable": 0,
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "NodePorts": 0,
-    "NodeResourcesFit": 1,
-    "VolumeRestrictions": 0,
-    "NodeVolumeLimits": 0,
-    "VolumeBinding": 0,
-    "VolumeZone": 0,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "DynamicResources": 2,
-    "DefaultPreemption": 0,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
-    "DefaultBinder": 0,
-    "NodeDeclaredFeatures": 0,
-}
-"""The plugins that are on by default, in upstream's order, with their weights."""
 
 
 class PluginError(ValueError):
@@ -57,12 +34,11 @@ class EnabledPlugins:
     """The names of the plugins of a profile by extension point, in their order, and their weights."""
 
     def __init__(
-        self, plugins: Plugins, points: Mapping[str, Collection[str]], more: Mapping[str, int]
+        self, plugins: Plugins, points: Mapping[str, Collection[str]], weights: Mapping[str, int]
     ) -> None:
-        """`points` are the extension points of each plugin that exists, `more` are the weights of plugins that are on besides the default ones."""
+        """`points` are the extension points of each plugin that exists, `weights` the weights of those that are on by default."""
         self._points = points
-        defaults = tuple(Plugin(name=name, weight=weight) for name, weight in DEFAULT_WEIGHTS.items())
-        defaults += tuple(Plugin(name=name, weight=weight) for name, weight in more.items())
+        defaults = [Plugin(name=name, weight=weight) for name, weight in weights.items()]
         self._multi_point = _merge(defaults, plugins.multi_point)
         self._by_point = {point: self._expand(point, getattr(plugins, point)) for point in POINTS}
         self.weights = self._weights(plugins.score)
