@@ -48,13 +48,14 @@ class FeasibleNodes(Struct, frozen=True):
         return self.prefilter_rejection is not None and self.prefilter_rejection.is_error
 
 
-_NamedCheck = tuple[str, Check]
+NamedCheck = tuple[str, Check]
+"""A check, after the name of its plugin."""
 
 
 class _Checks(Struct, frozen=True):
     """The checks of all filters for a pod with the names of their plugins, and the restrictions to some nodes."""
 
-    checks: Sequence[_NamedCheck]
+    checks: Sequence[NamedCheck]
     restrictions: Mapping[str, Restriction] = field(default_factory=dict)
 
     @property
@@ -140,7 +141,7 @@ def rejection_on(
 
 
 def _checks_of(pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile) -> _Checks | Rejection:
-    checks: list[_NamedCheck] = []
+    checks: list[NamedCheck] = []
     restrictions: dict[str, Restriction] = {}
     for row in profile.filters:
         plugin, check = row.name, row.filter(pod, snapshot)
@@ -175,7 +176,7 @@ def _rejection_with(
         full_node.add(nominee)
     nodes = [full_node if other.name == node.name else other for other in snapshot.nodes]
     checks = _checks_of(pod, replace(snapshot, nodes=nodes), profile)
-    return checks if isinstance(checks, Rejection) else _first_rejection(checks.checks, full_node)
+    return checks if isinstance(checks, Rejection) else first_rejection(checks.checks, full_node)
 
 
 def _rejection_of(
@@ -188,12 +189,13 @@ def _rejection_of(
     try:
         nominees = _nominees_of(pod, node, snapshot)
         rejection = _rejection_with(nominees, pod, node, snapshot, profile) if nominees else None
-        return rejection or _first_rejection(checks.checks, node)
+        return rejection or first_rejection(checks.checks, node)
     except MALFORMED_OBJECT_ERRORS:
         return MALFORMED
 
 
-def _first_rejection(checks: Iterable[_NamedCheck], node: NodeInfo) -> Rejection | None:
+def first_rejection(checks: Iterable[NamedCheck], node: NodeInfo) -> Rejection | None:
+    """Return the rejection by the first check that rejects a node, with the plugin; None if all accept it."""
     for plugin, check in checks:
         rejection = check(node)
         if rejection is not None:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, fields, replace
 
 from mockube.component_base.configuration_files import ConfigurationError
 from mockube.controller_manager.config.settings import Config
 
+from .config.args import DynamicResourcesArgs
 from .config.plugin_sets import PluginError
 from .config.types import KubeSchedulerConfiguration
 from .in_tree import IN_TREE
@@ -69,11 +70,7 @@ def _checked(plugin: object, origin: str) -> OwnPlugin:
 
 def _unknown_names(configuration: KubeSchedulerConfiguration, own: Mapping[str, OwnPlugin]) -> Sequence[str]:
     """Return the names of plugins in a configuration that are not known otherwise."""
-    sets = (
-        getattr(profile.plugins, field)
-        for profile in configuration.profiles
-        for field in profile.plugins.__struct_fields__
-    )
+    sets = (chosen for profile in configuration.profiles for chosen in astuple(profile.plugins))
     names = {plugin.name for chosen in sets for plugin in chosen.enabled}
     return sorted(name for name in names if name not in IN_TREE and name not in own)
 
@@ -104,13 +101,11 @@ def _of_entry_points(names: Sequence[str]) -> dict[str, OwnPlugin]:
 
 
 def _warnings(configuration: KubeSchedulerConfiguration) -> Iterator[str]:
-    default = KubeSchedulerConfiguration()
-    for field, reason in _WITHOUT_EFFECT.items():
-        if getattr(configuration, field) != getattr(default, field):
-            first, *rest = field.split("_")
-            name = first + "".join(map(str.capitalize, rest))
-            yield f"{name} has no effect: {reason}"
+    for field in fields(configuration):
+        if field.name in _WITHOUT_EFFECT and getattr(configuration, field.name) != field.default:
+            yield f"{field.encode_name} has no effect: {_WITHOUT_EFFECT[field.name]}"
     for number, profile in enumerate(configuration.profiles):
         for index, row in enumerate(profile.plugin_config):
-            if row.name == "DynamicResources" and row.args is not None:
-                yield f"profiles[{number}].pluginConfig[{index}]: DynamicResources has no timeouts"
+            args = row.args
+            if isinstance(args, DynamicResourcesArgs) and (args.filter_timeout or args.binding_timeout):
+                yield f"profiles[{number}].pluginConfig[{index}]: {row.name} has no timeouts"

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
-from .choice import MALFORMED, MALFORMED_OBJECT_ERRORS, FeasibleNodes
+from .choice import MALFORMED, MALFORMED_OBJECT_ERRORS, FeasibleNodes, NamedCheck, first_rejection
 from .cluster import ClusterSnapshot, SchedulerCache
-from .filters.filter import Check, GroupFilter, Rejection
+from .filters.filter import GroupFilter, Rejection
 from .nodeinfo import NodeInfo
 from .plugin import PluginFailure
 from .podinfo import PodInfo
@@ -61,9 +61,9 @@ class PodClass:
 
     def __init__(self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile = DEFAULT_PROFILE) -> None:
         self._pod, self._snapshot = pod, snapshot
-        self._early: list[_NamedCheck] = []
+        self._early: list[NamedCheck] = []
         self._filters: list[tuple[str, GroupFilter]] = []
-        self._late: list[list[_NamedCheck]] = []
+        self._late: list[list[NamedCheck]] = []
         """The checks of single nodes that follow each filter of groups."""
         for plugin in profile.filters:
             self._add_filter(plugin)
@@ -238,18 +238,11 @@ class PodClass:
         return check
 
 
-_NamedCheck = tuple[str, Check]
-
-
-def _first_rejection(checks: Iterable[_NamedCheck], node: NodeInfo) -> Rejection | None:
+def _first_rejection(checks: Iterable[NamedCheck], node: NodeInfo) -> Rejection | None:
     try:
-        for name, check in checks:
-            rejection = check(node)
-            if rejection is not None:
-                return rejection._replace(plugin=name)
+        return first_rejection(checks, node)
     except MALFORMED_OBJECT_ERRORS:
         return MALFORMED
-    return None
 
 
 class PodClasses:

@@ -1,7 +1,7 @@
 """Read a KubeSchedulerConfiguration from a file, with upstream's messages for what is invalid."""
 
 from pathlib import Path as FilePath
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from msgspec.structs import replace
@@ -11,12 +11,11 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.component_base.configuration_files import ConfigurationError, decode
+from mockube.controller_manager.scheduler.pods import DEFAULT_SCHEDULER
 
 from .args import ARGS, Args
 from .types import GROUP_VERSION, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
 from .validation import validate
-
-DEFAULT_NAME: Final = "default-scheduler"
 
 
 def read_configuration(file: FilePath, gates: FeatureGates) -> KubeSchedulerConfiguration:
@@ -49,9 +48,9 @@ def configuration_of(tree: Any, gates: FeatureGates) -> KubeSchedulerConfigurati
 def _type_problem(tree: Any) -> str:
     if not isinstance(tree, dict):
         return "the file is not an object"
-    for name in ("apiVersion", "kind"):
+    for name, name_in_message in (("apiVersion", "apiVersion"), ("kind", "Kind")):
         if not isinstance(tree.get(name), str) or not tree[name]:
-            return f"Object '{name[0].upper() + name[1:] if name == 'kind' else name}' is missing"
+            return f"Object '{name_in_message}' is missing"
     if (tree["apiVersion"], tree["kind"]) != (GROUP_VERSION, KIND):
         return f"no kind {quote(tree['kind'])} is registered for version {quote(tree['apiVersion'])}"
     return ""
@@ -59,7 +58,9 @@ def _type_problem(tree: Any) -> str:
 
 def _with_name(profile: KubeSchedulerProfile) -> KubeSchedulerProfile:
     """Return the only profile, which has the default name."""
-    return profile if profile.scheduler_name is not None else replace(profile, scheduler_name=DEFAULT_NAME)
+    return (
+        profile if profile.scheduler_name is not None else replace(profile, scheduler_name=DEFAULT_SCHEDULER)
+    )
 
 
 def _with_args(profile: KubeSchedulerProfile, number: int) -> KubeSchedulerProfile:

@@ -6,6 +6,8 @@ Upstream: apis/config/validation.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import fields
+
 from mockube.apimachinery import names
 from mockube.apimachinery.errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockube.apimachinery.feature_gates import FeatureGates
@@ -15,6 +17,9 @@ from . import args
 from .types import KubeSchedulerConfiguration, KubeSchedulerProfile, Plugins
 
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+_REMOVED: Final = (
+    'was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")'
+)
 _NOT_IMPLEMENTED: Final = (
     "DeferredPodScheduling",
     "GangScheduling",
@@ -74,27 +79,16 @@ def _profiles(profiles: Sequence[KubeSchedulerProfile], gates: FeatureGates) -> 
 
 
 def _plugins(path: Path, plugins: Plugins) -> Errors:
-    for field in plugins.__struct_fields__:
-        name, chosen = _camel_case(field), getattr(plugins, field)
+    for field in fields(plugins):
+        name, chosen = field.encode_name, getattr(plugins, field.name)
         if name in _NOT_IMPLEMENTED_POINTS and (chosen.enabled or chosen.disabled):
             yield forbidden(path.child(name), _NO_SUPPORT)
         for index, plugin in enumerate(chosen.enabled):
             place = path.child(name, "enabled").index(index)
             if plugin.name in _REMOVED_PLUGINS:
-                yield invalid(place, plugin.name, _removed(plugin.name))
+                yield invalid(place, plugin.name, _REMOVED)
             if plugin.name in _NOT_IMPLEMENTED:
                 yield invalid(place, plugin.name, _NO_SUPPORT)
-
-
-def _camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))
-
-
-def _removed(_: str) -> str:
-    return (
-        'was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")'
-    )
 
 
 def _plugin_config(path: Path, profile: KubeSchedulerProfile, gates: FeatureGates) -> Errors:
@@ -105,7 +99,7 @@ def _plugin_config(path: Path, profile: KubeSchedulerProfile, gates: FeatureGate
             yield duplicate(place, row.name)
         seen.add(row.name)
         if row.name in _REMOVED_PLUGINS:
-            yield invalid(place, row.name, _removed(row.name))
+            yield invalid(place, row.name, _REMOVED)
         if row.name == "VolumeBinding":
             yield from _volume_binding(place.child("args"), row.args, gates)
         elif row.name in _RULES:

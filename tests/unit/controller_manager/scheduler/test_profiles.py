@@ -264,10 +264,14 @@ def test_entry_point_that_is_no_plugin_is_refused(name, message, tmp_path):
 def test_fields_without_effect_cause_warnings(tmp_path):
     text = (
         "parallelism: 4\nleaderElection: {leaderElect: false}\n"
-        "profiles: [{plugins: {preEnqueue: {disabled: [{name: SchedulingGates}]}}}]"
+        "profiles:\n"
+        "- schedulerName: first\n  plugins: {preEnqueue: {disabled: [{name: SchedulingGates}]}}\n"
+        "  pluginConfig: [{name: DynamicResources, args: {filterTimeout: 5s}}]\n"
+        "- schedulerName: second\n  pluginConfig: [{name: DynamicResources, args: {}}]\n"
     )
     assert configured(tmp_path, text).warnings == (
         "profiles[0].plugins: SchedulingGates cannot be disabled: pods with scheduling gates still wait",
         "parallelism has no effect: nodes are checked one after the other",
         "leaderElection has no effect: the controller manager has --leader-elect",
+        "profiles[0].pluginConfig[0]: DynamicResources has no timeouts",
     )
