@@ -1,14 +1,21 @@
 """The terms of pod affinity and anti-affinity, and the pods that they match. Pure. Upstream: framework, AffinityTerm."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.client.podview import PodView
 
 Labels = Mapping[str, str]
+TopologyCounts = Counter[tuple[str, str]]
+"""Numbers of pods, or weights of terms, by topology key and value."""
+HOST: Final = (LABEL_HOSTNAME, "")
+"""The topology key and value of a host whose name does not matter."""
 
 
 class AffinityTerm(Struct, frozen=True, kw_only=True):
@@ -91,3 +98,8 @@ def _term(term: ReadOnlyTree, namespace: str, weight: int = 0) -> AffinityTerm:
         namespace_selector=None if selector is None else from_label_selector(selector),
         weight=weight,
     )
+
+
+def without_hostname(counts: TopologyCounts) -> TopologyCounts:
+    """Return the counts of one node with those of its host, which is a domain of its own, under `HOST`."""
+    return Counter({(HOST if pair[0] == LABEL_HOSTNAME else pair): count for pair, count in counts.items()})

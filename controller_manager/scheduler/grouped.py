@@ -12,11 +12,11 @@ from .nodeinfo import NodeInfo
 class Grouped(Protocol):
     """What a filter and a score have in common. What it returns depends on the state of the node only, not on its name."""
 
-    def part(self, node: NodeInfo) -> Hashable:
-        """Return what the plugin judges of a node: nodes of equal parts are judged alike."""
-
     def contribution(self, node: NodeInfo) -> Any:
         """Return what the node adds to the counts of the whole cluster; None if it adds nothing."""
+
+    def part(self, node: NodeInfo, contribution: Any, /) -> Hashable:
+        """Return what the plugin judges of a node, which adds a contribution: nodes of equal parts are judged alike."""
 
     def add(self, contribution: Any, times: int) -> None:
         """Add the contribution of as many nodes; subtract it if the number is negative."""

@@ -9,7 +9,7 @@ from .filters.filter import Check, Rejection
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
 from .profile import FilterPlugin, ScorePlugin
-from .scores.score import MAX_NODE_SCORE, NothingCounted
+from .scores.score import MAX_NODE_SCORE, NothingCounted, score_nodes
 
 LOG: Final = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -88,11 +88,8 @@ def filter_plugin(plugin: SchedulerPlugin) -> FilterPlugin:
 
 
 def score_plugin(plugin: SchedulerPlugin, weight: int) -> ScorePlugin:
-    def scores(pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> Sequence[int]:
-        score = _UserScore(pod, plugin)
-        if not nodes:
-            return []
-        return score.scores([*map(score.part, nodes)], (), snapshot)
+    def scores(pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
+        return score_nodes(_UserScore(pod, plugin), nodes, snapshot) if nodes else []
 
     grouped = (lambda pod, _: _UserScore(pod, plugin)) if plugin.judges_alike else None
     return ScorePlugin(name_of(plugin), scores, weight, grouped=grouped)
@@ -105,7 +102,7 @@ class _UserScore(NothingCounted):
         self._pod, self._plugin = pod, plugin
         self._prefix = f'running Score plugins: plugin "{name_of(plugin)}" failed with: '
 
-    def part(self, node: NodeInfo) -> int:
+    def part(self, node: NodeInfo, _: None) -> int:
         return _guarded(lambda: _checked_score(self._plugin.score(self._pod, node)), self._prefix)
 
     def scores(self, parts: Sequence[int], _: Sequence[int], __: ClusterSnapshot) -> list[int]:

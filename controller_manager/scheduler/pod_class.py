@@ -170,8 +170,11 @@ class PodClass:
         for score_of, weight in self._node_scores:
             values = score_of(self._pod, self._snapshot, [node])
             score += 0 if values is None else weight * values[0]
-        filter_parts = tuple(plugin.part(node) for _, plugin in self._filters)
-        score_parts = tuple(plugin.part(node) for plugin, _ in self._scores)
+        parts = tuple(
+            plugin.part(node, contribution)
+            for plugin, contribution in zip(self._counted, contributions, strict=True)
+        )
+        filter_parts, score_parts = parts[: len(self._filters)], parts[len(self._filters) :]
         late_rejections = tuple(_first_rejection(checks, node) for checks in self._late)
         return _Judgement(contributions, group=Group(score, filter_parts, score_parts, late_rejections))
 

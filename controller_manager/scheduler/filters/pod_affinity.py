@@ -5,7 +5,12 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
-from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm
+from mockube.controller_manager.scheduler.affinity_terms import (
+    HOST,
+    AffinityTerm,
+    TopologyCounts,
+    without_hostname,
+)
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -17,9 +22,6 @@ _ANTI_AFFINITY_NOT_SATISFIED: Final = Rejection(("node(s) didn't match pod anti-
 _EXISTING_ANTI_AFFINITY_NOT_SATISFIED: Final = Rejection(
     ("node(s) didn't satisfy existing pods anti-affinity rules",)
 )
-
-TopologyCounts = Counter[tuple[str, str]]
-"""Numbers of pods by topology key and value."""
 
 
 def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
@@ -109,7 +111,7 @@ def _topology_pair(term: AffinityTerm, node: NodeInfo) -> tuple[str, str]:
 
 
 class _NodeCounts(NamedTuple):
-    """The pods of one node that count, by topology key and value. Its host is a domain of its own, whose name does not matter."""
+    """The pods of one node that count, without the name of its host; or those of all nodes."""
 
     affinity: TopologyCounts
     anti_affinity: TopologyCounts
@@ -118,20 +120,16 @@ class _NodeCounts(NamedTuple):
     @classmethod
     def of(cls, pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> "_NodeCounts":
         return cls(
-            _without_host(_affinity_counts(pod.terms.affinity, [node], snapshot)),
-            _without_host(_anti_affinity_counts(pod.terms.anti_affinity, [node], snapshot)),
-            _without_host(_existing_anti_affinity_counts(pod, [node], snapshot)),
+            without_hostname(_affinity_counts(pod.terms.affinity, [node], snapshot)),
+            without_hostname(_anti_affinity_counts(pod.terms.anti_affinity, [node], snapshot)),
+            without_hostname(_existing_anti_affinity_counts(pod, [node], snapshot)),
         )
 
     def __bool__(self) -> bool:
         return any(self[:])
 
 
-_HOST: Final = (LABEL_HOSTNAME, "")
-
-
-def _without_host(counts: TopologyCounts) -> TopologyCounts:
-    return Counter({(_HOST if pair[0] == LABEL_HOSTNAME else pair): count for pair, count in counts.items()})
+_NO_COUNTS: Final = _NodeCounts(Counter(), Counter(), Counter())
 
 
 class _Part(NamedTuple):
@@ -155,12 +153,12 @@ class GroupedPodAffinity:
             term.matches(pod.view, snapshot.labels_of_namespace) for term in pod.terms.affinity
         )
 
-    def part(self, node: NodeInfo) -> _Part:
-        counts = _NodeCounts.of(self._pod, node, self._snapshot)
+    def part(self, node: NodeInfo, contribution: _NodeCounts | None) -> _Part:
+        counts = contribution or _NO_COUNTS
         values = (
             "" if key == LABEL_HOSTNAME and key in node.labels else node.labels.get(key) for key in self._keys
         )
-        return _Part(tuple(values), *(_HOST in one for one in counts))
+        return _Part(tuple(values), *(HOST in one for one in counts))
 
     def contribution(self, node: NodeInfo) -> _NodeCounts | None:
         return _NodeCounts.of(self._pod, node, self._snapshot) or None

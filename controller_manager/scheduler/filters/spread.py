@@ -116,12 +116,11 @@ class GroupedTopologySpread:
         self._counts = [_Hosts() if one.topology_key == LABEL_HOSTNAME else _Domains() for one in constraints]
         self._self_matches = [one.selector.matches(pod.view.labels) for one in constraints]
 
-    def part(self, node: NodeInfo) -> tuple[_Value, ...]:
-        counted = self.contribution(node)
+    def part(self, node: NodeInfo, contribution: Sequence[_Value]) -> tuple[_Value, ...]:
         return tuple(
             None
             if constraint.topology_key not in node.labels
-            else counted[index] or (_domain(constraint, node), 0)
+            else contribution[index] or (_domain(constraint, node), 0)
             for index, constraint in enumerate(self._constraints)
         )
 

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
-from mockube.controller_manager.scheduler.affinity_terms import AffinityTerm
+from mockube.controller_manager.scheduler.affinity_terms import (
+    HOST,
+    AffinityTerm,
+    TopologyCounts,
+    without_hostname,
+)
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.config.args import InterPodAffinityArgs
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
@@ -50,9 +55,9 @@ def _normalize(raw: Sequence[int]) -> list[int]:
 
 def _term_scores(
     pod: PodInfo, nodes: Iterable[NodeInfo], snapshot: ClusterSnapshot, args: InterPodAffinityArgs
-) -> Counter[tuple[str, str]]:
+) -> TopologyCounts:
     """Return the weights of the terms that match, by topology key and value."""
-    term_scores: Counter[tuple[str, str]] = Counter()
+    term_scores: TopologyCounts = Counter()
     has_preferences = _has_preferences(pod)
     for node in nodes:
         for other in (node.pods if has_preferences else node.pods_with_affinity).values():
@@ -61,7 +66,7 @@ def _term_scores(
 
 
 def _add_term_scores(
-    term_scores: Counter[tuple[str, str]],
+    term_scores: TopologyCounts,
     pod: PodInfo,
     other: PodInfo,
     node: NodeInfo,
@@ -100,20 +105,16 @@ class GroupedPodAffinityScore:
         """`keys` are the topology keys of the terms of all pods."""
         self._pod, self._snapshot, self._args = pod, snapshot, args
         self._keys = sorted({*keys, *pod.terms.topology_keys} - {LABEL_HOSTNAME})
-        self._term_scores: Counter[tuple[str, str]] = Counter()
+        self._term_scores: TopologyCounts = Counter()
 
-    def part(self, node: NodeInfo) -> _Part:
-        own_scores = _term_scores(self._pod, [node], self._snapshot, self._args)
-        of_host = sum(score for (key, _), score in own_scores.items() if key == LABEL_HOSTNAME)
+    def part(self, node: NodeInfo, contribution: TopologyCounts | None) -> _Part:
+        of_host = 0 if contribution is None else contribution[HOST]
         return _Part(tuple(map(node.labels.get, self._keys)), of_host)
 
-    def contribution(self, node: NodeInfo) -> Counter[tuple[str, str]] | None:
-        own_scores = _term_scores(self._pod, [node], self._snapshot, self._args)
-        return (
-            Counter({pair: score for pair, score in own_scores.items() if pair[0] != LABEL_HOSTNAME}) or None
-        )
+    def contribution(self, node: NodeInfo) -> TopologyCounts | None:
+        return without_hostname(_term_scores(self._pod, [node], self._snapshot, self._args)) or None
 
-    def add(self, contribution: Counter[tuple[str, str]], times: int) -> None:
+    def add(self, contribution: TopologyCounts, times: int) -> None:
         for pair, score in contribution.items():
             self._term_scores[pair] += score * times
 

@@ -34,6 +34,13 @@ class NothingCounted:
     def add(self, contribution: Any, times: int) -> None: ...
 
 
+def score_nodes(
+    score: GroupScore, nodes: Sequence[NodeInfo], snapshot: ClusterSnapshot
+) -> Sequence[int] | None:
+    """Return the scores of single nodes by a score that counts nothing of the whole cluster."""
+    return score.scores([score.part(node, None) for node in nodes], (), snapshot)
+
+
 def normalize_scores(raw: Sequence[int], *, less_is_better: bool = False) -> list[int]:
     """Scale scores so that the highest is 100; with `less_is_better`, reverse them as well."""
     highest = max(raw, default=0)

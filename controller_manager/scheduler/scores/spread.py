@@ -111,7 +111,7 @@ class GroupedTopologySpreadScore:
         self._required_keys = _required_keys(pod, constraints, args)
         self._counts = [Counter[str]() for _ in constraints]
 
-    def part(self, node: NodeInfo) -> _Part:
+    def part(self, node: NodeInfo, _: object) -> _Part:
         domains = tuple(
             ""
             if one.topology_key == LABEL_HOSTNAME and LABEL_HOSTNAME in node.labels

@@ -15,7 +15,7 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.node_selectors import matches_term
 from mockube.controller_manager.workloads.tolerations import tolerates
 
-from .score import MAX_NODE_SCORE, NothingCounted, normalize_scores
+from .score import MAX_NODE_SCORE, NothingCounted, normalize_scores, score_nodes
 
 _MEGABYTE: Final = 1024 * 1024
 _MIN_IMAGE_BYTES: Final = 23 * _MEGABYTE
@@ -27,9 +27,7 @@ def node_affinity_score(
 ) -> Sequence[int] | None:
     """Prefer nodes that match the preferences of the pod, and those that are `added` to all pods'."""
     preference = grouped_node_affinity(pod, snapshot, added)
-    if preference is None:
-        return None
-    return preference.scores([*map(preference.part, nodes)], (), snapshot)
+    return None if preference is None else score_nodes(preference, nodes, snapshot)
 
 
 class PreferredNodeAffinity(NothingCounted):
@@ -38,7 +36,7 @@ class PreferredNodeAffinity(NothingCounted):
     def __init__(self, terms: Sequence[ReadOnlyTree]) -> None:
         self._terms = terms
 
-    def part(self, node: NodeInfo) -> int:
+    def part(self, node: NodeInfo, _: None) -> int:
         return sum(term["weight"] for term in self._terms if matches_term(term["preference"], node.node))
 
     def scores(self, parts: Sequence[int], _: Sequence[int], __: ClusterSnapshot) -> list[int]:
@@ -56,8 +54,7 @@ def grouped_node_affinity(
 def taint_toleration_score(
     pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]
 ) -> Sequence[int] | None:
-    toleration = TaintToleration(pod)
-    return toleration.scores([*map(toleration.part, nodes)], (), snapshot)
+    return score_nodes(TaintToleration(pod), nodes, snapshot)
 
 
 class TaintToleration(NothingCounted):
@@ -66,7 +63,7 @@ class TaintToleration(NothingCounted):
     def __init__(self, pod: PodInfo) -> None:
         self._pod = pod
 
-    def part(self, node: NodeInfo) -> int:
+    def part(self, node: NodeInfo, _: None) -> int:
         return sum(_is_intolerable(self._pod, taint) for taint in node.taints)
 
     def scores(self, parts: Sequence[int], _: Sequence[int], __: ClusterSnapshot) -> list[int] | None:
@@ -88,7 +85,7 @@ def image_locality(
     locality = grouped_image_locality(pod, snapshot)
     if locality is None or not any(node.images for node in nodes):
         return None
-    return locality.scores([*map(locality.part, nodes)], (), snapshot)
+    return score_nodes(locality, nodes, snapshot)
 
 
 class ImageLocality(NothingCounted):
@@ -98,7 +95,7 @@ class ImageLocality(NothingCounted):
         self._images = images
         self._maximum = _MAX_IMAGE_BYTES * count
 
-    def part(self, node: NodeInfo) -> tuple[bool, ...]:
+    def part(self, node: NodeInfo, _: None) -> tuple[bool, ...]:
         return tuple(image in node.images for image in self._images)
 
     def scores(

@@ -8,12 +8,17 @@ from mockube.controller_manager.scheduler.cluster import SchedulerCache
 from mockube.controller_manager.scheduler.pod_class import PodClasses
 from tests.support.controllers.scheduler_objects import (
     HOST,
+    ZONE,
+    apart,
     best_of,
     info,
+    near,
     node,
     pod,
+    preferred,
     snapshot_of,
     spread_constraint,
+    term,
 )
 
 WEB = {"app": "web"}
@@ -114,6 +119,34 @@ def test_weight_of_hosts_grows_with_the_number_of_scored_nodes(classes, cluster)
     tried, state = info(tree), snapshot_of(cluster)
     reference = best_nodes(tried, state, find_feasible(tried, state).feasible)
     assert [one.name for one in reference] == [*"cefg"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "nodes"),
+    [
+        ({"topologySpreadConstraints": [spread_constraint(HOST)]}, "cd"),
+        ({"topologySpreadConstraints": [spread_constraint(ZONE)]}, "d"),
+        ({"topologySpreadConstraints": [spread_constraint(HOST, action="ScheduleAnyway")]}, "cd"),
+        ({"topologySpreadConstraints": [spread_constraint(ZONE, action="ScheduleAnyway")]}, "d"),
+        ({"affinity": near(term(HOST, WEB))}, "b"),
+        ({"affinity": near(term(ZONE, WEB))}, "bc"),
+        ({"affinity": apart(term(HOST, WEB))}, "cd"),
+        ({"affinity": apart(term(ZONE, WEB))}, "d"),
+        ({"affinity": near(preferred(100, HOST, WEB))}, "a"),
+        ({"affinity": apart(preferred(100, ZONE, WEB))}, "d"),
+    ],
+)
+def test_pods_on_nodes_count_by_host_and_zone(fields, nodes):
+    cluster = SchedulerCache()
+    for name, zone in zip("abcd", "xxxy", strict=True):
+        cluster.set_node(node(name, zone=zone))
+    for number, at in enumerate("aab"):
+        cluster.assign_pod(info(pod(f"other-{number}", labels=WEB, requests={"cpu": "10m"})), at)
+    tree = pod(labels=WEB, requests={"cpu": "10m"}, **fields)
+    assert best(PodClasses(cluster), cluster, tree) == [*nodes]
+    tried, state = info(tree), snapshot_of(cluster)
+    reference = best_nodes(tried, state, find_feasible(tried, state).feasible)
+    assert [one.name for one in reference] == [*nodes]
 
 
 def test_classes_that_were_used_longest_ago_are_dropped(classes, cluster, monkeypatch):
