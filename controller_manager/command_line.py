@@ -22,7 +22,7 @@ from .config.simulation_values import PROCESS
 from .config.upstream import IGNORED, REMOVED_IN
 from .kubelet.stages.files import load_stages
 from .kubelet.stages.query import StageError
-from .scheduler.configured import settings_for
+from .scheduler.settings import settings_for
 
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2

@@ -69,17 +69,17 @@ def dynamic_resources_score(
 
 
 def _plain_filter(
-    function: Filter, *, is_node_local: bool = False, grouped: GroupFilterOf | None = None
+    function: Filter, *, is_node_local: bool = False, group_form: GroupFilterOf | None = None
 ) -> Callable[[str, Any], FilterPlugin]:
     """Return what makes the filter of a plugin without arguments."""
-    return lambda name, _: FilterPlugin(name, function, is_node_local=is_node_local, grouped=grouped)
+    return lambda name, _: FilterPlugin(name, function, is_node_local=is_node_local, group_form=group_form)
 
 
 def _plain_score(
-    function: Score, grouped: GroupScoreOf | None = None
+    function: Score, group_form: GroupScoreOf | None = None
 ) -> Callable[[str, Any, int], ScorePlugin]:
     """Return what makes the score of a plugin without arguments."""
-    return lambda name, _, weight: ScorePlugin(name, function, weight, grouped=grouped)
+    return lambda name, _, weight: ScorePlugin(name, function, weight, group_form=group_form)
 
 
 def _node_affinity(name: str, plugin_args: arguments.NodeAffinityArgs) -> FilterPlugin:
@@ -93,15 +93,15 @@ def _resources_fit(name: str, plugin_args: arguments.NodeResourcesFitArgs) -> Fi
 
 
 def _topology_spread(name: str, plugin_args: arguments.PodTopologySpreadArgs) -> FilterPlugin:
-    grouped = partial(grouped_topology_spread, args=plugin_args)
-    return FilterPlugin(name, partial(topology_spread, args=plugin_args), grouped=grouped)
+    group_form = partial(grouped_topology_spread, args=plugin_args)
+    return FilterPlugin(name, partial(topology_spread, args=plugin_args), group_form=group_form)
 
 
 def _node_affinity_score(name: str, plugin_args: arguments.NodeAffinityArgs, weight: int) -> ScorePlugin:
     added = plugin_args.preferred()
     score = partial(taints_node_affinity_images.node_affinity_score, added=added)
-    grouped = partial(taints_node_affinity_images.grouped_node_affinity, added=added)
-    return ScorePlugin(name, score, weight, grouped=grouped)
+    group_form = partial(taints_node_affinity_images.grouped_node_affinity, added=added)
+    return ScorePlugin(name, score, weight, group_form=group_form)
 
 
 def _resource_score(name: str, plugin_args: arguments.NodeResourcesFitArgs, weight: int) -> ScorePlugin:
@@ -125,14 +125,14 @@ def _topology_spread_score(
     name: str, plugin_args: arguments.PodTopologySpreadArgs, weight: int
 ) -> ScorePlugin:
     score = partial(topology_spread_score, args=plugin_args)
-    grouped = partial(grouped_topology_spread_score, args=plugin_args)
-    return ScorePlugin(name, score, weight, grouped=grouped)
+    group_form = partial(grouped_topology_spread_score, args=plugin_args)
+    return ScorePlugin(name, score, weight, group_form=group_form)
 
 
 def _pod_affinity_score(name: str, plugin_args: arguments.InterPodAffinityArgs, weight: int) -> ScorePlugin:
     score = partial(pod_affinity_score, args=plugin_args)
-    grouped = partial(grouped_pod_affinity_score, args=plugin_args)
-    return ScorePlugin(name, score, weight, grouped=grouped)
+    group_form = partial(grouped_pod_affinity_score, args=plugin_args)
+    return ScorePlugin(name, score, weight, group_form=group_form)
 
 
 class InTreePlugin(Struct, frozen=True, kw_only=True):
@@ -199,7 +199,7 @@ IN_TREE: Final[Mapping[str, InTreePlugin]] = {
     ),
     "InterPodAffinity": InTreePlugin(
         weight=2,
-        filter=_plain_filter(inter_pod_affinity, grouped=grouped_pod_affinity),
+        filter=_plain_filter(inter_pod_affinity, group_form=grouped_pod_affinity),
         score=_pod_affinity_score,
         is_filtered_first=True,
     ),
@@ -237,5 +237,5 @@ def prefilter_only(plugin: FilterPlugin) -> FilterPlugin:
             return check._replace(check=lambda _: None)
         return check if isinstance(check, Rejection) else None
 
-    is_harmless = plugin.is_node_local or plugin.grouped is not None
+    is_harmless = plugin.is_node_local or plugin.group_form is not None
     return FilterPlugin(plugin.name, make_check, is_node_local=is_harmless)

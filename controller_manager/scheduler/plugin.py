@@ -91,8 +91,8 @@ def score_plugin(plugin: SchedulerPlugin, weight: int) -> ScorePlugin:
     def scores(pod: PodInfo, snapshot: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
         return score_nodes(_UserScore(pod, plugin), nodes, snapshot) if nodes else []
 
-    grouped = (lambda pod, _: _UserScore(pod, plugin)) if plugin.judges_alike else None
-    return ScorePlugin(name_of(plugin), scores, weight, grouped=grouped)
+    group_form = (lambda pod, _: _UserScore(pod, plugin)) if plugin.judges_alike else None
+    return ScorePlugin(name_of(plugin), scores, weight, group_form=group_form)
 
 
 class _UserScore(NothingCounted):

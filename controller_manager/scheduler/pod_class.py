@@ -73,7 +73,7 @@ class PodClass:
         self._scores: list[tuple[GroupScore, int]] = [
             (group_score, plugin.weight)
             for plugin in profile.scores
-            if plugin.grouped is not None and (group_score := plugin.grouped(pod, snapshot)) is not None
+            if plugin.group_form is not None and (group_score := plugin.group_form(pod, snapshot)) is not None
         ]
         self._counted = (*(plugin for _, plugin in self._filters), *(plugin for plugin, _ in self._scores))
         self._judgements: dict[Hashable, _Judgement] = {}
@@ -84,8 +84,8 @@ class PodClass:
         self._generation = 0
 
     def _add_filter(self, plugin: FilterPlugin) -> None:
-        if plugin.grouped is not None:
-            group_filter = plugin.grouped(self._pod, self._snapshot)
+        if plugin.group_form is not None:
+            group_filter = plugin.group_form(self._pod, self._snapshot)
             if group_filter is not None:
                 self._filters.append((plugin.name, group_filter))
                 self._late.append([])

@@ -23,13 +23,13 @@ class FilterPlugin(Struct, frozen=True, eq=False):
     filter: Filter
     is_node_local: bool = False
     """Whether it checks a node by its own state alone, as `NodeInfo.state` has it."""
-    grouped: GroupFilterOf | None = None
+    group_form: GroupFilterOf | None = None
     """None if it has no form for groups of nodes."""
 
     @property
     def needs_reference(self) -> bool:
         """Whether groups of nodes do not have what it reads."""
-        return not self.is_node_local and self.grouped is None
+        return not self.is_node_local and self.group_form is None
 
 
 class ScorePlugin(Struct, frozen=True, eq=False):
@@ -40,13 +40,13 @@ class ScorePlugin(Struct, frozen=True, eq=False):
     weight: int
     is_node_local: bool = False
     """Whether the score of a node depends on its own state alone, and not on the scores of other nodes."""
-    grouped: GroupScoreOf | None = None
+    group_form: GroupScoreOf | None = None
     """None if it has no form for groups of nodes."""
 
     @property
     def needs_reference(self) -> bool:
         """Whether groups of nodes do not have what it reads."""
-        return not self.is_node_local and self.grouped is None
+        return not self.is_node_local and self.group_form is None
 
 
 class Profile(Struct, frozen=True, kw_only=True, eq=False):

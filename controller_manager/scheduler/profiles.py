@@ -37,7 +37,7 @@ class SchedulerSettings(Struct, frozen=True, kw_only=True):
     """What of the configuration has no effect."""
 
 
-def settings_of(
+def build_settings(
     configuration: KubeSchedulerConfiguration, plugins: Plugins, default_plugins: Collection[str] = ()
 ) -> SchedulerSettings:
     """Build what runs from a valid configuration; raise PluginError for plugins that cannot run together.
@@ -190,5 +190,5 @@ def _instance(name: str, plugin: OwnPlugin, arguments: Any) -> SchedulerPlugin:
         raise PluginError(f'initializing plugin "{name}": {type(error).__name__}: {error}') from error
 
 
-DEFAULT_SETTINGS: Final = settings_of(KubeSchedulerConfiguration(), {})
+DEFAULT_SETTINGS: Final = build_settings(KubeSchedulerConfiguration(), {})
 DEFAULT_PROFILE: Final = DEFAULT_SETTINGS.profiles[DEFAULT_SCHEDULER]

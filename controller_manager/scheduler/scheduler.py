@@ -30,7 +30,6 @@ from . import pods, requeueing, watched
 from .binder import Binder, BindingFailure
 from .choice import MALFORMED_OBJECT_ERRORS, FeasibleNodes, best_nodes, find_feasible
 from .cluster import ClusterSnapshot, SchedulerCache
-from .configured import settings_for
 from .failure import SchedulingFailure, failure_of
 from .in_tree import devices_for
 from .monitor import ERROR, SCHEDULED, UNSCHEDULABLE, SchedulerMonitor
@@ -44,6 +43,7 @@ from .profile import Profile
 from .queue import SchedulingQueue
 from .requeueing import Action, ClusterEvent
 from .sampling import NodeSample, NodeSampler
+from .settings import settings_for
 from .volumes import AssumedBindings, ClaimBinding, claims_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import NamedTuple, Protocol
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.grouped import Grouped
+from mockube.controller_manager.scheduler.group_form import GroupForm
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
@@ -40,7 +40,7 @@ The first filter that rejects a node provides the reasons.
 """
 
 
-class GroupFilter(Grouped, Protocol):
+class GroupFilter(GroupForm, Protocol):
     """A filter whose check of a node depends on other nodes, in the form that checks groups of nodes."""
 
     def check(self) -> Callable[[Hashable], Rejection | None]:

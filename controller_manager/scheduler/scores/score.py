@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.grouped import Grouped
+from mockube.controller_manager.scheduler.group_form import GroupForm
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
@@ -15,7 +15,7 @@ Score = Callable[[PodInfo, ClusterSnapshot, Sequence[NodeInfo]], Sequence[int] |
 """Returns a score from 0 to 100 for each node; None if all nodes have the same."""
 
 
-class GroupScore(Grouped, Protocol):
+class GroupScore(GroupForm, Protocol):
     """A score of a node that depends on other nodes, in the form that scores groups of nodes."""
 
     def scores(

@@ -2,7 +2,7 @@
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.scheduler.config.files import configuration_of
-from mockube.controller_manager.scheduler.profiles import settings_of
+from mockube.controller_manager.scheduler.profiles import build_settings
 
 _SHAPE = [{"utilization": 0, "score": 2}, {"utilization": 50, "score": 10}, {"utilization": 100, "score": 4}]
 _AVOID = {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["hdd"]}]}
@@ -97,7 +97,7 @@ def profiles_of(profiles, plugins=(), minor=None):
     """Return the profiles that run, by name, with some plugins of the user's own."""
     gates = FeatureGates() if minor is None else FeatureGates(minor)
     own = {plugin.name: plugin for plugin in plugins}
-    return settings_of(configuration_of(tree_of(profiles), gates), own, own).profiles
+    return build_settings(configuration_of(tree_of(profiles), gates), own, own).profiles
 
 
 def names_of(configuration):

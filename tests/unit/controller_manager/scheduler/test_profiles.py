@@ -5,9 +5,9 @@ import pytest
 from mockube.component_base.configuration_files import ConfigurationError
 from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.scheduler.config.plugin_sets import PluginError
-from mockube.controller_manager.scheduler.configured import settings_for
 from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
 from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
+from mockube.controller_manager.scheduler.settings import settings_for
 from tests.support.controllers.scheduler_profiles import profile_of, profiles_of
 from tests.support.packs import add_metadata
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from .nodeinfo import NodeInfo
 
 
-class Grouped(Protocol):
+class GroupForm(Protocol):
     """What a filter and a score have in common. What it returns depends on the state of the node only, not on its name."""
 
     def contribution(self, node: NodeInfo) -> Any:

@@ -13,7 +13,7 @@ from .config.plugin_sets import PluginError
 from .config.types import KubeSchedulerConfiguration
 from .in_tree import IN_TREE
 from .plugin import OwnPlugin, is_plugin, name_of, points_of
-from .profiles import DEFAULT_SETTINGS, SchedulerSettings, settings_of
+from .profiles import DEFAULT_SETTINGS, SchedulerSettings, build_settings
 
 GROUP: Final = "mockube.scheduler_plugins"
 """The group of entry points of plugins that a configuration may name."""
@@ -41,7 +41,7 @@ def settings_for(options: Config) -> SchedulerSettings:
     try:
         own = _by_name(objects)
         plugins = {**_of_entry_points(_unknown_names(configuration, own)), **own}
-        settings = settings_of(configuration, plugins, default_plugins=own)
+        settings = build_settings(configuration, plugins, default_plugins=own)
     except PluginError as error:
         raise ConfigurationError(str(error)) from error
     warnings = [*settings.warnings, *_warnings(configuration)]
