@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from mockube.component_base import klog, loop
 from mockube.component_base.configuration_files import ConfigurationError
-from mockube.component_base.flags import os_problem
+from mockube.component_base.operating_system import os_problem
 from mockube.component_base.task_supervisor import TaskFailed
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError

@@ -44,11 +44,6 @@ class Flag:
 # --- readers
 
 
-def os_problem(error: OSError) -> str:
-    """Return the error with its file, as other programs print it: `FILE: No such file or directory`."""
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
-
-
 def boolean(text: str) -> bool:
     try:
         return parse_bool(text)
@@ -312,27 +307,33 @@ def flags_of(record: type[Any]) -> Mapping[str, Flag]:
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
-def long_names(name: str, flag: Flag) -> Sequence[str]:
-    """Return the names of a flag on a command line, without its short one."""
-    return [f"--{text.replace('_', '-')}" for text in (name, flag.alias) if text]
+def flag_names(name: str, flag: Flag) -> Sequence[str]:
+    """Return the names of a flag on a command line: the short one, its field's, and the alias."""
+    short = [f"-{flag.short}"] if flag.short else []
+    return [*short, *(f"--{text.replace('_', '-')}" for text in (name, flag.alias) if text)]
 
 
-def _add_argument(group: Any, section: str, name: str, flag: Flag) -> None:
-    names = [f"-{flag.short}"] if flag.short else []
+def argparse_options(name: str, flag: Flag, read: Callable[[str], Any]) -> dict[str, Any]:
+    """Return the argparse options of a flag whose texts are converted by `read`."""
     options: dict[str, Any] = {
-        "dest": f"{section}.{name}",
-        "type": flag.read,
-        "default": argparse.SUPPRESS,
+        "type": read,
         "help": flag.help.replace("%", "%%"),
         "metavar": flag.metavar or name.rpartition("_")[2].upper(),
     }
     if flag.read is boolean:
-        options |= {"nargs": "?", "const": True, "metavar": "true|false"}
+        options |= {"nargs": "?", "const": read("true"), "metavar": "true|false"}
     if flag.value_if_bare:
-        options |= {"nargs": "?", "const": flag.read(flag.value_if_bare)}
+        options |= {"nargs": "?", "const": read(flag.value_if_bare)}
+    return options
+
+
+def _add_argument(group: Any, section: str, name: str, flag: Flag) -> None:
+    options = argparse_options(name, flag, flag.read)
     if flag.repeats:
         options["action"] = "append"
-    group.add_argument(*names, *long_names(name, flag), **options)
+    group.add_argument(
+        *flag_names(name, flag), dest=f"{section}.{name}", default=argparse.SUPPRESS, **options
+    )
 
 
 def _section_values(values: Mapping[str, Any], section: str) -> dict[str, Any]:

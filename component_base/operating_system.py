@@ -1,4 +1,4 @@
-"""The operating systems that mockube runs on. It imports nothing that only some of them have."""
+"""The operating systems that mockube runs on, and their errors. It imports nothing that only some of them have."""
 
 import sys
 
@@ -16,3 +16,8 @@ def check_system(platform: str = "") -> None:
     """Raise `UnsupportedSystem` if mockube does not run on a platform, by default this one."""
     if (platform or sys.platform) == "win32":
         raise UnsupportedSystem(_WINDOWS)
+
+
+def os_problem(error: OSError) -> str:
+    """Return the error with its file, as other programs print it: `FILE: No such file or directory`."""
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)

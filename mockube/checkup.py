@@ -24,6 +24,7 @@ from mockube.apimachinery.schema import minors
 from mockube.clusters import ports
 from mockube.clusters.named_cluster import ClusterState, cluster_folders, clusters_folder, inspect_cluster
 from mockube.component_base.clock import Clock
+from mockube.component_base.operating_system import os_problem
 from mockube.failure import Failure
 from mockube.kubectl import KUBECTL, how_to_install
 
@@ -67,7 +68,7 @@ def run_checks(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[s
         try:
             yield name, check(environment, clock)
         except OSError as error:
-            yield name, failed(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            yield name, failed(os_problem(error))
         except Failure as failure:
             yield name, failed(str(failure))
 

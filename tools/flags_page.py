@@ -15,7 +15,7 @@ from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.main import COMMANDS
 from mockube.cli.output import Code
 from mockube.cli.parsing import CommandParser
-from mockube.component_base.flags import flags_of, long_names
+from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.packs import flags_of_packs, own_pack_names
 from mockube.controller_manager.command_line import ENVIRONMENT as MANAGER_PREFIX
 from mockube.controller_manager.config import settings as manager_settings
@@ -148,10 +148,8 @@ def _process(process: Process) -> Iterator[str]:
 
 
 def _flag_row(name: str, flag: Any) -> tuple[str, str]:
-    short = f"`-{flag.short}`, " if flag.short else ""
     again = "; may be repeated" if flag.repeats else ""
-    names = ", ".join(f"`{long_name}`" for long_name in long_names(name, flag))
-    return f"{short}{names}", f"{flag.help}{again}"
+    return ", ".join(f"`{text}`" for text in flag_names(name, flag)), f"{flag.help}{again}"
 
 
 def _table(rows: Iterable[tuple[str, str]], head: str = "flag") -> str:

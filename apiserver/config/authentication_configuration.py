@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.paths import Path as FieldPath
-from mockube.component_base.flags import Flag, comma_separated, os_problem
+from mockube.component_base.flags import Flag, comma_separated
+from mockube.component_base.operating_system import os_problem
 
 from .files import FileProblem, from_flag
 

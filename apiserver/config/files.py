@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.component_base.flags import os_problem
+from mockube.component_base.operating_system import os_problem
 
 Tree: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")

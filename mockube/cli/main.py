@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Final, NamedTuple, NoReturn, Protocol, cast
 
 from mockube import kubectl
-from mockube.component_base.operating_system import UnsupportedSystem, check_system
+from mockube.component_base.operating_system import UnsupportedSystem, check_system, os_problem
 from mockube.failure import Failure, UsageError
 
 from .output import Code, code_of, signal_exit_code
@@ -224,8 +224,6 @@ def _report_os_error(error: OSError) -> int:
         # The reader has closed the pipe, as in `mockube demo | head -n 1`. Python would flush stdout, and fail, again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
-    from mockube.component_base.flags import os_problem  # noqa: PLC0415 - its import takes half of the time of a short command
-
     advice = "" if error.errno in _ERRORS_OF_ARGUMENTS else " (run `mockube doctor` to check this machine)"
     print(f"mockube: {os_problem(error)}{advice}", file=sys.stderr)
     return Code.ERROR

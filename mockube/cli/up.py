@@ -25,7 +25,14 @@ from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, Cluster
 from mockube.clusters.ports import LOOPBACK, check_address, check_port_free, default_port
 from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.component_base.clock import RealClock
-from mockube.component_base.flags import Flag, boolean, comma_separated, flags_of, long_names, seconds
+from mockube.component_base.flags import (
+    Flag,
+    argparse_options,
+    comma_separated,
+    flag_names,
+    flags_of,
+    seconds,
+)
 from mockube.component_base.klog import Logging
 from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
 from mockube.component_base.version import print_version
@@ -363,21 +370,13 @@ def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[st
 
 
 def _add_process_flag(group: FlagGroup, component: str, name: str, flag: Flag) -> argparse.Action:
-    dashed = name.replace("_", "-")
-    short = [f"-{flag.short}"] if flag.short else []
-    options: dict[str, Any] = {
-        "action": "append",
-        "default": [],
-        "dest": f"{component}.{dashed}",
-        "help": flag.help.replace("%", "%%"),
-        "metavar": flag.metavar or name.rpartition("_")[2].upper(),
-        "type": _validator(flag),
-    }
-    if flag.read is boolean:
-        options |= {"nargs": "?", "const": "true", "metavar": "true|false"}
-    if flag.value_if_bare:
-        options |= {"nargs": "?", "const": flag.value_if_bare}
-    return group.add_argument(*short, *long_names(name, flag), **options)
+    return group.add_argument(
+        *flag_names(name, flag),
+        action="append",
+        default=[],
+        dest=f"{component}.{name.replace('_', '-')}",
+        **argparse_options(name, flag, _validator(flag)),
+    )
 
 
 def _validator(flag: Flag) -> Callable[[str], str]:
