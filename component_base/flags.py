@@ -255,7 +255,7 @@ class Sections:
         for section, record in sections.items():
             group = self.parser.add_argument_group(record.__doc__)
             for name, flag in flags_of(record).items():
-                self._flag_names.append(name)
+                self._flag_names += filter(None, (name, flag.alias))
                 _add_argument(group, section, name, flag)
         self.parser.add_argument_group("Help").add_argument(
             "-h", "--help", action="help", help="print this help and exit"
