@@ -1,42 +1,33 @@
 """The demonstration of `mockube demo`: a Deployment on a cluster of its own, which loses a node and gets it back.
 
-The machine's kubectl runs the commands. Without it the same requests are sent, and the tables of the server are printed, which
-are those that kubectl prints.
+The machine's kubectl runs the commands. Without it `Cluster` sends the same requests, and what kubectl prints is printed.
 """
 
 import http.client
 import os
 import shlex
 import signal
-import ssl
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit
+from typing import Final, TypeAlias
 
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.cluster import Cluster
-from mockube.controller_manager.client.kubeconfig import Access, read
+from mockube.clusters.health import get
+from mockube.controller_manager.client.kubeconfig import read
+from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import TABLE
+from mockube.controller_manager.kubelet.shell.network_programs.kubectl.output import table_lines
+from mockube.controller_manager.kubelet.shell.network_programs.kubectl.waiting import deployment_progress
 from mockube.failure import Failure
 
-from .output import table
-
-DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
-WEB: Final = f"{DEPLOYMENTS}/web"
-NODE: Final = "/api/v1/nodes/node-1"
+NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/namespaces/default/pods"
+DEPLOYMENT: Final = "/apis/apps/v1/namespaces/default/deployments/web"
 REPLICA_SETS: Final = "/apis/apps/v1/namespaces/default/replicasets"
 STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
-
-SECONDS: Final = 10.0
-"""The timeout of a request."""
-TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-PATCH: Final = "application/strategic-merge-patch+json"
 
 
 class Show(Struct, frozen=True, kw_only=True):
@@ -48,12 +39,10 @@ class Show(Struct, frozen=True, kw_only=True):
 
 
 class Write(Struct, frozen=True, kw_only=True):
-    """A command that creates an object, or patches it."""
+    """A command that creates or changes an object, and the same as a call of `Cluster`."""
 
     words: str
-    path: str
-    body: Mapping[str, Any]
-    method: str = "PATCH"
+    call: Callable[[Cluster], object]
     printed: str
 
 
@@ -77,39 +66,41 @@ class Step(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...]
 
 
-def _deployment() -> Mapping[str, Any]:
-    """Return the object that `kubectl create deployment` creates."""
+def _create_deployment(cluster: Cluster) -> None:
+    """Create the object that `kubectl create deployment` creates."""
     labels = {"app": "web"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "labels": labels},
-        "spec": {
-            "replicas": 3,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
-            },
+    spec = {
+        "replicas": 3,
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
         },
     }
+    metadata = {"name": "web", "labels": labels}
+    cluster.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
 
 
-_CONTAINER: Final = {"name": "nginx", "image": "nginx:1.29"}
+def _set_image(cluster: Cluster) -> None:
+    container = {"name": "nginx", "image": "nginx:1.29"}
+    cluster.patch("Deployment", "web", {"spec": {"template": {"spec": {"containers": [container]}}}})
+
+
+def _annotate_node(cluster: Cluster, value: str | None) -> None:
+    cluster.patch("Node", "node-1", {"metadata": {"annotations": {STOP_HEARTBEATS: value}}})
+
 
 STEPS: Final = (
     Step(
         title="A cluster with three nodes, in this process",
-        commands=(Show(words="get nodes", path="/api/v1/nodes"),),
+        commands=(Show(words="get nodes", path=NODES),),
     ),
     Step(
         title="Deploy: a Deployment creates three pods, and the scheduler places them",
         commands=(
             Write(
                 words="create deployment web --image=nginx --replicas=3",
-                method="POST",
-                path=DEPLOYMENTS,
-                body=_deployment(),
+                call=_create_deployment,
                 printed="deployment.apps/web created",
             ),
             Rollout(),
@@ -121,12 +112,11 @@ STEPS: Final = (
         commands=(
             Write(
                 words="scale deployment web --replicas=5",
-                path=WEB,
-                body={"spec": {"replicas": 5}},
+                call=lambda cluster: cluster.scale("Deployment", "web", 5),
                 printed="deployment.apps/web scaled",
             ),
             Rollout(),
-            Show(words="get deployment web", path=WEB),
+            Show(words="get deployment web", path=DEPLOYMENT),
         ),
     ),
     Step(
@@ -134,8 +124,7 @@ STEPS: Final = (
         commands=(
             Write(
                 words="set image deployment web nginx=nginx:1.29",
-                path=WEB,
-                body={"spec": {"template": {"spec": {"containers": [_CONTAINER]}}}},
+                call=_set_image,
                 printed="deployment.apps/web image updated",
             ),
             Rollout(),
@@ -147,12 +136,11 @@ STEPS: Final = (
         commands=(
             Write(
                 words=f"annotate node node-1 {STOP_HEARTBEATS}=true",
-                path=NODE,
-                body={"metadata": {"annotations": {STOP_HEARTBEATS: "true"}}},
+                call=lambda cluster: _annotate_node(cluster, "true"),
                 printed="node/node-1 annotated",
             ),
             Advance(seconds=420),
-            Show(words="get nodes", path="/api/v1/nodes"),
+            Show(words="get nodes", path=NODES),
             Show(words="get pods -o wide", path=PODS, wide=True),
         ),
     ),
@@ -161,12 +149,11 @@ STEPS: Final = (
         commands=(
             Write(
                 words=f"annotate node node-1 {STOP_HEARTBEATS}-",
-                path=NODE,
-                body={"metadata": {"annotations": {STOP_HEARTBEATS: None}}},
+                call=lambda cluster: _annotate_node(cluster, None),
                 printed="node/node-1 annotated",
             ),
             Advance(seconds=60),
-            Show(words="get nodes", path="/api/v1/nodes"),
+            Show(words="get nodes", path=NODES),
             Show(words="get pods -o wide", path=PODS, wide=True),
         ),
     ),
@@ -239,49 +226,16 @@ class _Requests:
     def run(self, command: Show | Write | Rollout) -> None:
         match command:
             case Show():
-                answer = _send(self._access, "GET", command.path)
-                self._output.text(_table_text(answer, wide=command.wide))
+                self._output.text(self._table(command))
             case Write():
-                _send(self._access, command.method, command.path, command.body)
+                command.call(self._cluster)
                 self._output.text(command.printed)
             case Rollout():
-                self._cluster.wait("Deployment", "web", _is_rolled_out)
+                self._cluster.wait("Deployment", "web", lambda tree: not deployment_progress(tree))
                 self._output.text('deployment "web" successfully rolled out')
 
-
-def _table_text(answer: Mapping[str, Any], *, wide: bool) -> str:
-    """Return a Table of the server as kubectl prints it."""
-    columns = answer["columnDefinitions"]
-    printed_columns = [number for number, column in enumerate(columns) if wide or not column.get("priority")]
-    rows = [[columns[number]["name"].upper() for number in printed_columns]]
-    rows += [[str(row["cells"][number]) for number in printed_columns] for row in answer["rows"]]
-    return table(rows)
-
-
-def _is_rolled_out(tree: ReadOnlyTree) -> bool:
-    """Return whether all pods are updated and available, and no other ones are left."""
-    status, replicas = tree.get("status") or {}, tree["spec"]["replicas"]
-    counts = (status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas"))
-    return status.get("observedGeneration") == meta.generation(tree) and all(
-        count == replicas for count in counts
-    )
-
-
-def _send(access: Access, method: str, path: str, body: object = None) -> Mapping[str, Any]:
-    url = urlsplit(access.server)
-    context = ssl.create_default_context(cadata=access.authority.decode())
-    connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=context, timeout=SECONDS)
-    headers = {
-        "Authorization": f"Bearer {access.token}",
-        "Accept": TABLE,
-        "Content-Type": PATCH if method == "PATCH" else "application/json",
-    }
-    try:
-        connection.request(method, path, orjson.dumps(body) if body else None, headers)
-        response = connection.getresponse()
-        answer: Mapping[str, Any] = orjson.loads(response.read())
-    finally:
-        connection.close()
-    if response.status >= http.client.BAD_REQUEST:
-        raise Failure(answer.get("message") or f"{method} {path}: {response.status}")
-    return answer
+    def _table(self, command: Show) -> str:
+        status, body = get(self._access, command.path, accept=f"{TABLE},application/json")
+        if status != http.client.OK:
+            raise Failure(f"`kubectl {command.words}` failed: {body.decode(errors='replace')}")
+        return table_lines(orjson.loads(body), is_wide=command.wide, has_header=True).rstrip()

@@ -49,12 +49,12 @@ def check_health(cluster: FoundCluster) -> ClusterHealth:
 
 def _check_server(kubeconfig: Path, problems: list[str]) -> ClusterHealth:
     access = read(kubeconfig)
-    status, body = _get(access, "/readyz")
+    status, body = get(access, "/readyz")
     if status != http.client.OK:
         return ClusterHealth(
             problems=(*problems, f"the API server is not ready: {body.decode(errors='replace')}")
         )
-    status, body = _get(access, "/api/v1/nodes")
+    status, body = get(access, "/api/v1/nodes")
     nodes: list[Mapping[str, Any]] = msgspec.json.decode(body).get("items") or []
     ready = sum(conditions.is_true(node, "Ready") for node in nodes)
     return ClusterHealth(
@@ -71,7 +71,7 @@ def read_not_simulated(kubeconfig: Path) -> Sequence[str]:
 
 
 def _not_simulated(access: Access) -> tuple[str, ...]:
-    status, body = _get(access, f"/api/v1/events?fieldSelector=reason%3D{_NOT_SIMULATED}")
+    status, body = get(access, f"/api/v1/events?fieldSelector=reason%3D{_NOT_SIMULATED}")
     events = msgspec.json.decode(body).get("items") or [] if status == http.client.OK else []
     messages = (
         f"{event['involvedObject'].get('namespace')}/{event['involvedObject'].get('name')}: {event.get('message')}"
@@ -80,12 +80,13 @@ def _not_simulated(access: Access) -> tuple[str, ...]:
     return tuple(dict.fromkeys(messages))
 
 
-def _get(access: Access, path: str) -> tuple[int, bytes]:
+def get(access: Access, path: str, *, accept: str = "*/*") -> tuple[int, bytes]:
+    """Send a request; return the status code and the body of its response."""
     context = ssl.create_default_context(cadata=access.authority.decode())
     url = urlsplit(access.server)
     connection = http.client.HTTPSConnection(url.hostname or "", url.port, context=context, timeout=SECONDS)
     try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}"})
+        connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}", "Accept": accept})
         response = connection.getresponse()
         return response.status, response.read()
     finally:

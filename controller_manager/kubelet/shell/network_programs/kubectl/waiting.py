@@ -168,7 +168,7 @@ def _wait_for_rollout(
         remaining -= _POLL_SECONDS
 
 
-def _deployment_progress(tree: ReadOnlyTree) -> str:
+def deployment_progress(tree: ReadOnlyTree) -> str:
     """Return what a Deployment waits for; "" if its rollout is complete."""
     spec, status = tree["spec"], tree.get("status") or {}
     replicas, updated = spec.get("replicas") or 0, status.get("updatedReplicas") or 0
@@ -205,7 +205,7 @@ def _daemon_set_progress(tree: ReadOnlyTree) -> str:
 
 
 _PROGRESS: Final[dict[str, Callable[[ReadOnlyTree], str]]] = {
-    "deployments": _deployment_progress,
+    "deployments": deployment_progress,
     "statefulsets": _stateful_set_progress,
     "daemonsets": _daemon_set_progress,
 }
