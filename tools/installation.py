@@ -13,10 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tools.packages import ROOT
+from tools.packages import ROOT, build_package
 
 MEGABYTE: Final = 1 << 20
 CLUSTER: Final = "sizes"
+UNUSUAL: Final = frozenset(
+    {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON", "PYTHONDONTWRITEBYTECODE", "VENV", "VIRTUAL_ENV"}
+)
+"""Variables that a user does not have: those of `make`, of its targets, and of an activated environment."""
 
 
 class Measurement(NamedTuple):
@@ -66,16 +70,6 @@ def run(*command: str | Path, folder: Path = ROOT, **changes: str) -> None:
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-
-
-UNUSUAL: Final = frozenset(
-    {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON", "PYTHONDONTWRITEBYTECODE", "VENV", "VIRTUAL_ENV"}
-)
-
-
-def build_wheel(folder: Path) -> Path:
-    run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder)
-    return next(folder.glob("*.whl"))
 
 
 def locked_versions() -> str:
@@ -133,7 +127,7 @@ def _base_python() -> str:
 
 
 def measurements(folder: Path) -> Iterator[Measurement]:
-    wheel = build_wheel(folder)
+    wheel = build_package("wheel", folder)
     yield measure_wheel(wheel)
     yield measure_pip(wheel, folder)
     if shutil.which("uv"):

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from tools.installation import locked_versions
-from tools.packages import ROOT
+from tools.packages import ROOT, build_package
 
 NAMESAKES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "packs")
 
@@ -30,15 +30,9 @@ assert {{module.OWNER for module in (apiserver, apimachinery, component_base, co
 """ + START_CLUSTER.replace("{", "{{").replace("}", "}}")
 
 
-def build(tree, target, folder):
-    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
-    subprocess.run(command, cwd=tree, check=True, capture_output=True)
-    return next(folder.glob("*.whl" if target == "wheel" else "*.tar.gz"))
-
-
 @pytest.fixture(scope="module")
 def wheel_file(tmp_path_factory):
-    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+    return build_package("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture
@@ -62,10 +56,10 @@ def test_wheel_contains_every_file_once(wheel):
 
 def test_wheel_built_from_sdist_is_identical(wheel, tmp_path):
     """A source distribution contains no symbolic links."""
-    with tarfile.open(build(ROOT, "sdist", tmp_path)) as archive:
+    with tarfile.open(build_package("sdist", tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
     tree = next(path for path in tmp_path.iterdir() if path.is_dir())
-    file = zipfile.ZipFile(build(tree, "wheel", tmp_path / "again"))
+    file = zipfile.ZipFile(build_package("wheel", tmp_path / "again", tree=tree))
     assert sorted(file.namelist()) == sorted(wheel.namelist())
 
 

@@ -14,7 +14,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import time
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from tools.distribution.bill import bill_of_materials
-from tools.packages import ROOT
+from tools.packages import ROOT, build_package
 
 LAUNCHER: Final = Path(__file__).with_name("launcher.py")
 REQUIREMENTS: Final = ROOT / "requirements" / "run.txt"
@@ -34,13 +33,8 @@ EARLIEST: Final = 315532800
 
 def build(folder: Path, epoch: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    command = (sys.executable, "-m", "hatchling", "build", "--directory", folder.absolute())
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
-    for target in ("wheel", "sdist"):
-        subprocess.run(
-            [*command, "--target", target], cwd=ROOT, env=environment, check=True, capture_output=True
-        )
-    (wheel,) = folder.glob("*.whl")
+    wheel = build_package("wheel", folder, SOURCE_DATE_EPOCH=str(epoch))
+    build_package("sdist", folder, SOURCE_DATE_EPOCH=str(epoch))
     write_pyz(folder / PYZ, wheel, epoch)
     name = "-".join(wheel.name.split("-")[:2])
     (folder / f"{name}.cdx.json").write_bytes(bill_of_materials(wheel, REQUIREMENTS, epoch))
