@@ -12,15 +12,8 @@ from mockube.cli.completion import SHELLS
 from mockube.cli.main import COMMANDS, main
 from mockube.clusters.named_cluster import cluster_folder
 from tests.architecture.source import settings
+from tests.support.processes.commands import exit_code
 from tools.packages import ROOT
-
-
-def exit_code(arguments):
-    """Return the exit code, from the return value or from SystemExit."""
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return end.code
 
 
 def run(module, *arguments):

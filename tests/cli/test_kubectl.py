@@ -9,11 +9,13 @@ import sys
 
 import pytest
 
-from mockube.cli.main import main
+from mockube.cli import unknown_commands
+from mockube.cli.main import COMMANDS as OUR_COMMANDS
 from mockube.clusters.named_cluster import cluster_folder, hold_lock, write_record
 from mockube.component_base.clock import RealClock
 from mockube.kubectl import COMMANDS, INSTALL_COMMANDS, KUBECTL
 from tests.support.processes.clusters import ready
+from tests.support.processes.commands import exit_code
 from tests.support.processes.kubectl_binaries import NO_KUBECTL
 from tools.packages import ROOT
 
@@ -38,13 +40,6 @@ def programs(tmp_path, monkeypatch):
 def add_program(folder, name, text=FAKE):
     (folder / name).write_text(text)
     (folder / name).chmod(0o755)
-
-
-def exit_code(arguments):
-    try:
-        return main(arguments)
-    except SystemExit as end:
-        return end.code
 
 
 @pytest.mark.parametrize(
@@ -121,6 +116,11 @@ def test_commands_of_kubectl_are_known():
     names = set(re.findall(r"^  ([a-z][-a-z]+)  +[A-Z]", text, re.MULTILINE))
     assert len(names) > 30
     assert names <= COMMANDS
+
+
+def test_names_of_other_tools_stand_for_our_commands():
+    assert set(unknown_commands.OTHER_NAMES.values()) <= OUR_COMMANDS.keys()
+    assert not unknown_commands.OTHER_NAMES.keys() & OUR_COMMANDS.keys()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The command `mockube` as a process, with clusters in a folder of the test."""
+"""The command `mockube`, as a process with clusters in a folder of the test, or in this process."""
 
 import asyncio
 import contextlib
@@ -12,12 +12,21 @@ import urllib.request
 
 import orjson
 
+from mockube.cli.main import main
 from mockube.clusters.named_cluster import cluster_folder, cluster_folders, read_record, wait_until
 from mockube.component_base.clock import RealClock
 from tests.support.processes.process import START_TIMEOUT, tls, token
 from tools.packages import ROOT
 
 _NOT_HANDED_ON = ("MOCKUBE_", "KUBECONFIG", "XDG_")
+
+
+def exit_code(arguments):
+    """Run a command in this process; return its exit code, from the return value or from SystemExit."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return end.code
 
 
 class Mockube:
