@@ -8,21 +8,17 @@ from typing import Final
 from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
+from mockube.controller_manager.config.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
 from mockube.launch import NAME, NODES, PACKS
 
 from .parsing import CommandParser, FlagGroup
 
 CLUSTER: Final = "Cluster"
-"""The groups of flags in the help of commands."""
 PODS: Final = "Nodes and pods"
+"""The groups of flags in the help of commands."""
 
 START_TIMES: Final = 2
 """The lowest log level at which a command prints how long the start of its cluster takes."""
-
-SIMULATED: Final = "simulated"
-SUCCEED: Final = "succeed"
-FAIL: Final = "fail"
-PROCESS: Final = "process"
 
 
 def add_name(flags: CommandParser | FlagGroup, *, short: bool = True) -> None:
