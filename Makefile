@@ -107,7 +107,7 @@ fmt: environment ## Format the code and apply automatic fixes
 lint: environment ## Check format and style
 	@"$(BIN)/ruff" format --check .
 	@"$(BIN)/ruff" check .
-	@"$(BIN)/python" -m tools.sizes
+	@"$(BIN)/python" -m tools.code_sizes
 
 types: environment ## Check types
 	@"$(BIN)/mypy"
