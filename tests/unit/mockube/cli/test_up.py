@@ -2,8 +2,11 @@
 
 import pytest
 
+from mockube.apiserver.config import settings
 from mockube.cli.parsing import CommandParser
-from mockube.cli.up import _exposure_warnings_of_flags, add_flags
+from mockube.cli.up import GROUPS, _exposure_warnings_of_flags, add_flags
+from mockube.component_base.flags import flags_of
+from mockube.controller_manager.config import settings as manager_settings
 
 
 @pytest.fixture
@@ -34,3 +37,9 @@ def test_exposure_follows_environment_of_server(options, monkeypatch):
     monkeypatch.setenv("MOCKUBE_APISERVER_AUTHORIZATION_MODE", "AlwaysAllow")
     assert len(_exposure_warnings_of_flags(options())) == 1
     assert _exposure_warnings_of_flags(options("--authorization-mode=RBAC")) == []
+
+
+def test_topic_of_each_flag_is_a_group_of_the_main_page():
+    records = (*settings.SECTIONS.values(), *manager_settings.SECTIONS.values())
+    topics = {flag.topic for record in records for flag in flags_of(record).values()}
+    assert {"", *GROUPS} >= topics > {""}
