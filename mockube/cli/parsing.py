@@ -5,11 +5,12 @@ with many flags has pages: `--help` prints the flags that people use, in groups,
 """
 
 import argparse
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NoReturn, TypeAlias
+
+from mockube.suggestions import nearest
 
 from .output import Code
 
@@ -222,8 +223,8 @@ def suggestion(word: str, known_names: Iterable[str]) -> str:
     """Return a suggestion: the names that end with the word, or else the most similar name; "" if there is none."""
     names = [*dict.fromkeys(known_names)]
     ending = f"-{word.lstrip('-')}"
-    likely = [name for name in names if name.endswith(ending)] or difflib.get_close_matches(word, names, n=1)
-    return f": did you mean {' or '.join(likely)}?" if likely else ""
+    likely = " or ".join(name for name in names if name.endswith(ending)) or nearest(word, names)
+    return f": did you mean {likely}?" if likely else ""
 
 
 def _parse_value(action: argparse.Action, text: str) -> Any:

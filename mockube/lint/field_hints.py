@@ -1,7 +1,6 @@
 """Why a minor does not have or keep a field: it is newer, it is misspelt, or its feature gate is off. Pure."""
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
@@ -10,6 +9,7 @@ from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apiserver.kinds.minors import fields
 from mockube.apiserver.kinds.registry import NEWEST
+from mockube.suggestions import nearest
 
 from .dropped_fields import DroppedField
 from .minor_ranges import ALL
@@ -34,7 +34,7 @@ def unknown_field_hint(schema: SchemaType | None, api_version: str, kind: str, f
     if having:
         return f" (removed in {ALL[ALL.index(having[-1]) + 1]})"
     parent = _type_at(schema, path[:-1])
-    similar = _similar(str(path[-1]), parent) if parent is not None and path else ""
+    similar = nearest(str(path[-1]), parent.fields) if parent is not None and path else ""
     return f' (did you mean "{similar}"?)' if similar else ""
 
 
@@ -55,12 +55,6 @@ def _type_at(schema: SchemaType | None, path: FieldPath) -> SchemaType | None:
         else:
             return None
     return schema
-
-
-def _similar(name: str, parent: SchemaType) -> str:
-    names = [*parent.fields]
-    same = [each for each in names if each.lower() == name.lower()]
-    return next(iter(same or get_close_matches(name, names, n=1)), "")
 
 
 def is_kept_if_zero(schema: SchemaType | None, path: str) -> bool:

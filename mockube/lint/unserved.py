@@ -1,7 +1,6 @@
 """Why a minor does not serve a version of a kind: it was removed, is too new, is disabled, or does not exist. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
@@ -11,6 +10,7 @@ from mockube.apiserver.kinds.betas import BETAS
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.kinds.resource_config import REGISTERED, not_served
 from mockube.apiserver.kinds.served_kinds import kinds_of
+from mockube.suggestions import nearest
 
 from .findings import Api, ObjectFinding, Outcome
 from .minor_ranges import ALL
@@ -122,11 +122,9 @@ def _suggestion(api_version: str, kind: str, minor: str) -> str:
     """Return a suggestion for a kind that does not exist: a similar name, or another version that has the kind."""
     if GroupVersion.parse(api_version).group not in REGISTERED:
         return ""
-    similar = get_close_matches(kind, _kinds(minor).get(api_version, ()), n=1)
     other = _replacement(api_version, kind, minor)
-    if other is not None:
-        return f": did you mean {other.api_version}?"
-    return f": did you mean {similar[0]}?" if similar else ""
+    suggested = other.api_version if other is not None else nearest(kind, _kinds(minor).get(api_version, ()))
+    return f": did you mean {suggested}?" if suggested else ""
 
 
 def _replacement(api_version: str, kind: str, minor: str) -> Api | None:

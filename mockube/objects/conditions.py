@@ -13,9 +13,9 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, jsonpath, meta
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.suggestions import nearest
 
 from .errors import InvalidType, InvalidValue
-from .suggestions import nearest
 
 Condition: TypeAlias = str | Callable[[dict[str, Any]], object]
 """The type of a condition that must be True, `TYPE=STATUS`, `jsonpath={...}=VALUE`, or a predicate of the object."""

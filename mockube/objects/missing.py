@@ -10,8 +10,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
-
-from .suggestions import did_you_mean, enumerate_names
+from mockube.suggestions import did_you_mean, enumerate_names
 
 MAX_NAMES: Final = 1_000
 """The number of names that are listed for a suggestion."""

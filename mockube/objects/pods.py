@@ -12,12 +12,12 @@ from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.resources import Key
+from mockube.suggestions import did_you_mean
 
 from .client import ObjectClient
 from .errors import InvalidValue
 from .exec import ExecOptions, ExecResult, run_command
 from .port_forward import PortForward
-from .suggestions import did_you_mean
 from .targets import ObjectName
 
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from mockube.apimachinery.groups import GroupVersion
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.discovery import DiscoveredResource, discover
+from mockube.suggestions import did_you_mean, nearest
 
 from .errors import InvalidType, InvalidValue, KindNotServed
-from .suggestions import did_you_mean, nearest
 
 
 class ResourceNames:

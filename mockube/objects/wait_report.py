@@ -18,10 +18,10 @@ from mockube.controller_manager.client.discovery import DiscoveredResource
 from mockube.controller_manager.client.kinds import EVENTS
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.suggestions import did_you_mean
 
 from . import health, missing
 from .conditions import WaitCondition
-from .suggestions import did_you_mean
 
 REPORT_SECONDS: Final = 5.0
 """The time for the requests of a message."""

@@ -1,4 +1,4 @@
-"""Suggestions for mistyped names."""
+"""Suggestions for mistyped names: of commands, flags, kinds, fields and objects."""
 
 from collections.abc import Iterable
 from typing import Final
