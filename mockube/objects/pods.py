@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from mockube.apimachinery import conditions, meta
+from mockube.apimachinery import conditions, labels, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import PODS
@@ -74,7 +74,7 @@ async def find_pod(objects: ObjectClient, target: ObjectName) -> tuple[Parsed, P
     (tree,) = await objects.get([target])
     if meta.kind(tree) == "Pod":
         return tree, tree
-    pods = await objects.list("pods", meta.namespace(tree), {"label_selector": _pod_selector(tree)})
+    pods = await objects.list("pods", meta.namespace(tree), {"label_selector": pod_selector(tree)})
     if not pods:
         raise InvalidValue(f"the {meta.kind(tree)} {meta.name(tree)} has no pods")
     return tree, min(pods, key=lambda pod: not conditions.is_true(pod, "Ready"))
@@ -121,25 +121,10 @@ def _service_target(service: ReadOnlyTree, port: int | str) -> int | str:
     raise InvalidValue(f"Service {meta.name(service)} has no port {port}: it has {served or 'none'}")
 
 
-def _pod_selector(tree: ReadOnlyTree) -> str:
+def pod_selector(tree: ReadOnlyTree) -> str:
     """Return the label selector of the pods of an object."""
     selector = (tree.get("spec") or {}).get("selector")
     if not selector or not isinstance(selector, dict):
         raise InvalidValue(f"a {meta.kind(tree)} has no pods: name a pod, a workload or a Service")
     is_label_selector = selector.keys() <= {"matchLabels", "matchExpressions"}
-    labels = selector.get("matchLabels") or {} if is_label_selector else selector
-    expressions = selector.get("matchExpressions") or () if is_label_selector else ()
-    equal_labels = [f"{name}={value}" for name, value in labels.items()]
-    return ",".join([*equal_labels, *map(_expression, expressions)])
-
-
-def _expression(expression: ReadOnlyTree) -> str:
-    key: str = expression["key"]
-    values = ",".join(expression.get("values") or ())
-    texts = {
-        "In": f"{key} in ({values})",
-        "NotIn": f"{key} notin ({values})",
-        "Exists": key,
-        "DoesNotExist": f"!{key}",
-    }
-    return texts[expression["operator"]]
+    return str(labels.from_label_selector(selector) if is_label_selector else labels.from_set(selector))
