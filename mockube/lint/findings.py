@@ -51,9 +51,9 @@ class ObjectFinding(Struct, frozen=True, kw_only=True):
     """What replaces a removed API."""
 
 
-def worst(findings: Iterable[ObjectFinding]) -> Outcome:
-    """Return the outcome of an object with some findings."""
-    return max((finding.outcome for finding in findings), key=SEVERITY.__getitem__, default=Outcome.ACCEPTED)
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the most severe outcome; without any, the object is accepted."""
+    return max(outcomes, key=SEVERITY.__getitem__, default=Outcome.ACCEPTED)
 
 
 class LintResult(Struct, frozen=True, kw_only=True):
@@ -64,4 +64,4 @@ class LintResult(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, findings: Sequence[ObjectFinding]) -> "LintResult":
-        return cls(outcome=worst(findings), findings=findings)
+        return cls(outcome=worst(finding.outcome for finding in findings), findings=findings)

@@ -39,7 +39,6 @@ class InputReader:
         self._minors = minors
         self._chart_options = chart_options
         self._parsed: dict[bytes, Sequence[LintObject]] = {}
-        self.charts: list[Path] = []
 
     def read(self, names: Sequence[str]) -> Inputs:
         """Read the objects of all inputs in their order; raise UsageError if one cannot be read."""
@@ -90,7 +89,6 @@ class InputReader:
         return self._same(objects) if any(map(_may_be_object, objects)) else {}
 
     def _render(self, chart: Path) -> Inputs:
-        self.charts.append(chart)
         rendered = render_chart(chart, self._minors, self._chart_options)
         return {
             minor: [_unrendered(chart, "Chart", each.error)]

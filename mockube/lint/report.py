@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from .findings import SEVERITY, LintResult, ObjectFinding, Outcome
+from .findings import SEVERITY, LintResult, ObjectFinding, Outcome, worst
 from .objects import Identity, LintObject
 
 FAILURES: Final[Mapping[str, Outcome | None]] = {
@@ -37,7 +37,7 @@ class Row(Struct, kw_only=True, dict=True):
     @cached_property
     def outcome(self) -> Outcome:
         """The worst outcome of all minors."""
-        return max((each.outcome for each in self.results.values()), key=SEVERITY.__getitem__)
+        return worst(each.outcome for each in self.results.values())
 
     @cached_property
     def findings(self) -> Sequence[MergedFinding]:

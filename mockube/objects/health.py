@@ -1,7 +1,7 @@
 """Whether an object is healthy, and why a pod is not ready."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -38,7 +38,7 @@ def pod_problem(pod: ReadOnlyTree) -> str:
     """Return why a pod is not ready: its phase, and the reason of a container, of a condition or of its failure."""
     status = pod.get("status") or {}
     phase = "Terminating" if meta.metadata(pod).get("deletionTimestamp") else status.get("phase", "Pending")
-    reason = next(_container_problems(status), "") or _pod_reason(status) or _condition_problem(pod)
+    reason = next(_container_problems(status), "") or _reason(status) or _condition_problem(pod)
     return f"{phase}: {reason}" if reason else phase
 
 
@@ -65,11 +65,8 @@ def _last_exit(container: ReadOnlyTree) -> str:
     return f" (last exit code {terminated.get('exitCode')})" if terminated else ""
 
 
-def _reason(state: dict[str, Any]) -> str:
-    return ": ".join(text for text in (state.get("reason"), state.get("message")) if text)
-
-
-def _pod_reason(status: ReadOnlyTree) -> str:
+def _reason(status: ReadOnlyTree) -> str:
+    """Return the reason and the message of a pod's or a container's status."""
     return ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
 
 

@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from mockube.apimachinery import meta
 
 from .errors import InvalidType, InvalidValue
-from .manifests import SUFFIXES, Manifests, is_text, read_objects
+from .manifests import SUFFIXES, is_text, read_objects
 from .resource_names import check_kind
 from .trees import is_model
-
-Target: TypeAlias = Manifests
-"""An object as `KIND/NAME`, or objects as manifests."""
 
 
 class ObjectName(NamedTuple):
