@@ -15,17 +15,18 @@ NAMESPACE: Final = GroupKind("", "Namespace")
 DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 SERVICE: Final = GroupKind("", "Service")
 
-_DROPPED_METADATA: Final = (
+SERVER_METADATA: Final = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
     "generation",
     "managedFields",
-    "ownerReferences",
     "resourceVersion",
     "selfLink",
     "uid",
 )
+"""The fields of metadata that a server sets."""
+_DROPPED_METADATA: Final = (*SERVER_METADATA, "ownerReferences")
 """Owner references are set later, when the uids of the new owners are known."""
 
 _DROPPED_FIELDS: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {

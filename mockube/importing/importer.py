@@ -56,8 +56,7 @@ class Item(Struct, kw_only=True):
     @property
     def title(self) -> str:
         """The object's name as kubectl prints it, such as `deployment.apps/web`."""
-        group, kind = cleaning.kind_of(self.tree)
-        return f"{kind.lower()}{'.' if group else ''}{group}/{meta.name(self.tree)}"
+        return f"{str(cleaning.kind_of(self.tree)).lower()}/{meta.name(self.tree)}"
 
 
 class ImportOptions(Struct, frozen=True, kw_only=True):

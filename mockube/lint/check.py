@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.groups import GroupKind
+from mockube.apiserver.bootstrap.cluster import SYSTEM_NAMESPACES
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.importing.cleaning import DEFINITION, NAMESPACE
 
 from .answers import SentObject, findings_of
 from .findings import LintResult, ObjectFinding, Outcome
@@ -22,10 +24,8 @@ from .objects import LintObject
 from .server import Answer, MinorServer
 from .unserved import unserved, unserved_version
 
-_NAMESPACE: Final = GroupKind("", "Namespace")
-DEFINITION: Final = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 _NEEDED: Final[Mapping[GroupKind, int]] = {
-    _NAMESPACE: 0,
+    NAMESPACE: 0,
     DEFINITION: 1,
     **dict.fromkeys(
         (
@@ -73,7 +73,7 @@ class MinorCheck:
             for index, item in enumerate(objects):
                 if _rank(item) == rank:
                     results[index] = await self._check(item)
-            if rank == _NEEDED[_NAMESPACE]:
+            if rank == _NEEDED[NAMESPACE]:
                 await self._create_namespaces(objects)
             elif rank == _NEEDED[DEFINITION]:
                 await self._server.wait_definitions()
@@ -142,14 +142,6 @@ class MinorCheck:
             spec = {name: value for name, value in item.tree["spec"].items() if name != "conversion"}
             body = orjson.dumps({**item.tree, "spec": spec})
         await self._server.create(row, item.namespace, body, dry_run=False)
-
-
-SYSTEM_NAMESPACES: Final = (
-    wellknown.NAMESPACE_DEFAULT,
-    wellknown.NAMESPACE_NODE_LEASE,
-    wellknown.NAMESPACE_PUBLIC,
-    wellknown.NAMESPACE_SYSTEM,
-)
 
 
 def _rank(item: LintObject) -> int:

@@ -7,21 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.importing.cleaning import SERVER_METADATA
 
-_OF_THE_SERVER: Final = frozenset(
-    {
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generation",
-        "managedFields",
-        "namespace",  # dropped from objects without a namespace, which charts often have
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    }
-)
-"""Fields of metadata that a server sets."""
+_NOT_KEPT_METADATA: Final = {*SERVER_METADATA, "namespace"}
+"""Servers drop the namespace of a cluster-scoped object, which charts often have."""
 _NOT_KEPT: Final = {"apiVersion", "kind", "status"}
 _WRITE_ONLY: Final = {("v1", "Secret"): {"stringData"}}
 """Fields that a server moves into other fields."""
@@ -45,7 +34,7 @@ def dropped_fields(sent: ReadOnlyTree, stored: ReadOnlyTree) -> Iterator[Dropped
     ignored = _NOT_KEPT | _WRITE_ONLY.get((sent["apiVersion"], sent["kind"]), set())
     for name, value in sent.items():
         if name == "metadata":
-            own = {key: item for key, item in value.items() if key not in _OF_THE_SERVER}
+            own = {key: item for key, item in value.items() if key not in _NOT_KEPT_METADATA}
             yield from _dropped(own, stored.get(name), name)
         elif name not in ignored:
             yield from _dropped(value, stored.get(name), name)

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 from msgspec import Struct
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.importing import cleaning
@@ -21,7 +21,6 @@ from .positions import TextPosition, parse_path
 _LINE: Final = re.compile(r"\bline (\d+)")
 _DUPLICATE: Final = re.compile(r'line (\d+): (key (?:"(?:[^"\\]|\\.)*"|[^\s"]+) already set in map)')
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _read_api: Final = msgspec.json.Decoder(Api).decode
 _TEMPLATE_HINT: Final = " (if this is a template of a chart, name the chart's folder instead)"
 
@@ -78,8 +77,7 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def title(self) -> str:
         """The object's name as kubectl prints it, such as `deployment.apps/web`."""
-        group, kind = self.group_kind
-        kind_name = f"{kind.lower()}.{group}" if group else kind.lower()
+        kind_name = str(self.group_kind).lower()
         return (f"{kind_name}/{self.name}" if self.name else kind_name) or "document"
 
     @property
@@ -150,7 +148,7 @@ def _is_printed_by_server(tree: ReadOnlyTree) -> bool:
 def _applied_api(tree: ReadOnlyTree) -> Api | None:
     """Return the version of the object in the annotation of `kubectl apply`; None if there is none."""
     try:
-        return _read_api(meta.annotations(tree).get(_LAST_APPLIED, ""))
+        return _read_api(meta.annotations(tree).get(wellknown.ANNOTATION_LAST_APPLIED, ""))
     except msgspec.DecodeError:
         return None
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from mockube.apiserver.packs.problems import packs_problem
 from mockube.embedded.log_capture import capture_log
 from mockube.failure import UsageError
+from mockube.importing.cleaning import DEFINITION
 
-from .check import DEFINITION, CheckOptions, MinorCheck
+from .check import CheckOptions, MinorCheck
 from .findings import LintResult
 from .inputs import InputReader, Inputs
 from .minor_ranges import ALL
