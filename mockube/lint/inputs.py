@@ -11,19 +11,18 @@ from typing import Final
 
 from mockube.failure import UsageError
 from mockube.importing.documents import parse
+from mockube.objects.manifests import KUSTOMIZATIONS, SUFFIXES
 
 from .findings import ObjectFinding, Outcome
 from .objects import LintObject, object_of
 from .renderers import (
     CHART_FILE,
-    KUSTOMIZATION_FILES,
     ChartOptions,
     build_kustomization,
     render_chart,
 )
 
 STDIN: Final = "-"
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
 _PACKED: Final = (".tgz", ".tar.gz")
 _COMPONENT: Final = re.compile(rb"^kind:[ ]*Component\b", re.MULTILINE)
 """What marks a kustomization that only others include."""
@@ -52,7 +51,7 @@ class InputReader:
         if name == STDIN:
             return self._same(_objects_of(sys.stdin.buffer.read(), "stdin"))
         path = Path(name)
-        if path.name in (CHART_FILE, *KUSTOMIZATION_FILES) and path.is_file():
+        if path.name in (CHART_FILE, *KUSTOMIZATIONS) and path.is_file():
             path = path.parent
         if path.is_dir():
             return self._read_folder(path)
@@ -67,7 +66,7 @@ class InputReader:
         """Read a chart, a kustomization, or the files of a folder and its folders, which may be charts or kustomizations."""
         if (folder / CHART_FILE).is_file():
             return self._render(folder)
-        files = [folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()]
+        files = [folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()]
         if files:
             is_component = any(_COMPONENT.search(_read_file(file)) for file in files)
             return {} if is_component else self._same(_objects_of_kustomization(folder))
@@ -83,7 +82,7 @@ class InputReader:
             return {}
         if path.is_dir():
             return {} if path.is_symlink() else self._read_folder(path)
-        if path.suffix not in _SUFFIXES:
+        if path.suffix not in SUFFIXES:
             return {}
         objects = _objects_of(_read_file(path), str(path))
         return self._same(objects) if any(map(_may_be_object, objects)) else {}

@@ -16,7 +16,6 @@ from mockube.failure import UsageError
 
 _SECONDS: Final = 120
 CHART_FILE: Final = "Chart.yaml"
-KUSTOMIZATION_FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 class ChartOptions(Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ Tree: TypeAlias = dict[str, Any]
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 """The files of a folder that are read, as by kubectl."""
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+"""The file of a kustomization, of which a folder has one."""
 KUSTOMIZE_SECONDS: Final = 60.0
 _TEXT_MARKS: Final = ("\n", "{", ": ")
 
