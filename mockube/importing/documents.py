@@ -117,7 +117,7 @@ def _parse_document(text: bytes, first_line: int) -> Iterator[_Part]:
         value = _parse_text(head)
         if value.tree is None:
             return
-        if not _is_list(value.tree):
+        if not is_list(value.tree):
             yield replace(whole, value=_parse_text(text) if items else value)
         elif items:
             for number, (item, index) in enumerate(items, 1):
@@ -125,7 +125,7 @@ def _parse_document(text: bytes, first_line: int) -> Iterator[_Part]:
         else:
             for number, item in enumerate(value.tree.get("items") or (), 1):
                 loaded = LoadedDocument(
-                    _with_kind(item, value.tree), value.strict_errors if number == 1 else ()
+                    with_kind(item, value.tree), value.strict_errors if number == 1 else ()
                 )
                 yield replace(whole, value=loaded, item=number, path=("items", number - 1))
     except YamlError as error:
@@ -137,10 +137,10 @@ def _parse_item(part: _Part, list_tree: Mapping[str, Any]) -> _Part:
         value = _parse_text(part.text)
     except YamlError as error:
         return replace(part, error=error)
-    return replace(part, value=LoadedDocument(_with_kind(value.tree, list_tree), value.strict_errors))
+    return replace(part, value=LoadedDocument(with_kind(value.tree, list_tree), value.strict_errors))
 
 
-def _with_kind(item: Any, list_tree: Mapping[str, Any]) -> Any:
+def with_kind(item: Any, list_tree: Mapping[str, Any]) -> Any:
     """Add the kind to an item of a list of one kind, whose items omit it."""
     kind = list_tree["kind"].removesuffix("List")
     if not kind or not isinstance(item, Mapping) or "kind" in item:
@@ -191,7 +191,7 @@ def _check(parsed: Parsed) -> Document | InvalidDocument:
     return Document(origin=parsed.origin, tree=parsed.tree)
 
 
-def _is_list(tree: Any) -> bool:
+def is_list(tree: Any) -> bool:
     """Return whether a tree is a list: it has `items` and no name, which every object has."""
     if not isinstance(tree, Mapping) or not str(tree.get("kind", "")).endswith("List"):
         return False

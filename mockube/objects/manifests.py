@@ -15,6 +15,7 @@ import orjson
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.clients import NotInstalled
+from mockube.importing.documents import is_list, with_kind
 
 from .errors import InvalidType, InvalidValue, NoSuchFile
 from .trees import Model, is_model, to_tree
@@ -171,9 +172,9 @@ def _tree_objects(tree: Any, source: str) -> Iterator[Tree]:
     """Yield an object, or the items of a list of any kind."""
     if not isinstance(tree, dict):
         raise InvalidValue(f"{source} is not an object: it is {_type_name(tree)}")
-    if isinstance(tree.get("items", ...), list | None) and str(tree.get("kind", "")).endswith("List"):
-        for index, item in enumerate(tree["items"] or ()):
-            yield from _tree_objects(item, f"item {index + 1} of {source}")
+    if is_list(tree):
+        for number, item in enumerate(tree["items"] or (), 1):
+            yield from _tree_objects(with_kind(item, tree), f"item {number} of {source}")
         return
     for field in ("apiVersion", "kind"):
         if not isinstance(tree.get(field), str) or not tree[field]:

@@ -43,6 +43,11 @@ def names(manifests):
         pytest.param("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n", ["a"], id="YAML in lines"),
         pytest.param([], [], id="empty list"),
         pytest.param({"kind": "ConfigMapList", "items": None}, [], id="empty List"),
+        pytest.param(
+            {"apiVersion": "example.com/v1", "kind": "AllowList", "metadata": {"name": "a"}, "items": ["b"]},
+            ["a"],
+            id="custom resource with items",
+        ),
     ],
 )
 def test_objects_are_read(manifests, expected):
@@ -60,6 +65,10 @@ def test_models_of_clients_are_read_with_names_of_api():
     assert read_objects(config_map) == [{**tree("a"), "metadata": metadata, "data": {"some_key": "x"}}]
     model = ConfigMap(metadata=ObjectMeta(name="b"), data={"key": "x"})
     assert read_objects([model]) == [{**tree("b"), "data": {"key": "x"}}]
+    config_maps = official.V1ConfigMapList(
+        api_version="v1", kind="ConfigMapList", items=[official.V1ConfigMap(metadata={"name": "a"})]
+    )
+    assert read_objects(config_maps) == [tree("a")]
     container = official.V1Container(name="c", image_pull_policy="Never")
     (pod,) = read_objects({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}})
     assert pod["spec"]["containers"] == [{"name": "c", "imagePullPolicy": "Never"}]
