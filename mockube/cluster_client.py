@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery import conditions, meta
+from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.client.client import Client
@@ -17,8 +18,6 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_node_count
 
-NAME: Final = "mockube"
-"""The User-Agent."""
 DEFAULT_TIMEOUT: Final = 86400.0
 _RETRY_SECONDS: Final = 0.1
 """The time after which a request without a response is repeated."""
@@ -40,7 +39,7 @@ async def wait_usable(
     """
     while True:
         try:
-            options = ClientOptions(access=read(kubeconfig), clock=clock, agent=NAME)
+            options = ClientOptions(access=read(kubeconfig), clock=clock, agent=AGENT)
             async with connect(options) as client:
                 desired = await desired_node_count(client, nodes)
                 report("API server ready")

@@ -1,4 +1,4 @@
-"""The client with which mockube's commands send requests to any API server."""
+"""The client with which mockube's commands and `connect` send requests to any API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +9,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kubeconfig import Access
 
 AGENT: Final = "mockube"
+"""The User-Agent, which is also the field manager."""
 
 
 @asynccontextmanager

@@ -13,16 +13,14 @@ from typing import Self, TypeVar
 
 from mockube import launch
 from mockube.clusters.named_cluster import running_cluster
+from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.connect import ClientOptions
-from mockube.controller_manager.client.connect import connect as open_client
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.failure import Failure, UsageError
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
-from mockube.objects.client import NAME
 from mockube.objects.errors import call_without_frames
 from mockube.objects.requests import ObjectRequests, Work
 from mockube.objects.senders import RequestSender
@@ -121,7 +119,7 @@ class Connection(_Connection, ObjectMethods):
 @asynccontextmanager
 async def _requests_of(access: Access) -> AsyncIterator[ObjectRequests]:
     """Yield the requests to a server; raise Failure if it does not respond."""
-    async with open_client(ClientOptions(access=access, clock=RealClock(), agent=NAME)) as client:
+    async with open_client(access, RealClock()) as client:
         try:
             await client.raw("GET", "/version")
         except NoResponse as error:

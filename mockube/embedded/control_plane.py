@@ -16,6 +16,7 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.cluster_client import wait_for_pods
+from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start
 from mockube.controller_manager.app import Manager
@@ -26,7 +27,6 @@ from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.config.settings import Config
 from mockube.launch import LaunchOptions, temporary_server_flags
-from mockube.objects.client import NAME
 from mockube.objects.requests import ObjectRequests
 
 from .faults import FaultInjector
@@ -153,4 +153,4 @@ async def _run_manager(manager: Manager) -> AsyncIterator[None]:
 def _connect_client(
     server: EmbeddedServer, access: Access, clock: Clock
 ) -> AbstractAsyncContextManager[Client]:
-    return connect(ClientOptions(access=access, clock=clock, agent=NAME, transport=server.transport))
+    return connect(ClientOptions(access=access, clock=clock, agent=AGENT, transport=server.transport))

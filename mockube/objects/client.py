@@ -11,6 +11,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound, UnsupportedMediaType
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
@@ -25,8 +26,6 @@ from .resource_names import ResourceNames
 from .targets import ObjectName
 from .watching import selector, watch_objects
 
-NAME: Final = "mockube"
-"""The field manager and the User-Agent."""
 ESTABLISH_SECONDS: Final = 10.0
 """The time until an applied CustomResourceDefinition is served, if the manifests have objects of its kind."""
 ESTABLISH_POLL_SECONDS: Final = 0.02
@@ -177,14 +176,14 @@ class ObjectClient:
             )
         body = _in_namespace(resource, _without_managed_fields(tree), namespace)
         key = Key.of(body)
-        work = self._client.patch(resource, key, body, kind="apply", field_manager=NAME, force=True)
+        work = self._client.patch(resource, key, body, kind="apply", field_manager=AGENT, force=True)
         return await self._explain(resource, key, work)
 
     async def _patch(
         self, found: DiscoveredResource, key: Key, body: Any, patch_type: PatchType, subresource: str
     ) -> Parsed:
         work = self._client.patch(
-            found.resource, key, body, kind=patch_type, field_manager=NAME, subresource=subresource
+            found.resource, key, body, kind=patch_type, field_manager=AGENT, subresource=subresource
         )
         return await self._explain(found.resource, key, work)
 
