@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from mockube import launch
 from mockube.apimachinery.schema import minors
-from mockube.objects.blocking import TIMEOUT
+from mockube.objects.arguments import TIMEOUT
 
 PACKAGE = Path(__file__).parents[1] / "mockube"
 PAGE = PACKAGE.parent / "docs/reference/python.md"

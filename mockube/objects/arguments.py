@@ -9,6 +9,8 @@ from mockube.apimachinery.yaml_scalars import YamlError
 from .errors import InvalidType, InvalidValue
 from .trees import to_tree
 
+TIMEOUT: Final = 30.0
+"""The default timeout of `wait`, `wait_gone` and `exec`, in seconds."""
 PATCH_TYPES: Final = ("strategic", "merge", "json")
 MAX_PORT: Final = 65535
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, overload
 
+from .arguments import TIMEOUT
 from .client import PatchType
 from .conditions import Condition
 from .exec import ExecResult
@@ -11,16 +12,7 @@ from .manifests import Manifests
 from .pods import LogOptions
 from .port_forward import PortForward
 from .senders import BlockingSender
-from .trees import Model
-
-TIMEOUT: Final = 30.0
-"""The default timeout of `wait`, `wait_gone` and `exec`, in seconds."""
-
-Object: TypeAlias = dict[str, Any]
-"""An object, as JSON has it."""
-Objects: TypeAlias = list[Object]
-OneObject: TypeAlias = Mapping[str, Any] | Model
-"""An object as a dict, or as a model of a client library."""
+from .trees import Object, Objects, OneObject
 
 
 class ObjectMethods(BlockingSender):

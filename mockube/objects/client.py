@@ -24,6 +24,7 @@ from .conditions import WaitCondition, check_condition
 from .errors import InvalidValue, KindNotServed, WaitFailed
 from .resource_names import ResourceNames
 from .targets import ObjectName
+from .trees import Objects
 from .watching import selector, watch_objects
 
 ESTABLISH_SECONDS: Final = 10.0
@@ -35,7 +36,6 @@ RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
 RESTARTABLE: Final = (DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS)
 
 PatchType: TypeAlias = Literal["strategic", "merge", "json"]
-Objects: TypeAlias = list[Parsed]
 T = TypeVar("T")
 
 

@@ -18,11 +18,10 @@ from mockube.clients import NotInstalled
 from mockube.importing.documents import is_list, with_kind
 
 from .errors import InvalidType, InvalidValue, NoSuchFile
-from .trees import Model, is_model, to_tree
+from .trees import Model, Object, Objects, is_model, to_tree
 
 Manifests: TypeAlias = "str | bytes | os.PathLike[str] | Mapping[str, Any] | Model | Iterable[Manifests]"
 """Objects: a dict, a model of a client library, YAML or JSON as a text, the path of a file or of a folder, or several of these."""
-Tree: TypeAlias = dict[str, Any]
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 """The files of a folder that are read, as by kubectl."""
@@ -32,7 +31,7 @@ KUSTOMIZE_SECONDS: Final = 60.0
 _TEXT_MARKS: Final = ("\n", "{", ": ")
 
 
-def read_objects(manifests: Manifests) -> list[Tree]:
+def read_objects(manifests: Manifests) -> Objects:
     """Return the objects of manifests; raise InvalidType, InvalidValue or NoSuchFile for others."""
     return [*_objects(manifests)]
 
@@ -42,7 +41,7 @@ def is_text(value: str) -> bool:
     return any(mark in value for mark in _TEXT_MARKS)
 
 
-def _objects(manifests: Any) -> Iterator[Tree]:
+def _objects(manifests: Any) -> Iterator[Object]:
     match manifests:
         case bytes():
             yield from _text_objects(manifests, "the text")
@@ -101,7 +100,7 @@ def _path(value: "str | os.PathLike[str]") -> Path:
     return path
 
 
-def _path_objects(path: Path) -> Iterator[Tree]:
+def _path_objects(path: Path) -> Iterator[Object]:
     if path.is_dir():
         yield from _folder_objects(path)
     elif path.name in KUSTOMIZATIONS:
@@ -110,7 +109,7 @@ def _path_objects(path: Path) -> Iterator[Tree]:
         yield from _text_objects(path.read_bytes(), str(path))
 
 
-def _folder_objects(folder: Path) -> Iterator[Tree]:
+def _folder_objects(folder: Path) -> Iterator[Object]:
     """Yield the objects of a kustomization, or of the files in a folder, without those in folders below."""
     if any((folder / name).is_file() for name in KUSTOMIZATIONS):
         yield from _kustomization_objects(folder)
@@ -122,7 +121,7 @@ def _folder_objects(folder: Path) -> Iterator[Tree]:
         yield from _text_objects(file.read_bytes(), str(file))
 
 
-def _kustomization_objects(folder: Path) -> Iterator[Tree]:
+def _kustomization_objects(folder: Path) -> Iterator[Object]:
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         raise NotInstalled(
@@ -141,7 +140,7 @@ def _kustomization_objects(folder: Path) -> Iterator[Tree]:
     yield from _text_objects(result.stdout, f"the kustomization {folder}")
 
 
-def _text_objects(text: bytes, source: str) -> Iterator[Tree]:
+def _text_objects(text: bytes, source: str) -> Iterator[Object]:
     """Yield the objects of all documents of a text; empty documents are skipped."""
     is_empty = True
     for number, document in enumerate(_documents(text, source), 1):
@@ -168,7 +167,7 @@ def _documents(text: bytes, source: str) -> Iterator[Any]:
         raise InvalidValue(f"{source} is not YAML: {problem}") from error
 
 
-def _tree_objects(tree: Any, source: str) -> Iterator[Tree]:
+def _tree_objects(tree: Any, source: str) -> Iterator[Object]:
     """Yield an object, or the items of a list of any kind."""
     if not isinstance(tree, dict):
         raise InvalidValue(f"{source} is not an object: it is {_type_name(tree)}")
@@ -189,6 +188,6 @@ def _type_name(value: object) -> str:
     return names.get(type(value), "a number")
 
 
-def _excerpt(tree: Tree) -> str:
+def _excerpt(tree: Object) -> str:
     text = orjson.dumps(tree, default=str).decode()
     return f"{text[:100]}..." if len(text) > 100 else text

@@ -11,7 +11,7 @@ from mockube.controller_manager.client.client import Client, ListOptions, Parsed
 from mockube.controller_manager.client.kubeconfig import Access
 
 from . import arguments, targets
-from .client import ObjectClient, Objects
+from .client import ObjectClient
 from .conditions import read_condition
 from .errors import InvalidType, InvalidValue
 from .exec import ExecOptions, ExecResult, read_command
@@ -19,6 +19,7 @@ from .manifests import read_objects
 from .pods import LogOptions, PodClient
 from .port_forward import PortForward
 from .resource_names import check_kind
+from .trees import Objects
 
 T = TypeVar("T")
 Work: TypeAlias = Coroutine[Any, Any, T]

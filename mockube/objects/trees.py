@@ -4,7 +4,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from mockube.apimachinery.timestamps import format_time
 
@@ -20,6 +20,13 @@ class Model(Protocol):
     """An object of a client library, such as a model of the official client."""
 
     def to_dict(self) -> Any: ...
+
+
+Object: TypeAlias = dict[str, Any]
+"""An object, as JSON has it."""
+Objects: TypeAlias = list[Object]
+OneObject: TypeAlias = Mapping[str, Any] | Model
+"""An object as a dict, or as a model of a client library."""
 
 
 def to_tree(value: Any, path: str = "", depth: int = 0) -> Any:
