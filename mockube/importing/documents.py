@@ -72,19 +72,12 @@ def read(data: bytes, file: str) -> Iterator[Document | InvalidDocument]:
 
 def parse(data: bytes, file: str) -> Iterator[Parsed]:
     """Yield the content of every document of a file in order, and that of every item instead of a list."""
-    number = 0
+    number = 1
     for text, first_line in _split_documents(data):
-        for part in _parse_document(text, first_line):
-            number += part.item <= 1
-            yield Parsed(
-                origin=Origin(file=file, document=number, item=part.item),
-                tree=part.value.tree,
-                error=part.error,
-                strict_errors=part.value.strict_errors,
-                text=part.text,
-                first_line=part.first_line,
-                path=part.path,
-            )
+        document = Parsed(origin=Origin(file=file, document=number), text=text, first_line=first_line)
+        for parsed in _parse_document(document):
+            yield parsed
+            number = parsed.origin.document + 1  # empty documents do not count
 
 
 def _split_documents(data: bytes) -> Iterator[tuple[bytes, int]]:
@@ -97,47 +90,43 @@ def _split_documents(data: bytes) -> Iterator[tuple[bytes, int]]:
     yield data[start:], line
 
 
-class _Part(Struct, frozen=True, kw_only=True):
-    """A document, or an item of a list."""
-
-    text: bytes
-    first_line: int
-    value: LoadedDocument = LoadedDocument(None)
-    error: YamlError | None = None
-    path: tuple[str | int, ...] = ()
-    item: int = 0
-    """The number in a list, from 1; 0 outside of a list."""
-
-
-def _parse_document(text: bytes, first_line: int) -> Iterator[_Part]:
-    """Yield the content of a document, or of each item if it is a list; nothing if it is empty."""
-    whole = _Part(text=text, first_line=first_line)
+def _parse_document(document: Parsed) -> Iterator[Parsed]:
+    """Yield a document with its content, or each item if it is a list; nothing if it is empty."""
     try:
-        head, items = _split_list(text)
+        head, items = _split_list(document.text)
         value = _parse_text(head)
         if value.tree is None:
             return
         if not is_list(value.tree):
-            yield replace(whole, value=_parse_text(text) if items else value)
+            yield _with_value(document, _parse_text(document.text) if items else value)
         elif items:
-            for number, (item, index) in enumerate(items, 1):
-                yield _parse_item(_Part(text=item, first_line=first_line + index, item=number), value.tree)
+            for number, (text, index) in enumerate(items, 1):
+                item = replace(_item(document, number), text=text, first_line=document.first_line + index)
+                yield _parse_item(item, value.tree)
         else:
-            for number, item in enumerate(value.tree.get("items") or (), 1):
+            for number, tree in enumerate(value.tree.get("items") or (), 1):
                 loaded = LoadedDocument(
-                    with_kind(item, value.tree), value.strict_errors if number == 1 else ()
+                    with_kind(tree, value.tree), value.strict_errors if number == 1 else ()
                 )
-                yield replace(whole, value=loaded, item=number, path=("items", number - 1))
+                yield replace(_with_value(_item(document, number), loaded), path=("items", number - 1))
     except YamlError as error:
-        yield replace(whole, error=error)
+        yield replace(document, error=error)
 
 
-def _parse_item(part: _Part, list_tree: Mapping[str, Any]) -> _Part:
+def _item(document: Parsed, number: int) -> Parsed:
+    return replace(document, origin=replace(document.origin, item=number))
+
+
+def _parse_item(item: Parsed, list_tree: Mapping[str, Any]) -> Parsed:
     try:
-        value = _parse_text(part.text)
+        value = _parse_text(item.text)
     except YamlError as error:
-        return replace(part, error=error)
-    return replace(part, value=LoadedDocument(with_kind(value.tree, list_tree), value.strict_errors))
+        return replace(item, error=error)
+    return _with_value(item, LoadedDocument(with_kind(value.tree, list_tree), value.strict_errors))
+
+
+def _with_value(parsed: Parsed, value: LoadedDocument) -> Parsed:
+    return replace(parsed, tree=value.tree, strict_errors=value.strict_errors)
 
 
 def with_kind(item: Any, list_tree: Mapping[str, Any]) -> Any:
