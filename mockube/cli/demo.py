@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 import shutil
 import sys
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from mockube.component_base.clock import RealClock
 from mockube.kubectl import KUBECTL, how_to_install
 
+from .output import is_colored
 from .parsing import CommandParser
 
 PAUSE_SECONDS: Final = 0.9
@@ -29,11 +29,7 @@ def run(_options: argparse.Namespace) -> int:
         print(f"kubectl is not installed, and mockube sends its requests: {how_to_install()}.", flush=True)
     from .demonstration import Output, demonstrate  # noqa: PLC0415 - the import takes longer than the first lines
 
-    is_terminal = sys.stdout.isatty()
-    output = Output(
-        colored=is_terminal and not os.environ.get("NO_COLOR"),
-        pause=_pause if is_terminal else lambda: None,
-    )
+    output = Output(colored=is_colored(), pause=_pause if sys.stdout.isatty() else lambda: None)
     demonstrate(output, kubectl)
     print(END)
     return 0

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,7 +12,7 @@ from mockube.component_base.clock import RealClock
 from mockube.failure import UsageError
 from mockube.lint.minor_ranges import read_minors
 
-from .output import Code, table
+from .output import Code, is_colored, table
 from .parsing import CommandParser
 from .progress import Progress, is_live
 from .shared_flags import add_output
@@ -146,8 +145,7 @@ def _print(report: "Report", options: argparse.Namespace) -> None:
     elif options.output == "junit":
         print(machine_reports.junit_report(report, options.fail_on))
     else:
-        is_colored = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         rows = text_report.table_rows(report, shows_all=options.all)
         parts = [table(rows), ""] if rows else []
-        paint = text_report.colored if is_colored else text_report.plain
+        paint = text_report.colored if is_colored() else text_report.plain
         print("\n".join([*parts, *text_report.finding_lines(report, paint), text_report.summary(report)]))

@@ -18,6 +18,11 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def is_colored() -> bool:
+    """Return whether to print in colors: at a terminal, unless the variable NO_COLOR has a value."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
 def program_name() -> str:
     """Return what a user types to run mockube: its path if it is not on the PATH, as after `make up`."""
     return (
