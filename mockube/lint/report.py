@@ -29,10 +29,9 @@ class Row(Struct, kw_only=True, dict=True):
     """An object with its results."""
 
     item: LintObject
-    """The object as the first minor has it."""
+    """The object as the first minor has it. One that charts render differently for others has no lines."""
     results: dict[str, LintResult]
     """By minor; a chart may not render the object for some."""
-    items: dict[str, LintObject]
 
     @cached_property
     def outcome(self) -> Outcome:
@@ -42,14 +41,13 @@ class Row(Struct, kw_only=True, dict=True):
     @cached_property
     def findings(self) -> Sequence[MergedFinding]:
         """The findings, the worst first, then by line; each is listed once with the minors that have it."""
-        minors_by_finding: dict[tuple[ObjectFinding, int], list[str]] = {}
+        minors_by_finding: dict[ObjectFinding, list[str]] = {}
         for minor, checked in self.results.items():
             for finding in checked.findings:
-                line = self.items[minor].line_of(finding)
-                minors_by_finding.setdefault((finding, line), []).append(minor)
+                minors_by_finding.setdefault(finding, []).append(minor)
         merged = [
-            MergedFinding(finding=finding, minors=minors, line=line)
-            for (finding, line), minors in minors_by_finding.items()
+            MergedFinding(finding=finding, minors=minors, line=self.item.line_of(finding))
+            for finding, minors in minors_by_finding.items()
         ]
         return sorted(merged, key=lambda each: (-SEVERITY[each.finding.outcome], each.line))
 
@@ -78,8 +76,8 @@ def make_report(
     rows: dict[tuple[Identity, int], Row] = {}
     for minor, objects in inputs.items():
         for key, item, checked in zip(_keys(objects), objects, results[minor], strict=True):
-            row = rows.setdefault(key, Row(item=item, results={}, items={}))
-            row.results[minor], row.items[minor] = checked, item
+            row = rows.setdefault(key, Row(item=item, results={}))
+            row.results[minor] = checked
     return Report(minors=[*inputs], rows=[*rows.values()])
 
 

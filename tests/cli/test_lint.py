@@ -104,7 +104,10 @@ metadata:
 HELM = """\
 #!/bin/sh
 case "$*" in
-*--kube-version=1.36.*) echo "Error: chart requires kubeVersion: >=1.37.0" >&2; exit 1;;
+*--kube-version=1.36.*)
+  echo "Error: chart requires kubeVersion: >=1.37.0" >&2
+  echo "Use --debug flag to render out invalid YAML" >&2
+  exit 1;;
 esac
 echo "---
 # Source: web/templates/settings.yaml
@@ -217,6 +220,26 @@ def test_pod_finds_what_same_files_create(lint):
     )
 
 
+def test_limits_of_same_files_apply_to_pods(lint):
+    limits = (
+        "apiVersion: v1\nkind: LimitRange\nmetadata: {name: small, namespace: shop}\n"
+        "spec: {limits: [{type: Container, max: {cpu: 1}}]}\n"
+    )
+    pod = POD.replace("image: nginx", "image: nginx, resources: {limits: {cpu: 2}}")
+    _, lines, _ = lint(pod=pod, needed=NEEDED_BY_POD, limits=limits)
+    assert lines[4].endswith("maximum cpu usage per Container is 1, but limit is 2")
+
+
+def test_zeros_that_servers_leave_out_are_accepted(lint):
+    pod = POD.replace("spec:\n", "spec:\n  hostNetwork: false\n")
+    assert lint(pod=pod, needed=NEEDED_BY_POD)[1] == ["4 objects against 1.37: 4 accepted"]
+
+
+def test_field_of_wrong_type_has_its_line(lint):
+    _, lines, _ = lint(settings=CONFIG_MAP.replace("a: b", "a: 1"))
+    assert lines[4].startswith('  settings.yaml:4: refused: ConfigMap in version "v1" cannot be handled as')
+
+
 def test_labels_of_namespace_in_files_apply_to_pods(lint):
     _, lines, _ = lint(pod=POD, needed=NEEDED_BY_POD, namespace=RESTRICTED)
     assert lines[4].startswith(
@@ -268,10 +291,11 @@ def test_folder_is_read_without_other_yaml(lint, tmp_path):
     for name, text in {
         "a/web.yml": CONFIG_MAP,
         "a/b/values.yaml": "replicas: 1",
-        ".git/x.yaml": "a: [",
+        ".git/x.yaml": CONFIG_MAP,
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
+    (tmp_path / "a/link").symlink_to(tmp_path, target_is_directory=True)
     assert lint(".") == (0, ["1 object against 1.37: 1 accepted"], [])
     code, _, errors = lint("a/b")
     assert (code, errors) == (2, ["mockube: no objects in a/b"])
@@ -283,7 +307,12 @@ def test_objects_printed_from_cluster_are_checked_as_applied(lint):
   kind: Service
   metadata: {name: web, uid: u1, resourceVersion: "7", creationTimestamp: "2030-01-01T00:00:00Z"}
   spec: {clusterIP: 172.20.0.7, clusterIPs: [172.20.0.7], ports: [{port: 80}], type: ClusterIP}
-  status: {loadBalancer: {}}
+  status: {loadBalancer: {}, newer: 1}
+"""
+    created = """\
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: kube-root-ca.crt, namespace: shop, uid: u4}
 """
     pod = """\
 - apiVersion: v1
@@ -294,7 +323,7 @@ def test_objects_printed_from_cluster_are_checked_as_applied(lint):
     ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: u3, controller: true}]
   spec: {serviceAccountName: gone}
 """
-    _, lines, _ = lint(dump=f"apiVersion: v1\nitems:\n{service}{pod}kind: List\n")
+    _, lines, _ = lint(dump=f"apiVersion: v1\nitems:\n{service}{created}{pod}kind: List\n")
     assert lines == ["1 object against 1.37: 1 accepted"]
 
 

@@ -74,6 +74,11 @@ def test_field_of_unreadable_text_is_at_line_of_document():
     assert object_of(parsed, file="f").position.line_of(("a",)) == 2
 
 
+def test_last_value_of_key_counts():
+    (parsed,) = parse(b"kind: ConfigMap\nmetadata: {name: a}\nkind: Secret\n", "f")
+    assert object_of(parsed, file="f").position.line_of(("kind",)) == 3
+
+
 def test_path_has_indexes_and_keys():
     assert parse_path("spec.ports[0].name") == ("spec", "ports", 0, "name")
     assert parse_path("metadata.annotations[a.b/c]") == ("metadata", "annotations", "a.b/c")

@@ -83,5 +83,6 @@ def test_report_fails_from_given_outcome_on():
 def test_junit_escapes_text_and_replaces_control_characters():
     finding = ObjectFinding(outcome=Outcome.REFUSED, message='a "b" & <c>\x00')
     report = report_of([finding], [], [])
+    assert """message='a "b" &amp; &lt;c&gt;?'>""" in junit_report(report, "refused")
     assert 'a "b" &amp; &lt;c&gt;?</failure>' in junit_report(report, "refused")
     assert "<system-out>refused" in junit_report(report, "never")

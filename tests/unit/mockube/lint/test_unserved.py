@@ -12,6 +12,7 @@ from mockube.lint.unserved import removals, unserved
     ("api_version", "kind", "minor", "outcome", "reason"),
     [
         ("batch/v1beta1", "CronJob", "1.37", Outcome.REMOVED, "removed in 1.25, use batch/v1"),
+        ("events.k8s.io/v1beta1", "Event", "1.37", Outcome.REMOVED, "removed in 1.25, use events.k8s.io/v1"),
         (
             "extensions/v1beta1",
             "Ingress",
