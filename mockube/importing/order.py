@@ -13,19 +13,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 from . import cleaning
 
+NEEDED_KINDS: Final = (
+    GroupKind("", "ServiceAccount"),
+    GroupKind("node.k8s.io", "RuntimeClass"),
+    GroupKind("scheduling.k8s.io", "PriorityClass"),
+    GroupKind("storage.k8s.io", "StorageClass"),
+)
+"""Kinds whose objects others name and need when they are created."""
 RANK_BY_KIND: Final[Mapping[GroupKind, int]] = {
     cleaning.NAMESPACE: 0,
     cleaning.DEFINITION: 1,
-    **dict.fromkeys(
-        (
-            cleaning.NODE,
-            GroupKind("", "ServiceAccount"),
-            GroupKind("node.k8s.io", "RuntimeClass"),
-            GroupKind("scheduling.k8s.io", "PriorityClass"),
-            GroupKind("storage.k8s.io", "StorageClass"),
-        ),
-        2,
-    ),
+    **dict.fromkeys((cleaning.NODE, *NEEDED_KINDS), 2),
     **dict.fromkeys(
         (GroupKind("", "ConfigMap"), GroupKind("", "Secret"), GroupKind("", "PersistentVolume")), 3
     ),

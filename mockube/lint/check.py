@@ -17,6 +17,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apiserver.bootstrap.cluster import SYSTEM_NAMESPACES
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.importing.cleaning import DEFINITION, NAMESPACE
+from mockube.importing.order import NEEDED_KINDS
 
 from .answers import SentObject, findings_of
 from .findings import LintResult, ObjectFinding, Outcome
@@ -27,16 +28,7 @@ from .unserved import unserved, unserved_version
 _NEEDED: Final[Mapping[GroupKind, int]] = {
     NAMESPACE: 0,
     DEFINITION: 1,
-    **dict.fromkeys(
-        (
-            GroupKind("", "LimitRange"),
-            GroupKind("", "ServiceAccount"),
-            GroupKind("node.k8s.io", "RuntimeClass"),
-            GroupKind("scheduling.k8s.io", "PriorityClass"),
-            GroupKind("storage.k8s.io", "StorageClass"),
-        ),
-        2,
-    ),
+    **dict.fromkeys((GroupKind("", "LimitRange"), *NEEDED_KINDS), 2),
 }
 """The kinds of objects that others need, in the order of their creation."""
 _LAST: Final = 3
