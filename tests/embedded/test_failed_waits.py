@@ -1,8 +1,11 @@
 """The message of a wait that failed: what was found instead, and the events of what is not healthy."""
 
+import asyncio
+
 import pytest
 
 from mockube import WaitFailed
+from tests.support.server.definitions import definition
 
 POD = {"containers": [{"name": "web", "image": "nginx"}]}
 
@@ -59,6 +62,34 @@ def test_error_of_predicate_and_status_are_reported(cluster):
         "  the condition raised KeyError: 'colour'",
         '  status: {"phase":"Active"}',
     ]
+
+
+def test_status_of_older_generation_is_reported(cluster):
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "old"}}
+    status = {"observedGeneration": 0, "conditions": [{"type": "Ready", "status": "True"}]}
+    cluster.apply([definition(), {**widget, "status": status}])
+    text = failure(cluster, widget, "Ready")
+    assert "\n  its status is of generation 0, and the object of generation 1" in text
+
+
+async def test_object_that_was_deleted_is_reported(cluster):
+    awaited, loop, seen = cluster.awaited, asyncio.get_running_loop(), asyncio.Event()
+    await awaited.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gone"}})
+
+    def never(_):
+        loop.call_soon_threadsafe(seen.set)
+
+    async def delete():
+        await seen.wait()
+        await awaited.delete("ConfigMap", "gone")
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(delete())
+        with pytest.raises(
+            WaitFailed,
+            match=r"^ConfigMap gone in namespace default was deleted, and not created again within 1 s$",
+        ):
+            await awaited.wait("ConfigMap", "gone", never, timeout=1)
 
 
 @pytest.mark.parametrize(
