@@ -51,9 +51,11 @@ class Address(Struct, frozen=True, kw_only=True):
 class Connections:
     """The connections to one server. It belongs to the event loop in which it is used."""
 
-    def __init__(self, address: Address, clock: Clock) -> None:
+    def __init__(self, address: Address, clock: Clock, max_body_bytes: int | None = None) -> None:
+        """`max_body_bytes` is the maximum length of a response's body; None is no limit."""
         self._address = address
         self._clock = clock
+        self._max_body_bytes = max_body_bytes
         self._idle: deque[_Connection] = deque()
         """The idle connections; the most recently used is the last."""
         self._all: set[_Connection] = set()
@@ -85,7 +87,7 @@ class Connections:
 
     async def _connect(self, seconds: float) -> "_Connection":
         address, loop = self._address, asyncio.get_running_loop()
-        connection = _Connection(self._clock, loop.create_future(), self._all)
+        connection = _Connection(self._clock, loop.create_future(), self._all, self._max_body_bytes)
         try:
             async with timeout(self._clock, min(seconds, CONNECT_SECONDS)):
                 await loop.create_connection(
@@ -113,11 +115,18 @@ class Connections:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, clock: Clock, ended: asyncio.Future[None], open_: "set[_Connection]") -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        ended: asyncio.Future[None],
+        open_: "set[_Connection]",
+        max_body_bytes: int | None,
+    ) -> None:
         self.ended = ended
         """Done when the connection is closed."""
         self._clock = clock
         self._open = open_
+        self._max_body_bytes = max_body_bytes
         self._transport: asyncio.Transport | None = None
         self._reader: ResponseReader | None = None
         self._response_future: asyncio.Future[RawResponse] | None = None
@@ -142,7 +151,7 @@ class _Connection(asyncio.Protocol):
     async def exchange(self, request: bytes, *, seconds: float, is_head: bool) -> "RawResponse":
         if self._transport is None:
             raise ConnectionBroken("the connection was closed")
-        self._reader = ResponseReader(is_head=is_head)
+        self._reader = ResponseReader(is_head=is_head, max_body_bytes=self._max_body_bytes)
         self._response_future = asyncio.get_running_loop().create_future()
         timer = self._clock.call_later(seconds, partial(self._fail, TimeoutError()))
         self._transport.write(request)
@@ -223,9 +232,11 @@ class MalformedResponse(Exception):
 class ResponseReader:
     """A parser of one response."""
 
-    def __init__(self, *, is_head: bool = False) -> None:
+    def __init__(self, *, is_head: bool = False, max_body_bytes: int | None = None) -> None:
         """Create a parser. `is_head`: the request is a HEAD, whose response has no body."""
         self._is_head = is_head
+        self._remaining = max_body_bytes
+        """How many bytes may follow the head, with those between chunks; None is no limit."""
         self._partial_head = b""
         """The bytes of an incomplete head."""
         self._status = 0
@@ -243,6 +254,10 @@ class ResponseReader:
             if rest is None:
                 return None
             data = rest
+        if self._remaining is not None:
+            self._remaining -= len(data)
+            if self._remaining < 0:
+                raise MalformedResponse("the response body is too long")
         if self._chunks is not None:
             is_complete = self._chunks.feed(data)
             return self._response(b"".join(self._chunks.parts), self._chunks.surplus) if is_complete else None

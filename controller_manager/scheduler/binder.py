@@ -1,6 +1,9 @@
 """Bind pods to their nodes, after their volumes are bound."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
@@ -15,26 +18,56 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
+from .plugin import PluginFailure
 from .podinfo import PodInfo
 from .volumes import ClaimBinding, is_bound
 
+if TYPE_CHECKING:
+    from .extenders.chain import Extenders
+
 
 class BindingFailure(Exception):
-    """A plugin could not bind a pod or what it needs. The message is that of upstream's framework."""
+    """A pod, or what it needs, could not be bound. The message is upstream's."""
 
-    def __init__(self, point: str, plugin: str, problem: object) -> None:
-        super().__init__(f'running {point} plugin "{plugin}": {problem}')
+    @classmethod
+    def of_plugin(cls, point: str, plugin: str, problem: object) -> "BindingFailure":
+        return cls(f'running {point} plugin "{plugin}": {problem}')
+
+
+class BindingSlots:
+    """Limits the bindings that send requests at the same time; further decisions wait for one of them."""
+
+    def __init__(self, count: int) -> None:
+        self._semaphore = asyncio.Semaphore(count)
+
+    async def acquire(self) -> None:
+        await self._semaphore.acquire()
+
+    def release(self) -> None:
+        self._semaphore.release()
+
+    @asynccontextmanager
+    async def left(self) -> AsyncIterator[None]:
+        """Let others have the slot of the caller, which waits for something that may take long."""
+        self.release()
+        try:
+            yield
+        finally:
+            await self.acquire()
 
 
 class Binder:
     """Writes the scheduler's decisions."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, slots: BindingSlots, extenders: "Extenders | None") -> None:
         self._client: Client = context.client
         self._clock = context.clock
+        self._slots = slots
+        self._extenders = extenders
         self._claims = context.informers.of(PERSISTENT_VOLUME_CLAIMS)
         self._claims.add_handler(self._claim_changed)
-        self._changed = asyncio.Event()
+        self._changes: dict[Key, asyncio.Event] = {}
+        """The next change of each claim for which a binding waits."""
 
     async def bind(self, pod: PodInfo, node: str, bindings: list[ClaimBinding], seconds: float) -> None:
         """Bind the claims, which may take some seconds, and then the pod. Raises `BindingFailure`."""
@@ -42,9 +75,22 @@ class Binder:
             await self._bind_claims(node, bindings, seconds)
         except TimeoutError as error:
             problem = "binding volumes: context deadline exceeded"
-            raise BindingFailure("PreBind", "VolumeBinding", problem) from error
+            raise BindingFailure.of_plugin("PreBind", "VolumeBinding", problem) from error
         except (ApiError, NoResponse) as error:
-            raise BindingFailure("PreBind", "VolumeBinding", error) from error
+            raise BindingFailure.of_plugin("PreBind", "VolumeBinding", error) from error
+        if not await self._bind_by_extender(pod, node):
+            await self._bind_pod(pod, node)
+
+    async def _bind_by_extender(self, pod: PodInfo, node: str) -> bool:
+        if self._extenders is None or not self._extenders.has_binder(pod):
+            return False
+        try:
+            async with self._slots.left():
+                return await self._extenders.bind(pod, node)
+        except PluginFailure as error:
+            raise BindingFailure(str(error)) from error
+
+    async def _bind_pod(self, pod: PodInfo, node: str) -> None:
         key = pod.view.key
         body = {
             "apiVersion": "v1",
@@ -55,16 +101,19 @@ class Binder:
         try:
             await self._client.create(PODS, body, key=key, subresource="binding")
         except (ApiError, NoResponse) as error:
-            raise BindingFailure("Bind", "DefaultBinder", error) from error
+            raise BindingFailure.of_plugin("Bind", "DefaultBinder", error) from error
 
     async def _bind_claims(self, node: str, bindings: list[ClaimBinding], seconds: float) -> None:
         """Bind claims. Raises `TimeoutError` if they are not bound in time, and errors of requests."""
         for binding in bindings:
             await self._bind_claim(binding, node)
-        async with timeout(self._clock, seconds):
-            while not all(map(self._is_bound, bindings)):
-                self._changed.clear()
-                await self._changed.wait()
+        keys = [Key.of(binding.claim) for binding in bindings]
+        if all(map(self._is_bound, keys)):
+            return
+        async with self._slots.left(), timeout(self._clock, seconds):
+            for key in keys:
+                while not self._is_bound(key):
+                    await self._changes.setdefault(key, asyncio.Event()).wait()
 
     async def _bind_claim(self, binding: ClaimBinding, node: str) -> None:
         """Write the claim into its volume, or the node of a new volume into the claim; volume controllers do the rest."""
@@ -76,12 +125,13 @@ class Binder:
         elif not is_written:
             await self._client.update(PERSISTENT_VOLUMES, _with_claim(volume, claim))
 
-    def _is_bound(self, binding: ClaimBinding) -> bool:
-        claim = self._claims.lister.get(meta.namespace(binding.claim), meta.name(binding.claim))
+    def _is_bound(self, key: Key) -> bool:
+        claim = self._claims.lister.get(*key)
         return claim is not None and is_bound(claim)
 
-    def _claim_changed(self, _: Change) -> None:
-        self._changed.set()
+    def _claim_changed(self, change: Change) -> None:
+        if self._changes and (event := self._changes.pop(Key.of(change.last_known), None)) is not None:
+            event.set()
 
 
 def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> ReadOnlyTree:

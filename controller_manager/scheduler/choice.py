@@ -1,7 +1,7 @@
 """Find the feasible nodes of a pod and the best of them, or the reasons why there is none. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -20,7 +20,11 @@ from .sampling import NodeSample
 
 MALFORMED_OBJECT_ERRORS: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """The exceptions that an object with fields of wrong types causes."""
+EXTENDER: Final = "Extender"
+"""The name of all extenders among the plugins that reject a pod. Extenders have no hints: any event may help such a pod."""
 MALFORMED: Final = Rejection(("node(s) could not be checked for the pod",), is_unresolvable=True)
+
+NO_SCORES: Final[Mapping[str, int]] = {}
 
 
 class FeasibleNodes(Struct, frozen=True):
@@ -82,12 +86,32 @@ def find_feasible(
 
     The node for which the pod is nominated is the only one if it is feasible.
     """
+    return _search(pod, snapshot, profile, lambda search: search.among_few() or search.among_all(sample))
+
+
+def find_all_feasible(
+    pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile, sample: NodeSample | None
+) -> FeasibleNodes:
+    """Filter all nodes, or those of a sample; the result says of each why it is not feasible."""
+    return _search(pod, snapshot, profile, lambda search: search.among_all(sample))
+
+
+def find_nominated(pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile) -> FeasibleNodes:
+    """Return the node for which the pod is nominated, if it is feasible."""
+    return _search(pod, snapshot, profile, lambda search: search.on_nominated() or FeasibleNodes(()))
+
+
+def _search(
+    pod: PodInfo,
+    snapshot: ClusterSnapshot,
+    profile: Profile,
+    find: Callable[["_Search"], FeasibleNodes],
+) -> FeasibleNodes:
     try:
         checks = _checks_of(pod, snapshot, profile)
         if isinstance(checks, Rejection):
             return FeasibleNodes((), {node.name: checks for node in snapshot.nodes}, checks)
-        search = _Search(pod, snapshot, profile, checks)
-        return search.among_few() or search.among_all(sample)
+        return find(_Search(pod, snapshot, profile, checks))
     except PluginFailure as failure:
         return FeasibleNodes.of_error(failure)
 
@@ -100,11 +124,18 @@ class _Search:
         self._rejection_of = partial(_rejection_of, checks, pod, snapshot=snapshot, profile=profile)
         self._nominated = nominated_node(pod.view.object)
 
-    def among_few(self) -> FeasibleNodes | None:
-        """Return the feasible nodes of those for which the pod is nominated, or that it names; None without such."""
+    def on_nominated(self) -> FeasibleNodes | None:
+        """Return the node for which the pod is nominated, if it is feasible."""
         for node in self._snapshot.nodes if self._nominated else ():
             if node.name == self._nominated and self._rejection_of(node) is None:
                 return FeasibleNodes([node])
+        return None
+
+    def among_few(self) -> FeasibleNodes | None:
+        """Return the feasible nodes of those for which the pod is nominated, or that it names; None without such."""
+        nominated = self.on_nominated()
+        if nominated is not None:
+            return nominated
         # Of few named nodes, the others need no check, and their rejections matter only if none of the few is feasible.
         names = self._checks.names
         named = [node for node in self._snapshot.nodes if node.name in names] if names else ()
@@ -226,12 +257,14 @@ def best_nodes(
     snapshot: ClusterSnapshot,
     feasible: Sequence[NodeInfo],
     profile: Profile = DEFAULT_PROFILE,
+    more: Mapping[str, int] = NO_SCORES,
 ) -> list[NodeInfo]:
-    """Return the nodes with the highest total score. Raises PluginFailure."""
+    """Return the nodes with the highest total score, with what is not from plugins by name. Raises PluginFailure."""
     if len(feasible) == 1:
         return [*feasible]
-    scores = scores_by_plugin(pod, snapshot, feasible, profile).values()
-    totals = [sum(values) for values in zip(*scores, strict=True)] if scores else [0] * len(feasible)
+    scores = [*scores_by_plugin(pod, snapshot, feasible, profile).values()]
+    scores.append([more.get(node.name, 0) for node in feasible])
+    totals = [sum(values) for values in zip(*scores, strict=True)]
     highest = max(totals)
     return [node for node, total in zip(feasible, totals, strict=True) if total == highest]
 
@@ -240,7 +273,7 @@ def fit_error_message(rejections: Iterable[Rejection], nodes: int) -> str:
     """Return upstream's message, such as `0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu.`"""
     counts = Counter(reason for rejection in rejections for reason in rejection.reasons)
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"0/{nodes} nodes are available: {reasons}."
+    return f"0/{nodes} nodes are available:" + (f" {reasons}." if reasons else "")
 
 
 def diagnosis(feasible_nodes: FeasibleNodes, nodes: int) -> str:

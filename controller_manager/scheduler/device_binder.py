@@ -61,7 +61,7 @@ class DeviceBinder:
             if self._reservation.extended is not None:
                 await self._create(self._reservation.extended)
         except (ApiError, NoResponse, _ClaimError) as error:
-            raise BindingFailure("PreBind", "DynamicResources", error) from error
+            raise BindingFailure.of_plugin("PreBind", "DynamicResources", error) from error
 
     async def withdraw(self) -> None:
         """Remove the reservations of a pod that is not bound, and delete the claim for its extended resources."""

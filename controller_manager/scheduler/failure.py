@@ -1,6 +1,5 @@
 """What follows if no node is feasible for a pod: a preemption, or only a message. Pure."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -12,7 +11,7 @@ from .choice import FeasibleNodes, diagnosis
 from .cluster import ClusterSnapshot
 from .in_tree import DYNAMIC_RESOURCES, devices_for
 from .podinfo import PodInfo
-from .preemption import INELIGIBLE, Candidate, preempt
+from .preemption import Candidate, Preemption
 from .profile import Profile
 from .profiles import DEFAULT_PROFILE
 
@@ -52,48 +51,66 @@ class SchedulingFailure(Struct, frozen=True, kw_only=True):
         return self.message if len(self.message) <= _MAX_NOTE else f"{self.message[: _MAX_NOTE - 4]} ..."
 
 
+def may_preempt(snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, profile: Profile) -> bool:
+    """Return whether a preemption is tried for a pod. As upstream: only a FitError, which needs nodes, leads to it."""
+    if not snapshot.nodes or feasible_nodes.is_error or profile.preemption is None:
+        return False
+    return not _lacks_state(snapshot, feasible_nodes, profile)
+
+
+def _lacks_state(snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, profile: Profile) -> bool:
+    """Return whether a plugin before DynamicResources rejected all nodes, so that its PostFilter fails."""
+    rejection = feasible_nodes.prefilter_rejection
+    return (
+        rejection is not None
+        and rejection.plugin != DYNAMIC_RESOURCES
+        and _has_device_plugin(snapshot, profile)
+    )
+
+
+def _has_device_plugin(snapshot: ClusterSnapshot, profile: Profile) -> bool:
+    return profile.allocates_devices and snapshot.gates.is_on("DynamicResourceAllocation")
+
+
 def failure_of(
     pod: PodInfo,
     snapshot: ClusterSnapshot,
     feasible_nodes: FeasibleNodes,
-    budgets: Sequence[ReadOnlyTree],
+    preemption: Preemption,
     profile: Profile = DEFAULT_PROFILE,
-    offset: float = 0.0,
 ) -> SchedulingFailure:
-    """Return what follows. `offset` is where the search for victims begins, if the profile limits it."""
+    """Return what follows, after a preemption was tried if `may_preempt` says so."""
     message = diagnosis(feasible_nodes, len(snapshot.nodes))
-    # As upstream: only a FitError, which needs nodes, leads to a preemption (pkg/scheduler/schedule_one.go).
     if not snapshot.nodes or feasible_nodes.is_error:
         return SchedulingFailure(message=message)
-    rejection = feasible_nodes.prefilter_rejection
-    has_device_plugin = profile.allocates_devices and snapshot.gates.is_on("DynamicResourceAllocation")
-    if rejection is not None and rejection.plugin != DYNAMIC_RESOURCES and has_device_plugin:
+    if _lacks_state(snapshot, feasible_nodes, profile):
         return SchedulingFailure(message=f"{message} {_NO_STATE}", keeps_nomination=True)
-    outcome: Candidate | str = ""
-    if profile.preemption is not None:
-        outcome = preempt(pod, snapshot, feasible_nodes, budgets, profile, offset)
-    claims = _claims(pod, snapshot) if rejection is None and profile.allocates_devices else None
+    has_claims = feasible_nodes.prefilter_rejection is None and profile.allocates_devices
+    claims = _claims(pod, snapshot) if has_claims else None
     unused_claim = None if claims is None else _unused_claim(claims, snapshot, feasible_nodes)
     stale_claim = claims.stale if claims is not None and unused_claim is None else None
-    if isinstance(outcome, Candidate):
+    candidate = preemption.best
+    if candidate is not None:
         if not snapshot.gates.is_before("1.37"):
-            victims = f"preempting {len(outcome.victims)} victims"
-            message += f" preemption: found a potential placement for pod on node {outcome.node}, {victims}"
+            victims = f"preempting {len(candidate.victims)} victims"
+            message += f" preemption: found a potential placement for pod on node {candidate.node}, {victims}"
         return SchedulingFailure(
-            message=message, candidate=outcome, unused_claim=unused_claim, stale_claim=stale_claim
+            message=message, candidate=candidate, unused_claim=unused_claim, stale_claim=stale_claim
         )
-    reasons = [f"preemption: {outcome}"] if outcome else []
+    reasons = [f"preemption: {preemption.problem}"] if preemption.problem else []
     if unused_claim is not None:
         reasons.insert(0, _DEALLOCATED)
     elif stale_claim is not None:
         reasons.insert(0, _DELETED)
-    elif snapshot.gates.is_before("1.37") and has_device_plugin:
+    elif snapshot.gates.is_before("1.37") and _has_device_plugin(snapshot, profile):
         reasons.insert(0, _NO_CLAIMS_TO_DEALLOCATE if claims is None else _STILL_NOT_SCHEDULABLE)
+    if preemption.is_error:
+        del reasons[:-1]
     return SchedulingFailure(
         message=" ".join([message, ", ".join(reasons)]) if reasons else message,
         unused_claim=unused_claim,
         stale_claim=stale_claim,
-        keeps_nomination=outcome in INELIGIBLE,
+        keeps_nomination=preemption.keeps_nomination,
     )
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -34,8 +35,8 @@ _NO_VICTIMS_FOUND: Final = Rejection(("No preemption victims found for incoming 
 _NOT_HELPFUL: Final = Rejection(("Preemption is not helpful for scheduling",))
 _POLICY_NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _VICTIMS_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
-INELIGIBLE: Final = frozenset({_POLICY_NEVER, _VICTIMS_TERMINATING})
-"""The messages of pods that may not preempt others now."""
+NO_CANDIDATE: Final = "no candidate node for preemption"
+"""The message if extenders accept no candidate."""
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -81,38 +82,73 @@ def _read_budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_DisruptionBudget]:
             yield budget
 
 
-def preempt(
+class Preemption(Struct, frozen=True, kw_only=True):
+    """The candidates of a preemption, or why it does not help."""
+
+    candidates: Sequence[Candidate] = ()
+    problem: str = ""
+    """What the message of the pod says; "" if no pods are preempted in this profile."""
+    keeps_nomination: bool = False
+    """Whether `nominatedNodeName` stays as it is: the pod may not preempt others now, or extenders prevent it."""
+    is_error: bool = False
+    """Whether the preemption failed, so that the message of the pod says nothing of other plugins."""
+
+    @classmethod
+    def failed(cls, problem: object) -> "Preemption":
+        return cls(problem=str(problem), keeps_nomination=True, is_error=True)
+
+    @property
+    def best(self) -> Candidate | None:
+        return min(self.candidates, key=_preemption_order, default=None)
+
+
+def find_candidates(
     pod: PodInfo,
     snapshot: ClusterSnapshot,
     feasible_nodes: FeasibleNodes,
     budgets: Sequence[ReadOnlyTree],
     profile: Profile = DEFAULT_PROFILE,
     offset: float = 0.0,
-) -> Candidate | str:
-    """Return the best candidate for preemption, or a message why preemption does not help.
+) -> Preemption:
+    """Return the nodes on which the pod fits without pods of lower priority.
 
     If the profile limits the candidates, the search begins at a share of the nodes, the `offset`.
     """
     problem = _eligibility_problem(pod, snapshot, feasible_nodes)
     if problem:
-        return problem
+        return Preemption(problem=problem, keeps_nomination=True)
     pdbs = [*_read_budgets(budgets)]
     potential_nodes = [node for node in snapshot.nodes if _may_help(node, feasible_nodes)]
     rejections = [_NOT_HELPFUL] * (len(snapshot.nodes) - len(potential_nodes))
     candidates: list[Candidate] = []
+    without_victims: list[str] = []
     limit = _candidates_of(profile, len(potential_nodes))
     first = int(offset * len(potential_nodes)) if limit is not None else 0
     for node in (*potential_nodes[first:], *potential_nodes[:first]):
         outcome = _select_victims_on_node(pod, node, snapshot, pdbs, profile)
         if isinstance(outcome, Rejection):
             rejections.append(outcome)
-        else:
+        elif outcome.victims:
             candidates.append(outcome)
+        else:
+            without_victims.append(node.name)
         if limit is not None and _are_enough(candidates, limit):
             break
     if candidates:
-        return min(candidates, key=_preemption_order)
-    return fit_error_message(rejections, len(snapshot.nodes))
+        return Preemption(candidates=candidates)
+    if without_victims:  # Plugins accept a node that an extender rejected.
+        return Preemption.failed(_aggregate(map(no_victims, sorted(without_victims))))
+    return Preemption(problem=fit_error_message(rejections, len(snapshot.nodes)))
+
+
+def no_victims(node: str) -> str:
+    return f"expected at least one victim pod on node {quote(node)}"
+
+
+def _aggregate(errors: Iterable[str]) -> str:
+    """Return the text of errors as Go's NewAggregate has it."""
+    first, *others = errors
+    return f"[{', '.join((first, *others))}]" if others else first
 
 
 def _may_help(node: NodeInfo, feasible_nodes: FeasibleNodes) -> bool:

@@ -1,20 +1,30 @@
 """The profiles that run: built from a configuration, from kube-scheduler's plugins and from plugins of the user's own."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
-from .config.args import ARGS, DefaultPreemptionArgs, NodeAffinityArgs, VolumeBindingArgs
+from .config.args import (
+    ARGS,
+    DefaultPreemptionArgs,
+    NodeAffinityArgs,
+    NodeResourcesFitArgs,
+    VolumeBindingArgs,
+)
 from .config.plugin_sets import POINTS, EnabledPlugins, PluginError
-from .config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
+from .config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, PluginConfig
 from .in_tree import DEFAULT_PREEMPTION, DYNAMIC_RESOURCES, IN_TREE, VOLUME_BINDING, prefilter_only
 from .plugin import OwnPlugin, SchedulerPlugin, filter_plugin, points_of, score_plugin
 from .pods import DEFAULT_SCHEDULER
 from .profile import FilterPlugin, Profile, ScorePlugin
+
+if TYPE_CHECKING:
+    from .config.extender_access import ExtenderAccess
 
 _TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     VOLUME_BINDING: ("filter", "reserve", "pre_bind"),
@@ -31,6 +41,7 @@ class SchedulerSettings(Struct, frozen=True, kw_only=True):
 
     profiles: Mapping[str, Profile]
     """By the name that pods have as their `schedulerName`."""
+    extenders: "tuple[ExtenderAccess, ...]" = ()
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
     warnings: Sequence[str] = field(default_factory=tuple)
@@ -46,11 +57,14 @@ def build_settings(
     """
     profiles: dict[str, Profile] = {}
     warnings: list[str] = []
+    percentage = configuration.percentage_of_nodes_to_score
+    if configuration.extenders and percentage is None:
+        percentage = 0  # Each node that is looked at is sent to extenders.
     for number, chosen in enumerate(configuration.profiles or (KubeSchedulerProfile(),)):
         name = chosen.scheduler_name or DEFAULT_SCHEDULER
         try:
-            built = _ProfileBuilder(chosen, name, plugins, default_plugins)
-            profiles[name] = built.profile(configuration.percentage_of_nodes_to_score)
+            built = _ProfileBuilder(_without_managed(chosen, configuration), name, plugins, default_plugins)
+            profiles[name] = built.profile(percentage)
         except PluginError as error:
             raise PluginError(
                 f"initializing profiles: creating profile for scheduler name {name}: {error}"
@@ -62,6 +76,27 @@ def build_settings(
         max_backoff=configuration.pod_max_backoff_seconds,
         warnings=tuple(warnings),
     )
+
+
+def _without_managed(
+    profile: KubeSchedulerProfile, configuration: KubeSchedulerConfiguration
+) -> KubeSchedulerProfile:
+    """Return a profile whose NodeResourcesFit ignores what extenders manage, instead of what its arguments say."""
+    ignored = tuple(
+        resource.name
+        for extender in configuration.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    )
+    if not ignored:
+        return profile
+    name = "NodeResourcesFit"
+    others = [row for row in profile.plugin_config if row.name != name]
+    plugin_args = next(
+        (row.args for row in profile.plugin_config if row.name == name), NodeResourcesFitArgs()
+    )
+    row = PluginConfig(name=name, args=replace(plugin_args, ignored_resources=ignored))
+    return replace(profile, plugin_config=(*others, row))
 
 
 class _ProfileBuilder:

@@ -27,32 +27,32 @@ from mockube.controller_manager.workloads.device_claims import may_need_devices
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
 from . import pods, requeueing, watched
-from .binder import Binder, BindingFailure
-from .choice import MALFORMED_OBJECT_ERRORS, FeasibleNodes, best_nodes, find_feasible
+from .algorithm import SchedulingAlgorithm
+from .binder import Binder, BindingFailure, BindingSlots
+from .choice import MALFORMED_OBJECT_ERRORS, FeasibleNodes
 from .cluster import ClusterSnapshot, SchedulerCache
-from .failure import SchedulingFailure, failure_of
+from .failure import SchedulingFailure, failure_of, may_preempt
 from .in_tree import devices_for
 from .monitor import ERROR, SCHEDULED, UNSCHEDULABLE, SchedulerMonitor
 from .nodeinfo import NodeInfo
-from .plugin import PluginFailure
-from .pod_class import PodClasses
 from .podinfo import PodInfo
-from .preemption import Candidate
+from .preemption import Candidate, Preemption, find_candidates
 from .preemption_executor import PreemptionExecutor
 from .profile import Profile
 from .queue import SchedulingQueue
 from .requeueing import Action, ClusterEvent
-from .sampling import NodeSample, NodeSampler
 from .settings import settings_for
 from .volumes import AssumedBindings, ClaimBinding, claims_of
 
 if TYPE_CHECKING:
+    from .config.extender_access import ExtenderAccess
     from .device_binder import DeviceBinder
     from .devices.state import DeviceState
+    from .extenders.chain import Extenders
 
 LOG: Final = logging.getLogger(__name__)
 _MAX_BINDINGS: Final = 32
-"""The maximum number of concurrent bindings; further decisions wait."""
+"""The maximum number of bindings that send requests at the same time; further decisions wait."""
 
 
 class Scheduler:
@@ -69,7 +69,6 @@ class Scheduler:
         self._events = {
             name: context.recorder.series_of(name, name, can_wait=True) for name in self._profiles
         }
-        self._binder = Binder(context)
         self._informers: dict[Resource[ReadOnlyTree], Informer[ReadOnlyTree]] = {
             resource: context.informers.of(resource) for resource in watched.WATCHED
         }
@@ -78,8 +77,6 @@ class Scheduler:
         self._shared_informers = context.informers
         self._gates = context.informers.caches.gates
         self._cluster = SchedulerCache(self._gates)
-        self._classes = PodClasses(self._cluster)
-        self._sampler = NodeSampler()
         self._queue = SchedulingQueue(
             context.clock,
             self._preemptions.is_blocked,
@@ -99,16 +96,27 @@ class Scheduler:
         self._gated: set[Key] = set()
         """The pods with scheduling gates."""
         self._monitor = SchedulerMonitor(context.clock.monotonic, context.metrics.registry)
+        self._extenders = self._make_extenders(settings.extenders)
+        self._algorithm = SchedulingAlgorithm(self._cluster, self._monitor, self._extenders)
         self._stop_reporting = context.metrics.registry.on_collect(self._report_state)
         self._binding_failures = context.metrics.task_restarts.of("scheduler/bind")
         self._scheduling_failures = context.metrics.task_restarts.of("scheduler/schedule")
-        self._binding_slots = asyncio.Semaphore(_MAX_BINDINGS)
+        self._binding_slots = BindingSlots(_MAX_BINDINGS)
+        self._binder = Binder(context, self._binding_slots, self._extenders)
         self._informers[kinds.NODES].add_handler(self._node_changed)
         self._informers[kinds.NAMESPACES].add_handler(self._namespace_changed)
         self._pods.add_handler(self._pod_changed)
         self._informers[kinds.VOLUME_ATTACHMENTS].add_index(BY_ATTACHED_NODE, node_of_attachment)
         for resource in watched.STORAGE:
             self._informers[resource].add_handler(self._move_by(resource.kind))
+
+    @staticmethod
+    def _make_extenders(configurations: Sequence["ExtenderAccess"]) -> "Extenders | None":
+        if not configurations:
+            return None
+        from .extenders.chain import Extenders  # noqa: PLC0415 - few have extenders
+
+        return Extenders(configurations)
 
     async def run(self) -> None:
         """Schedule pods until cancelled, then wait for the bindings and preemptions in progress."""
@@ -132,8 +140,12 @@ class Scheduler:
                     self._queue.done()
         finally:
             self._stop_reporting()
-            await asyncio.gather(*bindings)
-            await self._preemptions.finish()
+            try:
+                await asyncio.gather(*bindings)
+                await self._preemptions.finish()
+            finally:
+                if self._extenders is not None:
+                    await self._extenders.close()
 
     def _profile_of(self, view: PodView) -> Profile:
         return self._profiles[pods.scheduler_name(view)]
@@ -156,7 +168,7 @@ class Scheduler:
     def _namespace_changed(self, change: Change) -> None:
         """Judge nodes anew: affinity terms may match the pods of a namespace now, or no longer."""
         if meta.labels(change.old or {}) != meta.labels(change.new or {}):
-            self._classes.forget()
+            self._algorithm.forget_classes()
 
     def _move_by(self, kind: str) -> Callable[[Change], None]:
         """Return a handler of changes of objects of a kind that pods may wait for."""
@@ -270,7 +282,8 @@ class Scheduler:
         monitor, attempts = self._monitor, self._queue.attempts_of(key)
         began, profile = monitor.monotonic(), self._profile_of(view)
         pod, snapshot = PodInfo.of(view, self._gates), self._snapshot(profile)
-        best, feasible_nodes = self._choose(pod, snapshot, profile, began)
+        leaves_room = self._must_leave_room(pod)
+        best, feasible_nodes = await self._algorithm.decide(pod, snapshot, profile, leaves_room=leaves_room)
         monitor.algorithm.observe(monitor.monotonic() - began)
         if not best:
             result = ERROR if feasible_nodes.is_error else UNSCHEDULABLE
@@ -294,47 +307,6 @@ class Scheduler:
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices, attempt))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
-
-    def _choose(
-        self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile, began: float
-    ) -> tuple[Sequence[NodeInfo], FeasibleNodes]:
-        """Return the best nodes; if there are none, why no node is feasible."""
-        sample = self._sampler.sample(profile.percentage_of_nodes_to_score, len(snapshot.nodes))
-        try:
-            return self._choose_of(pod, snapshot, profile, began, sample)
-        except PluginFailure as failure:
-            return (), FeasibleNodes.of_error(failure)
-        finally:
-            self._sampler.take(sample, len(snapshot.nodes))
-
-    def _choose_of(
-        self,
-        pod: PodInfo,
-        snapshot: ClusterSnapshot,
-        profile: Profile,
-        began: float,
-        sample: NodeSample | None,
-    ) -> tuple[Sequence[NodeInfo], FeasibleNodes]:
-        monitor = self._monitor
-        pod_class = None if self._must_leave_room(pod) else self._classes.find(pod, snapshot, profile)
-        if pod_class is not None:
-            groups = pod_class.feasible_groups(snapshot, sample)
-            monitor.record_extension_point("Filter", began, profile.name, success=bool(groups))
-            if not groups:
-                return (), pod_class.feasible_nodes(snapshot)
-            scoring_began = monitor.monotonic()
-            best = pod_class.best_nodes(groups, snapshot)
-            feasible_nodes = FeasibleNodes(best)
-        else:
-            feasible_nodes = find_feasible(pod, snapshot, profile, sample)
-            is_found = bool(feasible_nodes.feasible)
-            monitor.record_extension_point("Filter", began, profile.name, success=is_found)
-            if not is_found:
-                return (), feasible_nodes
-            scoring_began = monitor.monotonic()
-            best = best_nodes(pod, snapshot, feasible_nodes.feasible, profile)
-        monitor.record_extension_point("Score", scoring_began, profile.name)
-        return best, feasible_nodes
 
     def _must_leave_room(self, pod: PodInfo) -> bool:
         """Return whether other pods are nominated for nodes that the pod may not take from them."""
@@ -364,9 +336,8 @@ class Scheduler:
         self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, profile: Profile
     ) -> None:
         """Preempt pods of lower priority if that helps, and report in an Event and the status why no node is feasible."""
-        budgets = self._informers[kinds.POD_DISRUPTION_BUDGETS].lister.all()
-        offset = fraction(self._random) if profile.limits_candidates else 0.0
-        failure = failure_of(pod, snapshot, feasible_nodes, budgets, profile, offset)
+        preemption = await self._find_preemption(pod, snapshot, feasible_nodes, profile)
+        failure = failure_of(pod, snapshot, feasible_nodes, preemption, profile)
         nominee = None if failure.keeps_nomination else ""
         if not feasible_nodes.is_error:
             self._monitor.record_preemption(len(failure.candidate.victims) if failure.candidate else 0)
@@ -378,6 +349,19 @@ class Scheduler:
         await self._release_claims(failure)
         reason = "SchedulerError" if feasible_nodes.is_error else "Unschedulable"
         await self._report(pod.view, failure, nominee, reason)
+
+    async def _find_preemption(
+        self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, profile: Profile
+    ) -> Preemption:
+        """Return the candidates of a preemption that extenders accept, if it is tried at all."""
+        if not may_preempt(snapshot, feasible_nodes, profile):
+            return Preemption()
+        budgets = self._informers[kinds.POD_DISRUPTION_BUDGETS].lister.all()
+        offset = fraction(self._random) if profile.limits_candidates else 0.0
+        preemption = find_candidates(pod, snapshot, feasible_nodes, budgets, profile, offset)
+        if self._extenders is None or not preemption.candidates:
+            return preemption
+        return await self._extenders.process_preemption(pod, preemption, snapshot)
 
     async def _release_claims(self, failure: SchedulingFailure) -> None:
         """Deallocate or delete the claim that prevents a pod from running."""
@@ -457,7 +441,9 @@ class Scheduler:
             LOG.exception("scheduler: %s: binding failed and is retried", pod.view.key)
             self._binding_failures.value += 1
             self._monitor.record_attempt(ERROR, attempt.began, attempt.profile.name)
-            await self._handle_binding_failure(pod, devices, BindingFailure("Bind", "DefaultBinder", error))
+            await self._handle_binding_failure(
+                pod, devices, BindingFailure.of_plugin("Bind", "DefaultBinder", error)
+            )
         else:
             self._monitor.record_attempt(SCHEDULED, attempt.began, attempt.profile.name)
             self._monitor.record_bound(attempt.number, attempt.first_at)

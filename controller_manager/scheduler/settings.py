@@ -1,7 +1,7 @@
 """What the scheduler runs with: the file of `--scheduler-config`, and the plugins of the user's own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import astuple, fields, replace
 
@@ -14,6 +14,9 @@ from .config.types import KubeSchedulerConfiguration
 from .in_tree import IN_TREE
 from .plugin import OwnPlugin, is_plugin, name_of, points_of
 from .profiles import DEFAULT_SETTINGS, SchedulerSettings, build_settings
+
+if TYPE_CHECKING:
+    from .config.extender_access import ExtenderAccess
 
 GROUP: Final = "mockube.scheduler_plugins"
 """The group of entry points of plugins that a configuration may name."""
@@ -45,7 +48,15 @@ def settings_for(options: Config) -> SchedulerSettings:
     except PluginError as error:
         raise ConfigurationError(str(error)) from error
     warnings = [*settings.warnings, *_warnings(configuration)]
-    return replace(settings, warnings=tuple(warnings))
+    return replace(settings, extenders=_extenders_of(configuration), warnings=tuple(warnings))
+
+
+def _extenders_of(configuration: KubeSchedulerConfiguration) -> tuple["ExtenderAccess", ...]:
+    if not configuration.extenders:
+        return ()
+    from .config.extender_access import access_of  # noqa: PLC0415 - rarely needed
+
+    return tuple(map(access_of, configuration.extenders))
 
 
 def _by_name(objects: Iterable[object]) -> dict[str, OwnPlugin]:

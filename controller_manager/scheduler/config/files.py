@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
+from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.yaml_decode import load
@@ -36,6 +37,11 @@ def configuration_of(tree: Any, gates: FeatureGates) -> KubeSchedulerConfigurati
     if problem := _type_problem(tree):
         raise ConfigurationError(problem)
     configuration: KubeSchedulerConfiguration = decode(tree, KubeSchedulerConfiguration)
+    try:
+        for extender in configuration.extenders:
+            parse_duration(extender.http_timeout)
+    except DurationError as error:
+        raise ConfigurationError(str(error)) from error
     profiles = [_with_args(profile, number) for number, profile in enumerate(configuration.profiles)]
     if len(profiles) <= 1:
         profiles = [_with_name(profile) for profile in profiles or [KubeSchedulerProfile()]]

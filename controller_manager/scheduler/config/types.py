@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from msgspec import field
+
 from mockube.component_base.configuration_files import Record
 
 GROUP_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -52,6 +54,37 @@ class KubeSchedulerProfile(Record, frozen=True, kw_only=True):
     plugin_config: tuple[PluginConfig, ...] = ()
 
 
+class ExtenderManagedResource(Record, frozen=True, kw_only=True):
+    name: str = ""
+    ignored_by_scheduler: bool = False
+
+
+class ExtenderTLSConfig(Record, frozen=True, kw_only=True):
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: bytes = b""
+    key_data: bytes = b""
+    ca_data: bytes = b""
+
+
+class Extender(Record, frozen=True, kw_only=True):
+    url_prefix: str = ""
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: bool = field(default=False, name="enableHTTPS")
+    tls_config: ExtenderTLSConfig | None = None
+    http_timeout: str = "0s"
+    node_cache_capable: bool = False
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
+    ignorable: bool = False
+
+
 class KubeSchedulerConfiguration(Record, frozen=True, kw_only=True):
     api_version: str = ""
     kind: str = ""
@@ -64,5 +97,5 @@ class KubeSchedulerConfiguration(Record, frozen=True, kw_only=True):
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
     profiles: tuple[KubeSchedulerProfile, ...] = ()
-    extenders: tuple[Any, ...] = ()
+    extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False

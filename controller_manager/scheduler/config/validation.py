@@ -5,16 +5,19 @@ Upstream: apis/config/validation.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec.structs import fields
 
 from mockube.apimachinery import names
+from mockube.apimachinery.durations import parse_duration
 from mockube.apimachinery.errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.paths import ROOT, Path
+from mockube.apimachinery.resource_names import is_extended
 
 from . import args
-from .types import KubeSchedulerConfiguration, KubeSchedulerProfile, Plugins
+from .types import Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, Plugins
 
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 _REMOVED: Final = (
@@ -55,8 +58,7 @@ def validate(configuration: KubeSchedulerConfiguration, gates: FeatureGates) -> 
     if max_backoff < initial_backoff:
         detail = "must be greater than or equal to PodInitialBackoffSeconds"
         yield invalid(ROOT.child("podMaxBackoffSeconds"), max_backoff, detail)
-    if configuration.extenders:
-        yield forbidden(ROOT.child("extenders"), _NO_SUPPORT)
+    yield from _extenders(ROOT.child("extenders"), configuration.extenders)
 
 
 def _percentage(path: Path, percentage: int | None) -> Errors:
@@ -104,6 +106,46 @@ def _plugin_config(path: Path, profile: KubeSchedulerProfile, gates: FeatureGate
             yield from _volume_binding(place.child("args"), row.args, gates)
         elif row.name in _RULES:
             yield from _RULES[row.name](place.child("args"), row.args)
+
+
+def _extenders(path: Path, extenders: Sequence[Extender]) -> Errors:
+    seen: set[str] = set()
+    for number, extender in enumerate(extenders):
+        place = path.index(number)
+        if extender.prioritize_verb and extender.weight <= 0:
+            yield invalid(place.child("weight"), extender.weight, "must have a positive weight applied to it")
+        for index, resource in enumerate(extender.managed_resources):
+            name, name_path = resource.name, place.child("managedResources").index(index).child("name")
+            problems = names.check_label_key(name)
+            if not problems and not is_extended(name):
+                problems = ["is an invalid extended resource name"]
+            yield from (invalid(name_path, name, problem) for problem in problems)
+            if name in seen:
+                yield invalid(name_path, name, "duplicate extender managed resource name")
+            seen.add(name)
+        yield from _url_prefix(place.child("urlPrefix"), extender.url_prefix)
+        yield from _http_timeout(place.child("httpTimeout"), extender.http_timeout)
+    binders = sum(bool(extender.bind_verb) for extender in extenders)
+    if binders > 1:
+        detail = "only one extender can implement bind"
+        yield invalid(path, f"found {binders} extenders implementing bind", detail)
+
+
+def _url_prefix(path: Path, url: str) -> Errors:
+    """Refuse a URL to which no request can be sent. kube-scheduler starts with it, and then each pod fails."""
+    try:
+        parts = urlsplit(url)
+        is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # such as a port that is no number
+        is_complete = False
+    if not is_complete:
+        yield invalid(path, url, "must be a URL such as http://127.0.0.1:8888/scheduler")
+
+
+def _http_timeout(path: Path, timeout: str) -> Errors:
+    """Refuse a negative timeout, which is none for kube-scheduler: one extender that hangs would stop all pods."""
+    if parse_duration(timeout) < 0:
+        yield invalid(path, timeout, "must be greater than or equal to 0")
 
 
 # --- the arguments of plugins

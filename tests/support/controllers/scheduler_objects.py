@@ -6,9 +6,12 @@ from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.controller_manager.scheduler.failure import failure_of, may_preempt
 from mockube.controller_manager.scheduler.filters.filter import Rejection, Restriction
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.pods import nominated_node
+from mockube.controller_manager.scheduler.preemption import Preemption, find_candidates
+from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
@@ -120,6 +123,14 @@ def snapshot_of(cluster):
 def best_of(pod_class, state):
     groups = pod_class.feasible_groups(state)
     return pod_class.best_nodes(groups, state) if groups else []
+
+
+def failure_on(pod_info, state, found, budgets=(), profile=DEFAULT_PROFILE):
+    """Return what follows if no node is feasible, with the preemption if one is tried."""
+    preemption = Preemption()
+    if may_preempt(state, found, profile):
+        preemption = find_candidates(pod_info, state, found, budgets, profile)
+    return failure_of(pod_info, state, found, preemption, profile)
 
 
 def rejections(plugin, tried, state):

@@ -12,7 +12,6 @@ from mockube.controller_manager.scheduler.devices.extended_resources import (
     ExtendedResourceClasses,
     owner_of_extended_resource_claim,
 )
-from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.in_tree import devices_for
 from mockube.controller_manager.scheduler.pod_class import PodClasses
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -22,7 +21,7 @@ from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
 from mockube.controller_manager.workloads.device_claims import allocation
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
-from tests.support.controllers.scheduler_objects import best_of
+from tests.support.controllers.scheduler_objects import best_of, failure_on
 from tests.support.controllers.scheduler_profiles import CONFIGURATIONS, profiles_of
 
 _NOW = "2026-01-01T00:00:00Z"
@@ -147,7 +146,7 @@ def decide(pod, state, gates, profile=DEFAULT_PROFILE):
     found = find_feasible(info, snapshot, profile)
     _check_class(info, snapshot, cluster, found, profile)
     if not found.feasible:
-        failure = failure_of(info, snapshot, found, state.get("poddisruptionbudgets", ()), profile)
+        failure = failure_on(info, snapshot, found, state.get("poddisruptionbudgets", ()), profile)
         victims = failure.candidate.victims if failure.candidate else ()
         names = sorted(victim.view.key.name for victim in victims)
         return {"best": [], "message": failure.message, "victims": names}

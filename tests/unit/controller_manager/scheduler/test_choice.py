@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.scheduler.choice import MALFORMED, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
-from mockube.controller_manager.scheduler.preemption import preempt
+from mockube.controller_manager.scheduler.preemption import find_candidates
 from tests.support.controllers.scheduler_objects import info, node, pod, snapshot
 
 WEB = {"app": "web"}
@@ -37,7 +37,7 @@ def test_unreadable_disruption_budget_protects_nothing():
     state = snapshot([node("a", pods="1")], [pod("lesser", labels=WEB, nodeName="a", priority=1)])
     lesser = state.nodes[0].pods["lesser"]
     for budgets, violations in ((bad, 0), ([*bad, budget()], 1)):
-        outcome = preempt(greater, state, find_feasible(greater, state), budgets)
+        outcome = find_candidates(greater, state, find_feasible(greater, state), budgets).best
         assert (outcome.node, outcome.victims, outcome.pdb_violations) == ("a", [lesser], violations)
 
 

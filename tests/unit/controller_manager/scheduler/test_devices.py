@@ -27,10 +27,10 @@ from mockube.controller_manager.scheduler.devices.claims import (
     device_ids,
 )
 from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather_pools
-from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.volumes import Storage
 from tests.support.controllers.devices import claim, pod, request, slices, spec
 from tests.support.controllers.fake_caches import FakeCaches
+from tests.support.controllers.scheduler_objects import failure_on
 
 RECORDED = [
     orjson.loads(line) for line in Path(__file__).with_name("allocations.jsonl").read_text().splitlines()
@@ -182,7 +182,7 @@ def test_unused_claim_on_other_node_is_deallocated(consumers, words):
     users = [{"resource": "pods", "name": uid, "uid": uid} for uid in consumers]
     held = {**held, "status": {"allocation": allocated, "reservedFor": users}}
     tried, seen = pod("c"), cluster_snapshot(snapshot(slices(1), held))
-    failure = failure_of(tried, seen, find_feasible(tried, seen), ())
+    failure = failure_on(tried, seen, find_feasible(tried, seen), ())
     assert failure.message.startswith(
         f"0/2 nodes are available: 2 resourceclaim not available on the node. {words}"
     )

@@ -13,13 +13,13 @@ from mockube.controller_manager.scheduler.devices.extended_resources import (
     ExtendedResourceClasses,
     requests_for,
 )
-from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.requeueing import ClusterEvent, event_of, is_worth_requeuing
 from mockube.controller_manager.scheduler.requeueing import node_actions as actions_of
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.workloads.device_claims import has_extended_resources, may_need_devices
 from tests.support.controllers.fake_caches import FakeCaches
+from tests.support.controllers.scheduler_objects import failure_on
 
 PREFIX = "deviceclass.resource.kubernetes.io/"
 GPU, IMPLICIT = "example.com/gpu", f"{PREFIX}gpu"
@@ -193,7 +193,7 @@ def snapshot(*claims, devices=2, minor="1.37", gpus=None, classes=True):
 def message(view, seen):
     info = PodInfo.of(view, FeatureGates())
     found = find_feasible(info, seen)
-    return "" if found.feasible else failure_of(info, seen, found, ()).message
+    return "" if found.feasible else failure_on(info, seen, found, ()).message
 
 
 HELPS_NOT = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
@@ -224,7 +224,7 @@ def test_pod_before_1_37_learns_that_no_claim_helps():
 def test_claim_of_earlier_attempt_is_deleted():
     claim = {"metadata": {"name": "old", "namespace": "default", "uid": "o"}, "spec": {}, "owner": "u"}
     seen, info = snapshot(claim), PodInfo.of(pod(container(gpu=1)), FeatureGates())
-    failure = failure_of(info, seen, find_feasible(info, seen), ())
+    failure = failure_on(info, seen, find_feasible(info, seen), ())
     assert failure.stale_claim == claim
     assert failure.message == (
         "0/1 nodes are available: 1 cannot schedule extended resource claim. "

@@ -159,7 +159,7 @@ UNSCHEDULABLE = Rejection(("node(s) were unschedulable",))
             [Rejection(("Too many pods", "Insufficient cpu")), CPU],
             "0/9 nodes are available: 1 Too many pods, 2 Insufficient cpu.",
         ),
-        ([], "0/9 nodes are available: ."),
+        ([], "0/9 nodes are available:"),
     ],
 )
 def test_message_counts_reasons_in_order(rejections, message):

@@ -4,10 +4,9 @@ import pytest
 
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
-from mockube.controller_manager.scheduler.failure import failure_of
 from mockube.controller_manager.scheduler.plugin import PluginFailure, SchedulerPlugin
 from mockube.controller_manager.scheduler.pod_class import PodClasses
-from tests.support.controllers.scheduler_objects import info, node, pod, snapshot, snapshot_of
+from tests.support.controllers.scheduler_objects import failure_on, info, node, pod, snapshot, snapshot_of
 from tests.support.controllers.scheduler_profiles import profile_of
 
 
@@ -39,7 +38,7 @@ def test_reason_of_own_filter_is_in_the_message():
     )
     state = snapshot([node("a", labels={"cost": "9"}), node("b", labels={"cost": "9"}, cpu="0")])
     tried = info(pod(requests={"cpu": "1"}))
-    message = failure_of(tried, state, find_feasible(tried, state, profile), (), profile).message
+    message = failure_on(tried, state, find_feasible(tried, state, profile), (), profile).message
     assert message.startswith("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) are too expensive. ")
 
 
@@ -76,7 +75,7 @@ def test_failure_of_own_filter_is_an_error_of_the_pod(reason, message):
     profile, tried, state = profile_of({}, [Plugin(reason)]), info(pod()), snapshot([node()])
     found = find_feasible(tried, state, profile)
     assert (found.feasible, found.is_error) == ((), True)
-    assert failure_of(tried, state, found, (), profile).message.startswith(message)
+    assert failure_on(tried, state, found, (), profile).message.startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.scheduler.choice import find_feasible
 from mockube.controller_manager.scheduler.filters.filter import Rejection
-from mockube.controller_manager.scheduler.preemption import preempt
+from mockube.controller_manager.scheduler.preemption import find_candidates
 from tests.support.controllers.scheduler_objects import HOST, apart, info, node, pod, snapshot, term
 from tests.support.controllers.scheduler_profiles import profile_of
 
@@ -28,7 +28,12 @@ def budget(allowed=0, *, namespace="default", selector=None, disrupted=(), name=
 
 def outcome(pods, *budgets, tried, nodes=None):
     state, one = snapshot(nodes or [node()], pods), info(tried)
-    return preempt(one, state, find_feasible(one, state), budgets)
+    return best_of(find_candidates(one, state, find_feasible(one, state), budgets))
+
+
+def best_of(preemption):
+    """Return the best candidate, or why there is none."""
+    return preemption.best or preemption.problem
 
 
 def preempted(pods, *budgets, cpu="4", **more):
@@ -300,7 +305,7 @@ def test_unknown_rejection_of_node_does_not_exclude_it():
     tried = info(pod(requests=CPUS, priority=10))
     found = find_feasible(tried, state)
     assert found.rejections["a"] == Rejection(("Insufficient cpu",), plugin="NodeResourcesFit")
-    assert preempt(tried, state, found, ()).node == "a"
+    assert find_candidates(tried, state, found, ()).best.node == "a"
 
 
 @pytest.mark.parametrize(
@@ -321,7 +326,7 @@ def test_search_ends_at_the_candidates_of_the_profile(absolute, offset, chosen):
         for name, priority in zip("abcd", (5, 1, 4, 2), strict=True)
     ]
     state, tried = snapshot(nodes, pods), info(pod(requests={"cpu": "4"}, priority=10))
-    found = preempt(tried, state, find_feasible(tried, state, profile), (), profile, offset)
+    found = find_candidates(tried, state, find_feasible(tried, state, profile), (), profile, offset).best
     assert found.node == chosen
 
 
@@ -330,5 +335,5 @@ def test_search_goes_on_until_a_candidate_violates_no_budget():
     profile = profile_of({"pluginConfig": [{"name": "DefaultPreemption", "args": arguments}]})
     pods = [running("a", cpu="4"), running("b", at="b", cpu="4", labels={"app": "db"})]
     state, tried = snapshot([node("a"), node("b")], pods), info(pod(requests={"cpu": "4"}, priority=10))
-    found = preempt(tried, state, find_feasible(tried, state, profile), [budget()], profile)
+    found = find_candidates(tried, state, find_feasible(tried, state, profile), [budget()], profile).best
     assert found.node == "b"

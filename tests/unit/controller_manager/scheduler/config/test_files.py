@@ -8,6 +8,7 @@ from mockube.controller_manager.scheduler.config.files import read_configuration
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 ARGS = "decoding .profiles[0].pluginConfig[0]: decoding args for plugin"
+URL = 'urlPrefix: "http://127.0.0.1:80"'
 PLACE = "profiles[0].pluginConfig[0].args"
 
 
@@ -62,9 +63,45 @@ REFUSED = {
         f"{HEAD}profiles: [{{pluginConfig: [{{name: A}}, {{name: A}}]}}]",
         'profiles[0].pluginConfig[1]: Duplicate value: "A"',
     ),
-    "extenders": (
-        f"{HEAD}extenders: [{{urlPrefix: x}}]",
-        "extenders: Forbidden: mockube does not support it",
+    "weights and resources of extenders": (
+        f"{HEAD}extenders: [{{{URL}, prioritizeVerb: p}}, {{{URL}, managedResources: [{{name: cpu}}, {{name: a b}}]}}]",
+        (
+            "[extenders[0].weight: Invalid value: 0: must have a positive weight applied to it, "
+            'extenders[1].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name, '
+            'extenders[1].managedResources[1].name: Invalid value: "a b": name part must consist of '
+        ),
+    ),
+    "resource of two extenders": (
+        f"{HEAD}extenders: [{{{URL}, managedResources: [{{name: e.com/x}}]}}, {{{URL}, managedResources: [{{name: e.com/x}}]}}]",
+        'extenders[1].managedResources[0].name: Invalid value: "e.com/x": duplicate extender managed resource name',
+    ),
+    "two extenders that bind": (
+        f"{HEAD}extenders: [{{{URL}, bindVerb: b}}, {{{URL}, bindVerb: b}}]",
+        'extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind',
+    ),
+    "unknown field of an extender": (
+        f"{HEAD}extenders: [{{{URL}, url: x, tlsConfig: {{foo: 1}}}}]",
+        'strict decoding error: unknown field "extenders[0].tlsConfig.foo", unknown field "extenders[0].url"',
+    ),
+    "unit of a timeout": (
+        f"{HEAD}extenders: [{{{URL}, httpTimeout: 5x}}]",
+        'time: unknown unit "x" in duration "5x"',
+    ),
+    "type of a timeout": (
+        f"{HEAD}extenders: [{{{URL}, httpTimeout: 5}}]",
+        "json: cannot unmarshal number into Go struct field Extender.extenders.httpTimeout of type string",
+    ),
+    "timeout that mockube refuses": (
+        f"{HEAD}extenders: [{{{URL}, httpTimeout: -1s}}]",
+        'extenders[0].httpTimeout: Invalid value: "-1s": must be greater than or equal to 0',
+    ),
+    "URL that mockube refuses": (
+        f"{HEAD}extenders: [{{urlPrefix: 127.0.0.1:80}}]",
+        'extenders[0].urlPrefix: Invalid value: "127.0.0.1:80": must be a URL such as http://127.0.0.1:8888/scheduler',
+    ),
+    "port that is no number": (
+        f'{HEAD}extenders: [{{urlPrefix: "http://a:b"}}]',
+        'extenders[0].urlPrefix: Invalid value: "http://a:b": must be a URL',
     ),
     "points of pod groups": (
         f"{HEAD}profiles: [{{plugins: {{placementScore: {{enabled: [{{name: A}}]}}}}}}]",
