@@ -37,7 +37,7 @@ from mockube.etcd.kv import (
 )
 
 from .leases import Leases
-from .versions import Versions, is_worth_packing, replaces_large, unpack_event
+from .versions import Versions, is_worth_packing, packable_bytes, unpack_event
 
 FIRST_REVISION: Revision = 1
 """The revision of an empty store, as in etcd: the first change makes revision 2."""
@@ -45,8 +45,8 @@ FIRST_REVISION: Revision = 1
 STEP = 512
 """The number of keys that one step of a rewrite processes in a few milliseconds."""
 
-UNPACKED = 4096
-"""The maximum of revisions that wait for compression; older ones stay uncompressed."""
+UNPACKED_BYTES = 16 << 20
+"""The newest replaced values up to this size are not compressed: a short history is small."""
 PACKED_EVENTS = 16
 """The maximum of events of a revision whose values are compressed; a restored snapshot has many more."""
 
@@ -77,6 +77,7 @@ class Mvcc:
         "_log",
         "_swept",
         "_unpacked",
+        "_unpacked_bytes",
         "_versions",
         "compact_revision",
         "leases",
@@ -91,8 +92,9 @@ class Mvcc:
         self._versions = Versions()
         self._log: list[Sequence[Event]] = []
         """By revision, from _swept + 1 to the newest, the events: a list if some values are compressed, else a tuple."""
-        self._unpacked: deque[Revision] = deque(maxlen=UNPACKED)
-        """The revisions that replaced large values."""
+        self._unpacked: deque[tuple[Revision, int]] = deque()
+        """The revisions that replaced values which can be compressed, with the bytes of these values."""
+        self._unpacked_bytes = 0
         self._swept: Revision = FIRST_REVISION
         self._is_rewriting = False
         """Whether some keys are already at the next revision, so that the present is read like a past revision."""
@@ -273,8 +275,10 @@ class Mvcc:
             return
         self._log.append(tuple(events))
         self.revision += 1
-        if len(events) <= PACKED_EVENTS and any(map(replaces_large, events)):
-            self._unpacked.append(self.revision)
+        size = sum(map(packable_bytes, events)) if len(events) <= PACKED_EVENTS else 0
+        if size:
+            self._unpacked.append((self.revision, size))
+            self._unpacked_bytes += size
 
     def _execute(self, operation: Operation, events: list[Event]) -> OperationResult:
         match operation:
@@ -289,16 +293,18 @@ class Mvcc:
     @property
     def has_unpacked(self) -> bool:
         """Whether there are replaced values that `pack` would compress."""
-        return bool(self._unpacked)
+        return self._unpacked_bytes > UNPACKED_BYTES
 
     def pack(self, budget: int) -> None:
         """Compress at least `budget` bytes of replaced values, which only reads of past revisions use."""
-        while self._unpacked and budget > 0:
-            budget -= self._pack(self._unpacked.popleft())
+        while self.has_unpacked and budget > 0:
+            revision, size = self._unpacked.popleft()
+            self._unpacked_bytes -= size
+            self._pack(revision)
+            budget -= size
 
-    def _pack(self, revision: Revision) -> int:
-        """Compress the values that a revision replaced; return how many bytes they had."""
-        size = 0
+    def _pack(self, revision: Revision) -> None:
+        """Compress the values that a revision replaced."""
         for index, event in enumerate(self._events_of(revision)):
             replaced = event.previous
             if replaced is None or not is_worth_packing(replaced):
@@ -306,13 +312,11 @@ class Mvcc:
             older_events = self._events_of(replaced.mod_revision)
             if len(older_events) > PACKED_EVENTS:
                 continue
-            size += len(replaced.value)
-            packed = self._versions.pack(replaced)
+            packed = self._versions.pack(replaced, event.kv)
             self._replace_event(revision, index, replace(event, previous=packed))
             for place, older in enumerate(older_events):
                 if older.kv is replaced:
                     self._replace_event(replaced.mod_revision, place, replace(older, kv=packed))
-        return size
 
     def _events_of(self, revision: Revision) -> Sequence[Event]:
         index = revision - self._swept - 1

@@ -47,7 +47,7 @@ SWEEP = 2048
 """The number of revisions that compaction frees before it yields to the event loop."""
 BURST = 256
 """The number of changes after which a caller of the store in memory yields, so that a writer does not block readers."""
-PACK_BYTES, PACK_SECONDS = 256 * 1024, 0.05
+PACK_BYTES, PACK_SECONDS = 1024 * 1024, 0.05
 """Bytes of replaced values that are compressed at each interval, in some milliseconds."""
 
 

@@ -8,22 +8,21 @@ The versions of a key that was put at 2, put at 5, deleted at 7 and put at 9:
 Trimmed at 6, past = [5, 7]: a read at 6 returns the version of 5. Trimmed at 7, past is empty: the key was absent at
 7.
 
-Past versions are seldom read: the values of large ones are compressed.
+Past versions are seldom read: their values are compressed, each with the value that replaced it as the dictionary.
 """
 
 import heapq
-import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import force_setattr
 from sortedcontainers import SortedList
 
+from mockube.etcd import compression
 from mockube.etcd.kv import FROM_KEY, Event, KeyValue, LeaseId, Revision
 
 FIRST_KEY = b"\x00"
 """The smallest key."""
-MIN_PACKED_BYTES, MAX_PACKED_BYTES = 16 * 1024, 256 * 1024
-"""The sizes of past values that are compressed: smaller ones save little, larger ones take too long."""
 
 
 class PackedKeyValue(KeyValue, frozen=True, kw_only=True, gc=False):
@@ -31,6 +30,8 @@ class PackedKeyValue(KeyValue, frozen=True, kw_only=True, gc=False):
 
     size: int
     """Bytes of the uncompressed value."""
+    following: KeyValue | None
+    """The next version, whose value is the dictionary; None without a dictionary."""
 
 
 class Versions:
@@ -138,13 +139,16 @@ class Versions:
         self._current[key] = self._restore_last(key)
         self._keys.undo_remove(key)
 
-    def pack(self, kv: KeyValue) -> PackedKeyValue:
-        """Compress the value of a past version; return the compressed version."""
-        packed = pack(kv)
-        versions = self._past.get(kv.key, ())
+    def pack(self, kv: KeyValue, following: KeyValue) -> PackedKeyValue:
+        """Compress the value of a past version, which `following` replaced; return the compressed version."""
+        packed = pack(kv, following)
+        versions = self._past.get(kv.key, [])
         index = bisect_left(versions, kv.mod_revision, key=_mod_revision)
         if index < len(versions) and versions[index] is kv:
-            self._past[kv.key][index] = packed
+            versions[index] = packed
+            before = versions[index - 1] if index else None
+            if type(before) is PackedKeyValue and before.following is kv:
+                force_setattr(before, "following", packed)  # otherwise it would keep the uncompressed value
         return packed
 
     def trim(self, key: bytes, revision: Revision) -> None:
@@ -261,15 +265,21 @@ def covers(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
     return key <= candidate and (range_end == FROM_KEY or candidate < range_end)
 
 
-def pack(kv: KeyValue) -> PackedKeyValue:
+def pack(kv: KeyValue, following: KeyValue) -> PackedKeyValue:
+    """Compress a value with the next version as the dictionary, but for one version in each chain."""
+    if not kv.version % compression.MAX_CHAIN or not following.version:
+        dictionary, following_or_none = b"", None
+    else:
+        dictionary, following_or_none = unpack(following).value, following
     return PackedKeyValue(
         key=kv.key,
-        value=zlib.compress(kv.value, level=zlib.Z_BEST_SPEED),
+        value=compression.compress(kv.value, dictionary),
         create_revision=kv.create_revision,
         mod_revision=kv.mod_revision,
         version=kv.version,
         lease=kv.lease,
         size=len(kv.value),
+        following=following_or_none,
     )
 
 
@@ -277,9 +287,10 @@ def unpack(kv: KeyValue) -> KeyValue:
     """Return a version with its value as it was put."""
     if type(kv) is not PackedKeyValue:
         return kv
+    dictionary = b"" if kv.following is None else unpack(kv.following).value
     return KeyValue(
         key=kv.key,
-        value=zlib.decompress(kv.value),
+        value=compression.decompress(kv.value, dictionary),
         create_revision=kv.create_revision,
         mod_revision=kv.mod_revision,
         version=kv.version,
@@ -288,12 +299,13 @@ def unpack(kv: KeyValue) -> KeyValue:
 
 
 def is_worth_packing(kv: KeyValue) -> bool:
-    return MIN_PACKED_BYTES <= len(kv.value) <= MAX_PACKED_BYTES and type(kv) is not PackedKeyValue
+    return compression.MIN_BYTES <= len(kv.value) <= compression.MAX_BYTES and type(kv) is not PackedKeyValue
 
 
-def replaces_large(event: Event) -> bool:
-    """Return whether a change replaces a value that is worth compression."""
-    return event.previous is not None and is_worth_packing(event.previous)
+def packable_bytes(event: Event) -> int:
+    """Return the size of the value that a change replaces; 0 if it is not worth compression."""
+    replaced = event.previous
+    return len(replaced.value) if replaced is not None and is_worth_packing(replaced) else 0
 
 
 def unpack_event(event: Event) -> Event:

@@ -17,7 +17,8 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from mockube.etcd.embedded import versions
+from mockube.etcd import compression
+from mockube.etcd.embedded import mvcc
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import (
@@ -77,7 +78,9 @@ operations = st.lists(ranges | puts | puts | deletes, max_size=5)
 
 @pytest.fixture(autouse=True)
 def small_values_are_compressed(monkeypatch):
-    monkeypatch.setattr(versions, "MIN_PACKED_BYTES", 1)
+    monkeypatch.setattr(compression, "MIN_BYTES", 1)
+    monkeypatch.setattr(compression, "MAX_CHAIN", 3)
+    monkeypatch.setattr(mvcc, "UNPACKED_BYTES", 0)
 
 
 class ComparedWatch:

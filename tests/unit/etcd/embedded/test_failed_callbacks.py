@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.etcd.embedded.mvcc import UNPACKED_BYTES
 from mockube.etcd.embedded.store import PACK_SECONDS, SWEEP, MemoryStore
 from mockube.etcd.kv import Put, WatchRequest
 from tests.support.event_loop import until, yield_to_loop
@@ -27,7 +28,7 @@ async def grant(store, clock):
 
 
 async def replace_values(store, clock):
-    for _ in range(2):
+    for _ in range(UNPACKED_BYTES // LARGE + 3):
         await store.put(Put(key=b"a", value=b"1" * LARGE))
 
 

@@ -1,10 +1,14 @@
 """The MVCC state machine: what the contract tests cannot observe."""
 
+import hashlib
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.etcd.embedded import versions
+from mockube.etcd import compression
+from mockube.etcd.embedded import mvcc
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.versions import PackedKeyValue
 from mockube.etcd.kv import Delete, KeyValue, Put, Range, Txn
@@ -87,7 +91,9 @@ def test_incremental_sweep_does_not_change_reads(budget, operations, data):
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25), data=st.data())
 def test_compression_of_past_values_does_not_change_reads_events_or_size(operations, data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(versions, "MIN_PACKED_BYTES", 1)
+        patch.setattr(compression, "MIN_BYTES", 1)
+        patch.setattr(compression, "MAX_CHAIN", data.draw(st.integers(2, 5)))
+        patch.setattr(mvcc, "UNPACKED_BYTES", 0)
         core = core_after(*operations)
         history = all_revisions(core), events_of(core), core.size
         core.pack(data.draw(st.integers(1, 40)))
@@ -102,7 +108,41 @@ def test_compression_of_past_values_does_not_change_reads_events_or_size(operati
         assert core.size == 0
 
 
-def test_replaced_large_values_take_little_memory():
+def test_values_that_a_compressed_one_needs_are_compressed_too(monkeypatch):
+    monkeypatch.setattr(mvcc, "UNPACKED_BYTES", 0)
+    core = Mvcc()
+    for number in range(10):
+        core.txn(Txn(then=(Put(key=b"a", value=b"%d" % number * 10_000),)))
+    while core.has_unpacked:
+        core.pack(1)
+    (history,) = core._versions._past.values()
+    for version, newer in pairwise([*history, core.get(b"a")]):
+        assert version.following is newer
+
+
+def test_newest_replaced_values_are_not_compressed():
+    core, value = Mvcc(), b"1" * (1 << 18)
+    for _ in range(mvcc.UNPACKED_BYTES // len(value) + 2):
+        core.txn(Txn(then=(Put(key=b"a", value=value),)))
+    assert core.has_unpacked
+    core.pack(1)
+    assert not core.has_unpacked
+
+
+def test_similar_versions_take_little_memory(monkeypatch):
+    monkeypatch.setattr(mvcc, "UNPACKED_BYTES", 0)
+    core, common = Mvcc(), hashlib.shake_128(b"").digest(4_000)
+    for number in range(64):
+        core.txn(Txn(then=(Put(key=b"a", value=b"%d" % number + common),)))
+    while core.has_unpacked:
+        core.pack(1)
+    (history,) = core._versions._past.values()
+    assert sum(len(kv.value) for kv in history) < 5 * 4_000
+    assert core.size > 64 * 4_000
+
+
+def test_replaced_large_values_take_little_memory(monkeypatch):
+    monkeypatch.setattr(mvcc, "UNPACKED_BYTES", 0)
     core = Mvcc()
     for number in range(100):
         core.txn(Txn(then=(Put(key=b"a", value=b"%d" % number * 20_000),)))
@@ -115,8 +155,9 @@ def test_replaced_large_values_take_little_memory():
     assert core.size > 1_900_000
 
 
-def test_values_of_revisions_with_many_changes_are_not_compressed():
+def test_values_of_revisions_with_many_changes_are_not_compressed(monkeypatch):
     """Each compressed event copies the events of two revisions."""
+    monkeypatch.setattr(mvcc, "UNPACKED_BYTES", 0)
     core, keys = Mvcc(), [b"%d" % number for number in range(100)]
     for value in (b"1" * 20_000, b"2" * 20_000):
         core.txn(Txn(then=tuple(Put(key=key, value=value) for key in keys)))

@@ -1,0 +1,31 @@
+"""Compress past values. Most are nearly equal to the next version of their key, which is the dictionary then.
+
+4.6 kB of a pod take 28 us and 1,600 bytes alone, and 10 us and 120 bytes with the next version.
+"""
+
+import zlib
+from typing import Final
+
+MIN_BYTES: Final = 256
+"""Smaller values are not compressed: the objects around them take more memory."""
+MAX_BYTES: Final = 256 * 1024
+"""Larger values are not compressed: that would take too long."""
+MAX_DICTIONARY: Final = 31 * 1024
+"""A larger dictionary would not be in zlib's window of 32 KiB when the end of the value is compressed."""
+MAX_CHAIN: Final = 16
+"""The versions of a key in a chain, in which each is compressed with the next: reading the first decompresses all."""
+
+
+def compress(value: bytes, dictionary: bytes = b"") -> bytes:
+    """Compress a value; `decompress` needs the same dictionary."""
+    if not 0 < len(dictionary) <= MAX_DICTIONARY:
+        return zlib.compress(value, zlib.Z_BEST_SPEED)
+    compressor = zlib.compressobj(level=3, zdict=dictionary)
+    return compressor.compress(value) + compressor.flush()
+
+
+def decompress(compressed: bytes, dictionary: bytes = b"") -> bytes:
+    """Return the value."""
+    if not 0 < len(dictionary) <= MAX_DICTIONARY:
+        return zlib.decompress(compressed)
+    return zlib.decompressobj(zdict=dictionary).decompress(compressed)
