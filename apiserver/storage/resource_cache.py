@@ -51,6 +51,13 @@ class Change:
         """Drop the encoded frames: few watches still need them, and they can be encoded again."""
         self._frames.clear()
 
+    def compress(self) -> None:
+        """Compress the object that this change replaced or deleted: only a watch that resumes reads it."""
+        if self.before is not None:
+            self.before.compress(self.after)
+        if self.kind is ChangeKind.DELETED:
+            self.after.compress(None)
+
     def frame(self, encode: Encode, kind: str, stored: StoredObject) -> bytes:
         """Return the encoded event; all watches of the same format share the bytes."""
         encoded = self._frames.get((encode, kind))
@@ -70,6 +77,8 @@ LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
 
 MAX_CHANGES_WITH_FRAMES = 256
 """The number of changes whose encoded frames are cached: most watches are not further behind."""
+MAX_UNCOMPRESSED_CHANGES = 2_048
+"""The number of newest changes whose objects are not compressed: a short history is small."""
 MAX_UNINDEXED_OBJECTS = 32
 """Up to this number of objects, iterating is faster than an index."""
 MAX_SCANNED_OBJECTS = 8
@@ -198,6 +207,8 @@ class ResourceCache:
         self._history_bytes += _large_bytes(change)
         if len(self._history) > MAX_CHANGES_WITH_FRAMES:
             self._history[-1 - MAX_CHANGES_WITH_FRAMES].drop_frames()
+        if len(self._history) > MAX_UNCOMPRESSED_CHANGES:
+            self._history[-1 - MAX_UNCOMPRESSED_CHANGES].compress()
         self._trim(change.observed_at)
         watchers = self._watchers_of(key)
         for watcher in watchers:
@@ -288,7 +299,7 @@ class ResourceCache:
 
 
 def _large_bytes(change: Change) -> int:
-    size = 0 if change.before is None else len(change.before.value)
+    size = 0 if change.before is None else change.before.size
     return size if size >= LARGE else 0
 
 

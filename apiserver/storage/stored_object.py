@@ -26,6 +26,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import SelectableField
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import ProtobufError
+from mockube.etcd import compression
 
 MASTER_LEASES: Final = b"masterleases/"
 """The folder of the addresses of servers; no resource is stored there."""
@@ -133,6 +134,19 @@ class _Object(msgspec.Struct):
 _read_metadata = msgspec.json.Decoder(_Object).decode
 
 
+class _CompressedValue(msgspec.Struct, eq=False, gc=False):
+    """The value of an object that was replaced or deleted."""
+
+    compressed: bytes
+    size: int
+    """Bytes of the value."""
+    newer: "StoredObject | None"
+    """The object whose value is the dictionary."""
+
+    def value(self) -> bytes:
+        return compression.decompress(self.compressed, b"" if self.newer is None else self.newer.value)
+
+
 class StoredObject(msgspec.Struct, eq=False, gc=False):
     """One object at one revision. `key` and `value` are the store's; everything else is derived from them.
 
@@ -140,12 +154,14 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     """
 
     key: bytes
-    value: bytes
+    _value: bytes | _CompressedValue
     revision: int
     _item: bytes | None = None
     _labels: Mapping[str, str] | None = None
     _selectable: tuple[object, Mapping[str, str]] | None = None
     _shared: ReadOnlyTree | None = None
+    _chain: int = 0
+    """The number of older objects that cannot be decompressed without this one."""
 
     @classmethod
     def without_revision(cls, value: bytes) -> "StoredObject":
@@ -153,6 +169,30 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
         stored = cls(b"", value, 0)
         stored._item = b",{" + value[value.index(b'"metadata":') :]
         return stored
+
+    @property
+    def value(self) -> bytes:
+        value = self._value
+        return value if type(value) is bytes else value.value()  # type: ignore[union-attr]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the value."""
+        value = self._value
+        return len(value) if type(value) is bytes else value.size  # type: ignore[union-attr]
+
+    def compress(self, newer: "StoredObject | None") -> None:
+        """Compress the value, with the value of a newer object as dictionary; drop everything that is derived from it."""
+        self._item = self._labels = self._selectable = self._shared = None
+        value = self._value
+        if type(value) is not bytes or not compression.MIN_BYTES <= len(value) <= compression.MAX_BYTES:
+            return
+        if newer is not None and self._chain < compression.MAX_CHAIN - 1:
+            newer._chain = self._chain + 1  # noqa: SLF001 - of the same class
+            dictionary = newer.value
+        else:
+            newer, dictionary = None, b""
+        self._value = _CompressedValue(compression.compress(value, dictionary), len(value), newer)
 
     @property
     def text(self) -> bytes:

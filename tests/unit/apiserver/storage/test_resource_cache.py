@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockube.apiserver.storage import resource_cache as module
 from mockube.apiserver.storage.resource_cache import (
     LARGE,
     Change,
@@ -15,6 +16,7 @@ from mockube.apiserver.storage.resource_cache import (
     TooOldResourceVersion,
 )
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.etcd import compression
 
 
 @pytest.fixture
@@ -140,3 +142,29 @@ def test_number_of_indexed_labels_is_limited(resource_cache):
         True,
         True,
     ]
+
+
+def test_history_of_old_changes_is_compressed_and_read_as_before(monkeypatch):
+    monkeypatch.setattr(module, "MAX_UNCOMPRESSED_CHANGES", 1)
+    monkeypatch.setattr(compression, "MAX_CHAIN", 3)
+    resource_cache, common, before, expected = ResourceCache(b"/r/pods/"), b"x" * 4_000, None, []
+    for revision in range(1, 11):
+        value = b'{"kind":"a","metadata":{"uid":"u","labels":{"a":"%d"}},"b":"%b"}' % (revision, common)
+        after = StoredObject(b"/r/pods/a/1", value, revision)
+        kind = ChangeKind.MODIFIED if before else ChangeKind.ADDED
+        resource_cache.apply(Change(kind, after, before, 0.0))
+        expected.append((value, {"a": str(revision)}, len(value)))
+        before = after
+    resource_cache.apply(Change(ChangeKind.DELETED, before.at(11), before, 0.0))
+    for name in b"2", b"3":
+        resource_cache.apply(
+            Change(ChangeKind.ADDED, StoredObject(b"/r/pods/a/" + name, b"{}", 12), None, 0.0)
+        )
+    *changes, deletion, _, _ = resource_cache.since(0, b"/r/pods/")
+    objects = [change.after for change in changes]
+    assert [(stored.value, stored.labels, stored.size) for stored in objects] == expected
+    assert [change.before for change in (*changes[1:], deletion)] == objects
+    assert deletion.after.value == expected[-1][0]
+    assert all(len(stored._value.compressed) < 300 for stored in (*objects, deletion.after))
+    without_newer = [stored.revision for stored in objects if stored._value.newer is None]
+    assert without_newer == [3, 6, 9], "a chain has three objects"
