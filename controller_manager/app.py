@@ -1,5 +1,6 @@
 """The composition root of the controller manager: client, leader election, informers, controllers and runnables."""
 
+import gc
 import logging
 import socket
 from collections.abc import Callable
@@ -137,6 +138,7 @@ class Manager:
                 )
             except LeaseLost as error:
                 LOG.error("leaderelection lost: %s. All work was cancelled until it is acquired again", error)  # noqa: TRY400 - it is no fault
+            _free_ended_run()
 
     async def _run_without_election(self, client: Client) -> None:
         shutdown_timeout = self._config.controllers.controller_shutdown_timeout
@@ -146,6 +148,7 @@ class Manager:
                 clock=self._clock,
                 shutdown_timeout=shutdown_timeout,
             )
+            _free_ended_run()
 
     async def _run_as_leader(self, client: Client, elector: Elector | None) -> None:
         """Run controllers and runnables with connections of their own, which refuse writes after the loss of the lease.
@@ -196,6 +199,11 @@ class Manager:
             config=self._config,
             informer_settings=settings,
         )
+
+
+def _free_ended_run() -> None:
+    """Free the caches of a run that has ended: they are part of cycles, and full collections are rare."""
+    gc.collect()
 
 
 def _no_problem() -> str:
