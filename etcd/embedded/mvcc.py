@@ -45,7 +45,7 @@ FIRST_REVISION: Revision = 1
 STEP = 512
 """The number of keys that one step of a rewrite processes in a few milliseconds."""
 
-UNPACKED_BYTES = 16 << 20
+UNPACKED_BYTES = 4 << 20
 """The newest replaced values up to this size are not compressed: a short history is small."""
 PACKED_EVENTS = 16
 """The maximum of events of a revision whose values are compressed; a restored snapshot has many more."""
