@@ -31,6 +31,7 @@ from mockube.controller_manager.metrics.client import InformerMetrics, InformerS
 
 from .reflector import Reflector
 from .revisions import RevisionTracker
+from .sharing import Sharing
 from .store import Change, Indexer, Lister, OnFailure, Store
 
 LOG: Final = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ class Informer(Generic[T]):
         clock: Clock,
         counts: InformerStats | None = None,
         detector: MutationDetector | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         self.resource = resource
         self._store = Store[T](self._report)
@@ -117,6 +119,7 @@ class Informer(Generic[T]):
         self._reported_versions: dict[Key, str] = {}
         """The last version of each object that was logged as unusable."""
         self._detector = detector
+        self._sharing = sharing
         self._synced = asyncio.Event()
         self._counts = counts or InformerStats()
         self._tracker = RevisionTracker(clock, self._counts)
@@ -124,6 +127,11 @@ class Informer(Generic[T]):
     @property
     def lister(self) -> Lister[T]:
         return self._store
+
+    def tree(self, key: Key) -> ReadOnlyTree | None:
+        """Return the cached object of a key."""
+        view = self._store.get(*key)
+        return None if view is None else self.resource.tree(view)
 
     @property
     def revision(self) -> int:
@@ -218,6 +226,8 @@ class Informer(Generic[T]):
             self._log_once(key, meta.resource_version(tree), error)
             return
         self._notify(key, Change(self._store.put(key, view), view))
+        if self._sharing is not None:
+            self._sharing.note(self, key)
 
     def _remove_view(self, key: Key) -> None:
         old = self._store.remove(key)
@@ -270,6 +280,7 @@ class Informers:
         }
         self._rows = dict(self._known_rows)
         """The rows that are watched: known ones, and those that discovery found."""
+        self._sharing = Sharing(settings.clock)
         self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
         self.caches = _Caches(self, settings.gates)
@@ -283,6 +294,7 @@ class Informers:
                 clock=self._settings.clock,
                 counts=self._settings.metrics.of(_name(resource)),
                 detector=self._settings.detector,
+                sharing=self._sharing,
             )
             self._start(informer)
         return informer
@@ -339,7 +351,7 @@ class Informers:
             self._group = group
             for informer in self._informers.values():
                 self._start(informer)
-            await asyncio.get_running_loop().create_future()
+            await self._sharing.run()
 
     def _start(self, informer: Informer[Any]) -> None:
         if self._group is not None:
