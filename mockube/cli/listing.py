@@ -5,8 +5,9 @@ import os
 
 import msgspec
 
+from mockube.clusters.health import count_nodes
 from mockube.clusters.kubeconfigs import read_url
-from mockube.clusters.named_cluster import FoundCluster, cluster_folders, inspect_cluster
+from mockube.clusters.named_cluster import ClusterState, FoundCluster, cluster_folders, inspect_cluster
 
 from .output import table
 from .parsing import CommandParser
@@ -40,9 +41,15 @@ def _row(cluster: FoundCluster) -> tuple[str, ...]:
         cluster.folder.name,
         cluster.state,
         read_url(cluster.folder) or "-",
-        str(running.nodes) if running else "-",
+        _nodes(cluster),
         running.store if running else "-",
     )
+
+
+def _nodes(cluster: FoundCluster) -> str:
+    """Return the number of nodes that the server has: `mockube nodes` and others change it."""
+    nodes = count_nodes(cluster.folder.kubeconfig) if cluster.state is ClusterState.RUNNING else None
+    return "-" if nodes is None else str(nodes)
 
 
 def _tree(cluster: FoundCluster) -> dict[str, object]:

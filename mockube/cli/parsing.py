@@ -116,13 +116,21 @@ class CommandParser(argparse.ArgumentParser):
         environment: Mapping[str, str],
         namespace: argparse.Namespace | None = None,
     ) -> argparse.Namespace:
+        """Parse the arguments; `set_flags` of the result has the flags that they or the environment set, by field."""
         if any(action.nargs == argparse.REMAINDER for action in self._actions):
             arguments = self._with_separator(arguments)
         arguments = [*self._without_bool_values(arguments)]
-        self.read_environment(environment, flag_names=set(_flag_names(arguments)))
+        names = set(_flag_names(arguments))
+        self.read_environment(environment, flag_names=names)
         options, rest = self.parse_known_args([*_with_dashes(arguments)], namespace)
         if rest:
             self.error(_unknown_problem(rest[0], [*self.flags()]), self.hint)
+        options.set_flags = {
+            action.dest
+            for action in self._actions
+            if not names.isdisjoint(action.option_strings)
+            or any(map(environment.get, variable_names(action)))
+        }
         return options
 
     def _without_bool_values(self, arguments: Sequence[str]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.clusters import named_cluster
 from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import SUPERVISOR_LOG
-from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, ClusterRecord, ClusterState
+from mockube.clusters.named_cluster import ClusterFolder, ClusterRecord, ClusterState
 from mockube.clusters.ports import LOOPBACK, check_address, check_port_free, default_port
 from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.component_base.clock import RealClock
@@ -159,7 +159,7 @@ def _add_start_flags(parser: CommandParser) -> None:
     start.add_argument(
         "--exist-ok",
         action="store_true",
-        help="use the cluster as it is if it runs",
+        help="use the cluster if it runs with these flags",
     )
     start.add_argument(
         "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file, too"
@@ -184,7 +184,11 @@ def run(options: argparse.Namespace) -> int:
     folder = named_cluster.cluster_folder(options.name, os.environ)
     cluster = named_cluster.inspect_cluster(folder)
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:
-        return _use_existing(folder, cluster.record, exist_ok=options.exist_ok)
+        from .existing import use_existing  # noqa: PLC0415 - a start does not need it
+
+        seconds = WAIT_SECONDS if options.wait.seconds == math.inf else options.wait.seconds
+        print(ready_message(folder, use_existing(folder, cluster.record, options, seconds)))
+        return 0
     spec = _cluster_spec(options, folder)
     for line in _exposure_warnings_of_flags(options):
         print(f"warning: {line}", file=sys.stderr)
@@ -196,28 +200,6 @@ def run(options: argparse.Namespace) -> int:
     if code is None and running is not None:
         print(ready_message(folder, running))
     return code or 0
-
-
-def _use_existing(folder: ClusterFolder, running: ClusterRecord | None, *, exist_ok: bool) -> int:
-    if exist_ok and (running is None or not running.ready):
-        clock = RealClock()
-        asyncio.run(
-            named_cluster.wait_until(
-                lambda: named_cluster.inspect_cluster(folder).state is not ClusterState.STARTING,
-                clock,
-                seconds=WAIT_SECONDS,
-            )
-        )
-        running = named_cluster.read_record(folder.record)
-    if running is None or not running.ready:
-        raise ClusterLocked(f'"{folder.name}" is already starting')
-    if not exist_ok:
-        raise ClusterLocked(
-            f'"{folder.name}" is already running, as process {running.pid} at {running.url}: stop it with '
-            f"`mockube down{named_cluster.name_flag(folder.name)}`, use it as it is with --exist-ok, or start another one with --name"
-        )
-    print(ready_message(folder, running))
-    return 0
 
 
 def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:

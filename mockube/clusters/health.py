@@ -62,6 +62,18 @@ def _check_server(kubeconfig: Path, problems: list[str]) -> ClusterHealth:
     )
 
 
+def count_nodes(kubeconfig: Path) -> int | None:
+    """Return the number of nodes; None if the server does not respond. One node is read, and how many others there are."""
+    try:
+        status, body = get(read(kubeconfig), "/api/v1/nodes?limit=1")
+    except (OSError, http.client.HTTPException, KubeconfigError):
+        return None
+    if status != http.client.OK:
+        return None
+    tree: Mapping[str, Any] = msgspec.json.decode(body)
+    return len(tree.get("items") or ()) + int(tree["metadata"].get("remainingItemCount", 0))
+
+
 def read_not_simulated(kubeconfig: Path) -> Sequence[str]:
     """Return the pods with programs that are not simulated; none if the server does not respond."""
     try:

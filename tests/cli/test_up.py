@@ -7,6 +7,7 @@ import signal
 import orjson
 import pytest
 
+from mockube.apimachinery.schema.minors import NEWEST
 from tests.support.processes.commands import Mockube, ask, wait_for, wait_gone, wait_line
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
@@ -66,9 +67,45 @@ def test_second_cluster_of_same_name_is_refused_without_reuse(running):
     refused = running.run("up", "--secure-port=0")
     assert refused.returncode == 1
     assert refused.stderr.startswith('mockube: "default" is already running, as process ')
-    content = running.run("up", "--exist-ok")
+    content = running.run("up", "--exist-ok", "--write-kubeconfig=copy")
     assert content.returncode == 0
     assert f"export KUBECONFIG={kubeconfig_of(running)}" in content.stdout
+    assert (running.home / "copy").read_text() == running.folder().kubeconfig.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param(
+            ["--kubernetes-version=1.33"], f"--kubernetes-version is {NEWEST} and not 1.33", id="minor"
+        ),
+        pytest.param(["--nodes=2"], "--nodes is 1 and not 2 (`mockube nodes 2` changes it)", id="nodes"),
+        pytest.param(["--packs="], "--packs is kruise and not empty", id="packs"),
+        pytest.param(["--keep"], "--keep is not set: the store is memory", id="store"),
+        pytest.param(["--event-ttl=5m"], "--event-ttl is not set", id="flag of a process"),
+        pytest.param(["--secure-port=1"], "--secure-port is 0 and not 1", id="port"),
+    ],
+)
+def test_running_cluster_with_other_flags_is_not_used(running, arguments, says):
+    refused = running.run("up", "--exist-ok", *arguments)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(
+        f'mockube: "default" runs with other flags: {says}. Leave these flags out'
+    )
+
+
+def test_running_cluster_with_the_same_flags_is_used(running):
+    flags = ("--secure-port=0", "--event-ttl=1h", "--bind-address=127.0.0.1", "--packs=kruise")
+    assert running.run("up", "--exist-ok", *flags, MOCKUBE_NODES="1").returncode == 0
+
+
+def test_number_of_nodes_is_the_one_of_the_server(running):
+    try:
+        assert running.run("nodes", "2").returncode == 0
+        assert "with 2 simulated nodes" in running.run("up", "--exist-ok", "--nodes=2").stdout
+        assert running.run("list").stdout.splitlines()[1].split()[3] == "2"
+    finally:
+        assert running.run("nodes", "1").returncode == 0
 
 
 def test_port_conflict_names_cluster_that_uses_port(running):
