@@ -1,7 +1,7 @@
 """The scheduler's cache of nodes and their pods, and the snapshot that one decision reads."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -12,6 +12,7 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
 
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
@@ -46,9 +47,11 @@ class SchedulerCache:
         """Counts the changes of nodes."""
         self._images: dict[str, dict[str, int]] = {}
         """The sizes of images by node."""
-        self._hostnames: Counter[str] = Counter()
-        """The number of nodes by their hostname label."""
+        self._hostnames: dict[str, set[str]] = {}
+        """The names of nodes by their hostname label."""
         self._nodes_with_hostname = 0
+        self._claim_users: dict[Key, Counter[str]] = {}
+        """The number of pods on each node that use a claim."""
         self._topology_keys: Counter[str] = Counter()
         """The number of affinity terms of pods by topology key."""
 
@@ -82,6 +85,15 @@ class SchedulerCache:
         """Whether nodes share a hostname label, so that it does not name one node."""
         return "" in self._hostnames or len(self._hostnames) < self._nodes_with_hostname
 
+    def nodes_of_hosts(self, hostnames: Iterable[str]) -> Iterator[str]:
+        """Yield the names of the nodes with some hostname labels."""
+        for hostname in hostnames:
+            yield from self._hostnames.get(hostname, ())
+
+    def users_of_claim(self, claim: Key) -> Collection[str]:
+        """Return the names of the nodes with pods that use a claim."""
+        return self._claim_users.get(claim, {})
+
     def image_sizes(self, image: str) -> Mapping[str, int]:
         """Return the sizes of an image by the nodes that have it, in the order in which these reported it."""
         return self._images.get(image, {})
@@ -103,8 +115,8 @@ class SchedulerCache:
         info.set_node(node)
         if info.labels != old_labels or not was_known:
             self._in_turn = None
-        self._count_hostname(hostname, -1)
-        self._count_hostname(_hostname_of(info), 1)
+        self._forget_hostname(info.name, hostname)
+        self._keep_hostname(info.name, _hostname_of(info))
         self._list_images(info, images)
         if not was_known:
             self._known = None
@@ -114,7 +126,7 @@ class SchedulerCache:
     def remove_node(self, name: str) -> None:
         node = self._node_info(name)
         images = node.images
-        self._count_hostname(_hostname_of(node), -1)
+        self._forget_hostname(name, _hostname_of(node))
         node.forget_node()
         self._in_turn = None
         self._list_images(node, images)
@@ -135,10 +147,17 @@ class SchedulerCache:
         for image, size in node.images.items():
             self._images.setdefault(image, {})[node.name] = size
 
-    def _count_hostname(self, hostname: str | None, change: int) -> None:
+    def _keep_hostname(self, name: str, hostname: str | None) -> None:
         if hostname is not None:
-            self._count(self._hostnames, hostname, change)
-            self._nodes_with_hostname += change
+            self._hostnames.setdefault(hostname, set()).add(name)
+            self._nodes_with_hostname += 1
+
+    def _forget_hostname(self, name: str, hostname: str | None) -> None:
+        if hostname is not None:
+            self._hostnames[hostname].discard(name)
+            self._nodes_with_hostname -= 1
+            if not self._hostnames[hostname]:
+                del self._hostnames[hostname]
 
     @staticmethod
     def _count(counter: Counter[str], name: str, change: int) -> None:
@@ -184,6 +203,12 @@ class SchedulerCache:
         for key in pod.terms.topology_keys:
             self._count(self._topology_keys, key, change)
         self._count_labels(pod, node, change)
+        for name in pod.claims:
+            claim = Key(pod.view.key.namespace, name)
+            users = self._claim_users.setdefault(claim, Counter())
+            self._count(users, node, change)
+            if not users:
+                del self._claim_users[claim]
 
     def _count_labels(self, pod: PodInfo, node: str, change: int) -> None:
         if pod.view.deleting:
@@ -215,6 +240,10 @@ def no_nominees(_: str) -> Sequence[PodInfo]:
     return ()
 
 
+def no_users(_: Key) -> Collection[str]:
+    return ()
+
+
 def no_images(_: str) -> Mapping[str, int]:
     return {}
 
@@ -235,6 +264,8 @@ class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     """Returns the pods that are nominated for a node, by its name: they wait for the end of preempted pods."""
     matching_counts: Callable[[str, Selector], Counter[str]] = no_counts
     """Returns the number of pods in a namespace that a selector matches, by the name of their node."""
+    users_of_claim: Callable[[Key], Collection[str]] = no_users
+    """Returns the names of the nodes with pods that use a claim."""
     image_sizes: Callable[[str], Mapping[str, int]] = no_images
     """Returns the sizes of an image by the nodes that have it."""
     topology_keys: frozenset[str] = frozenset()

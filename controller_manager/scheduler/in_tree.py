@@ -13,11 +13,18 @@ from .filters.declared_features import declared_features
 from .filters.filter import Check, Filter, Rejection, Restriction
 from .filters.pod_affinity import grouped_pod_affinity, inter_pod_affinity
 from .filters.spread import grouped_topology_spread, topology_spread
-from .filters.volume_limits import volume_limits
-from .filters.volumes import volume_binding, volume_restrictions, volume_zone
+from .filters.volume_limits import volume_limits, volume_limits_traits
+from .filters.volumes import (
+    volume_binding,
+    volume_restrictions,
+    volume_restrictions_traits,
+    volume_zone,
+    volume_zone_traits,
+)
+from .node_traits import volume_binding_traits
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
-from .profile import FilterPlugin, GroupFilterOf, GroupScoreOf, ScorePlugin
+from .profile import FilterPlugin, GroupFilterOf, GroupScoreOf, ScorePlugin, TraitsOf
 from .scores import taints_node_affinity_images
 from .scores.pod_affinity import grouped_pod_affinity_score, pod_affinity_score
 from .scores.resources import balanced_allocation, resource_score
@@ -69,10 +76,16 @@ def dynamic_resources_score(
 
 
 def _plain_filter(
-    function: Filter, *, is_node_local: bool = False, group_form: GroupFilterOf | None = None
+    function: Filter,
+    *,
+    is_node_local: bool = False,
+    group_form: GroupFilterOf | None = None,
+    traits: TraitsOf | None = None,
 ) -> Callable[[str, Any], FilterPlugin]:
     """Return what makes the filter of a plugin without arguments."""
-    return lambda name, _: FilterPlugin(name, function, is_node_local=is_node_local, group_form=group_form)
+    return lambda name, _: FilterPlugin(
+        name, function, is_node_local=is_node_local, group_form=group_form, traits=traits
+    )
 
 
 def _plain_score(
@@ -118,7 +131,9 @@ def _balanced_allocation(
 
 def _volume_score(name: str, plugin_args: arguments.VolumeBindingArgs, weight: int) -> ScorePlugin:
     shape = plugin_args.shape or arguments.FALLING_SHAPE
-    return ScorePlugin(name, partial(volume_capacity_score, shape=shape), weight)
+    return ScorePlugin(
+        name, partial(volume_capacity_score, shape=shape), weight, traits=volume_binding_traits
+    )
 
 
 def _topology_spread_score(
@@ -185,15 +200,17 @@ IN_TREE: Final[Mapping[str, InTreePlugin]] = {
         is_filtered_first=True,
         is_scored_first=False,
     ),
-    "VolumeRestrictions": InTreePlugin(filter=_plain_filter(volume_restrictions), is_filtered_first=True),
-    "NodeVolumeLimits": InTreePlugin(filter=_plain_filter(volume_limits)),
+    "VolumeRestrictions": InTreePlugin(
+        filter=_plain_filter(volume_restrictions, traits=volume_restrictions_traits), is_filtered_first=True
+    ),
+    "NodeVolumeLimits": InTreePlugin(filter=_plain_filter(volume_limits, traits=volume_limits_traits)),
     VOLUME_BINDING: InTreePlugin(
         points=("reserve", "pre_bind"),
-        filter=_plain_filter(volume_binding),
+        filter=_plain_filter(volume_binding, traits=volume_binding_traits),
         score=_volume_score,
         is_filtered_first=True,
     ),
-    "VolumeZone": InTreePlugin(filter=_plain_filter(volume_zone)),
+    "VolumeZone": InTreePlugin(filter=_plain_filter(volume_zone, traits=volume_zone_traits)),
     "PodTopologySpread": InTreePlugin(
         weight=2, filter=_topology_spread, score=_topology_spread_score, is_filtered_first=True
     ),

@@ -14,9 +14,17 @@ from msgspec import Struct
 
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
-from .choice import MALFORMED, MALFORMED_OBJECT_ERRORS, FeasibleNodes, NamedCheck, first_rejection
+from .choice import (
+    MALFORMED,
+    MALFORMED_OBJECT_ERRORS,
+    FeasibleNodes,
+    NamedCheck,
+    find_feasible,
+    first_rejection,
+)
 from .cluster import ClusterSnapshot, SchedulerCache
 from .filters.filter import GroupFilter, Rejection
+from .node_traits import NO_TRAITS, NeedsReference, NodeTraits
 from .nodeinfo import NodeInfo
 from .plugin import PluginFailure
 from .podinfo import PodInfo
@@ -42,9 +50,13 @@ class Group(NamedTuple):
     score_parts: tuple[Hashable, ...]
     late_rejections: tuple[Rejection | None, ...]
     """After each filter that judges groups, the rejection by the filters of single nodes that follow it."""
+    traits: tuple[str | None, ...] = ()
+    """The values of the labels by which the claims of pods tell nodes apart."""
 
 
 FeasibleGroups = Mapping[Group, Sequence[NodeInfo]]
+Accepts = Callable[[Group, NodeInfo], bool]
+"""Returns whether a single pod accepts a group, by one of its nodes."""
 
 
 class _Judgement(Struct, frozen=True, eq=False):
@@ -59,8 +71,16 @@ class _Judgement(Struct, frozen=True, eq=False):
 class PodClass:
     """The pods of one signature, and the groups of nodes as they see them."""
 
-    def __init__(self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile = DEFAULT_PROFILE) -> None:
+    def __init__(
+        self,
+        pod: PodInfo,
+        snapshot: ClusterSnapshot,
+        profile: Profile = DEFAULT_PROFILE,
+        label_keys: Sequence[str] = (),
+    ) -> None:
+        """Nodes with other values of the labels `label_keys` are in other groups."""
         self._pod, self._snapshot = pod, snapshot
+        self._label_keys = label_keys
         self._early: list[NamedCheck] = []
         self._filters: list[tuple[str, GroupFilter]] = []
         self._late: list[list[NamedCheck]] = []
@@ -91,7 +111,7 @@ class PodClass:
                 self._late.append([])
         elif plugin.is_node_local:
             check = plugin.filter(self._pod, self._snapshot)
-            assert check is None or callable(check)  # what `_needs_reference` lets pass
+            assert check is None or callable(check)  # such filters reject single nodes only
             if check is not None:
                 (self._late[-1] if self._late else self._early).append((plugin.name, check))
 
@@ -176,15 +196,27 @@ class PodClass:
         )
         filter_parts, score_parts = parts[: len(self._filters)], parts[len(self._filters) :]
         late_rejections = tuple(_first_rejection(checks, node) for checks in self._late)
-        return _Judgement(contributions, group=Group(score, filter_parts, score_parts, late_rejections))
+        traits = tuple(node.labels.get(key) for key in self._label_keys)
+        return _Judgement(
+            contributions, group=Group(score, filter_parts, score_parts, late_rejections, traits)
+        )
 
     # --- decisions
 
-    def feasible_groups(self, snapshot: ClusterSnapshot, sample: NodeSample | None = None) -> FeasibleGroups:
+    def feasible_groups(
+        self,
+        snapshot: ClusterSnapshot,
+        sample: NodeSample | None = None,
+        accepts: Accepts = lambda _, __: True,
+    ) -> FeasibleGroups:
         """Return the feasible nodes by group: all, or those of a sample until there are enough."""
         rejection_of = self._group_check()
         if sample is None:
-            return {group: nodes for group, nodes in self._groups.items() if rejection_of(group) is None}
+            return {
+                group: nodes
+                for group, nodes in self._groups.items()
+                if rejection_of(group) is None and accepts(group, nodes[0])
+            }
         feasible: defaultdict[Group, list[NodeInfo]] = defaultdict(list)
         is_feasible: dict[Group, bool] = {}
         found = 0
@@ -192,20 +224,48 @@ class PodClass:
             group = self._nodes[node.name][0].group
             if group is not None and group not in is_feasible:
                 is_feasible[group] = rejection_of(group) is None
-            if group is not None and is_feasible[group]:
+            if group is not None and is_feasible[group] and accepts(group, node):
                 feasible[group].append(node)
                 found += 1
             if found >= sample.enough:
                 break
         return feasible
 
-    def best_nodes(self, feasible: FeasibleGroups, snapshot: ClusterSnapshot) -> Sequence[NodeInfo]:
-        """Return the nodes with the highest score of feasible groups, of which there is one at least. Raises PluginFailure."""
+    def feasible_among(self, names: Iterable[str], accepts: Callable[[NodeInfo], bool]) -> FeasibleGroups:
+        """Return the feasible nodes of a few, by group."""
+        rejection_of = self._group_check()
+        feasible: defaultdict[Group, list[NodeInfo]] = defaultdict(list)
+        for name in names:
+            judgement, index = self._nodes.get(name, (_NO_JUDGEMENT, 0))
+            group = judgement.group
+            if (
+                group is not None
+                and rejection_of(group) is None
+                and accepts(node := self._groups[group][index])
+            ):
+                feasible[group].append(node)
+        return feasible
+
+    def best_nodes(
+        self,
+        feasible: FeasibleGroups,
+        snapshot: ClusterSnapshot,
+        more: Iterable[tuple[Score, int]] = (),
+        pod: PodInfo | None = None,
+    ) -> Sequence[NodeInfo]:
+        """Return the nodes with the highest score of feasible groups, of which there is one at least. Raises PluginFailure.
+
+        `more` are scores, with their weights, that look at one node of each group for a `pod`.
+        """
         groups = [*feasible]
         totals = [group.score for group in groups]
         sizes = [len(nodes) for nodes in feasible.values()]
         for position, (plugin, weight) in enumerate(self._scores):
             values = plugin.scores([group.score_parts[position] for group in groups], sizes, snapshot)
+            if values is not None:
+                totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
+        for score, weight in more:
+            values = score(pod or self._pod, snapshot, [nodes[0] for nodes in feasible.values()])
             if values is not None:
                 totals = [total + weight * value for total, value in zip(totals, values, strict=True)]
         highest = max(totals)
@@ -248,6 +308,77 @@ def _first_rejection(checks: Iterable[NamedCheck], node: NodeInfo) -> Rejection 
         return MALFORMED
 
 
+class ClassOfPod:
+    """A class with what only one of its pods asks of nodes: its claims, which are checked once for each group."""
+
+    def __init__(
+        self,
+        pod_class: PodClass,
+        pod: PodInfo,
+        profile: Profile,
+        demands: "_Demands",
+        names: frozenset[str] | None,
+    ) -> None:
+        """`names` are those of the only nodes that can be feasible; None if others can be, too."""
+        self._class, self._pod, self._profile = pod_class, pod, profile
+        self._demands, self._names = demands, names
+        self._by_traits: dict[tuple[str | None, ...], bool] = {}
+
+    def feasible_groups(self, snapshot: ClusterSnapshot, sample: NodeSample | None = None) -> FeasibleGroups:
+        if self._names is not None and sample is None:
+            return self._class.feasible_among(self._names, self._accepts_node)
+        return self._class.feasible_groups(snapshot, sample, self._accepts)
+
+    def best_nodes(self, feasible: FeasibleGroups, snapshot: ClusterSnapshot) -> Sequence[NodeInfo]:
+        return self._class.best_nodes(feasible, snapshot, self._demands.scores, self._pod)
+
+    def feasible_nodes(self, snapshot: ClusterSnapshot) -> FeasibleNodes:
+        """Return what the reference returns, with the reasons of each node."""
+        return find_feasible(self._pod, snapshot, self._profile)
+
+    def _accepts(self, group: Group, node: NodeInfo) -> bool:
+        if self._names is not None:
+            return node.name in self._names and self._accepts_node(node)
+        if group.traits not in self._by_traits:
+            self._by_traits[group.traits] = self._accepts_node(node)
+        return self._by_traits[group.traits]
+
+    def _accepts_node(self, node: NodeInfo) -> bool:
+        return _first_rejection(self._demands.checks, node) is None
+
+
+_NO_JUDGEMENT: Final = _Judgement(())
+
+
+class _Demands(NamedTuple):
+    """The checks and the scores of plugins for a single pod, and what tells nodes apart for them."""
+
+    checks: Sequence[NamedCheck]
+    scores: Sequence[tuple[Score, int]]
+    traits: NodeTraits
+
+    @classmethod
+    def of(cls, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile) -> "_Demands":
+        """Raises NeedsReference."""
+        checks: list[NamedCheck] = []
+        scores: list[tuple[Score, int]] = []
+        traits = NO_TRAITS
+        for plugin in profile.filters:
+            check = plugin.filter(pod, snapshot) if plugin.is_for_single_pods else None
+            if check is not None:
+                if plugin.traits is None or not callable(check):
+                    raise NeedsReference
+                traits = traits.join(plugin.traits(pod, snapshot))
+                checks.append((plugin.name, check))
+        for row in profile.scores:
+            if row.is_for_single_pods and row.score(pod, snapshot, ()) is not None:
+                if row.traits is None:
+                    raise NeedsReference
+                traits = traits.join(row.traits(pod, snapshot))
+                scores.append((row.score, row.weight))
+        return cls(checks, scores, traits)
+
+
 class PodClasses:
     """The classes of the pods that were scheduled last."""
 
@@ -261,13 +392,32 @@ class PodClasses:
 
     def find(
         self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile = DEFAULT_PROFILE
-    ) -> PodClass | None:
+    ) -> PodClass | ClassOfPod | None:
         """Return the class of a pod, up to date; None if only the reference can judge the pod."""
-        if _needs_reference(pod, snapshot, self._cluster, profile):
+        if _needs_reference(pod, self._cluster, profile):
             return None
+        try:
+            demands = _Demands.of(pod, snapshot, profile)
+        except (NeedsReference, *MALFORMED_OBJECT_ERRORS):
+            return None
+        names = self._names_of(demands.traits)
+        pod_class = self._class_of(pod, snapshot, profile, sorted(demands.traits.label_keys))
+        if pod_class is None or not (demands.checks or demands.scores):
+            return pod_class
+        return ClassOfPod(pod_class, pod, profile, demands, names)
+
+    def _names_of(self, traits: NodeTraits) -> frozenset[str] | None:
+        if traits.hosts is None:
+            return traits.names
+        names = frozenset(self._cluster.nodes_of_hosts(traits.hosts))
+        return names if traits.names is None else names & traits.names
+
+    def _class_of(
+        self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile, label_keys: Sequence[str]
+    ) -> PodClass | None:
         selector = spread_selector(pod, snapshot.workloads)
-        key = (profile.name, pod.signature, selector, snapshot.topology_keys)
-        pod_class = self._classes.pop(key, None) or PodClass(pod, snapshot, profile)
+        key = (profile.name, pod.signature, selector, snapshot.topology_keys, tuple(label_keys))
+        pod_class = self._classes.pop(key, None) or PodClass(pod, snapshot, profile, label_keys)
         try:
             pod_class.follow(self._cluster)
         except (PluginFailure, *MALFORMED_OBJECT_ERRORS):  # as the reference will say
@@ -278,19 +428,11 @@ class PodClasses:
         return pod_class
 
 
-def _needs_reference(
-    pod: PodInfo, snapshot: ClusterSnapshot, cluster: SchedulerCache, profile: Profile
-) -> bool:
-    """Return whether a pod is judged by what groups of nodes do not have: names of nodes, volumes, devices, nominations."""
+def _needs_reference(pod: PodInfo, cluster: SchedulerCache, profile: Profile) -> bool:
+    """Return whether a pod is judged by what groups of nodes do not have: names of nodes, or a nomination."""
     if nominated_node(pod.view.object) or cluster.has_ambiguous_hostnames:
         return True
-    if profile.names_nodes or _names_nodes(pod):
-        return True
-    return any(
-        plugin.filter(pod, snapshot) is not None for plugin in profile.filters if plugin.needs_reference
-    ) or any(
-        plugin.score(pod, snapshot, ()) is not None for plugin in profile.scores if plugin.needs_reference
-    )
+    return profile.names_nodes or _names_nodes(pod)
 
 
 def _names_nodes(pod: PodInfo) -> bool:

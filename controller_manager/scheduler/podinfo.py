@@ -34,7 +34,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     claims: tuple[str, ...] = ()
     """The names of the claims that the pod names."""
     signature: str
-    """Pods of the same signature count alike, and fit on the same nodes."""
+    """Pods of the same signature count alike, and fit on the same nodes, apart from their claims."""
 
     @classmethod
     def of(cls, view: PodView, gates: FeatureGates) -> "PodInfo":
@@ -50,7 +50,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             host_ports=tuple(host_ports(spec)),
             terms=terms_of(view),
             claims=claims,
-            signature=signature_of(view, requests, claims, priority),
+            signature=signature_of(view, requests, priority),
         )
 
     def with_view(self, view: PodView) -> "PodInfo":
@@ -67,7 +67,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
         return PodInfo.of(view, self.gates)
 
     def counts_as(self, other: "PodInfo") -> bool:
-        """Return whether a node counts the pod as it counts another version: by the same requests, terms, claims and labels."""
+        """Return whether a node counts the pod as it counts another version: by the same requests, terms and labels."""
         return self.signature == other.signature and self.view.deleting == other.view.deleting
 
     @property

@@ -7,6 +7,7 @@ from msgspec import Struct
 from .cluster import ClusterSnapshot
 from .config.args import DefaultPreemptionArgs
 from .filters.filter import Filter, GroupFilter
+from .node_traits import NodeTraits
 from .podinfo import PodInfo
 from .scores.score import GroupScore, Score
 
@@ -14,6 +15,10 @@ GroupFilterOf = Callable[[PodInfo, ClusterSnapshot], GroupFilter | None]
 """Returns the form of a filter for groups of nodes, or None if it rejects none."""
 GroupScoreOf = Callable[[PodInfo, ClusterSnapshot], GroupScore | None]
 """Returns the form of a score for groups of nodes, or None if it scores all alike."""
+
+
+TraitsOf = Callable[[PodInfo, ClusterSnapshot], NodeTraits]
+"""Returns what tells nodes apart for a pod that the plugin does not leave alone. Raises NeedsReference."""
 
 
 class FilterPlugin(Struct, frozen=True, eq=False):
@@ -25,10 +30,12 @@ class FilterPlugin(Struct, frozen=True, eq=False):
     """Whether it checks a node by its own state alone, as `NodeInfo.state` has it."""
     group_form: GroupFilterOf | None = None
     """None if it has no form for groups of nodes."""
+    traits: TraitsOf | None = None
+    """What tells nodes of a group apart for a single pod; None if only the reference knows."""
 
     @property
-    def needs_reference(self) -> bool:
-        """Whether groups of nodes do not have what it reads."""
+    def is_for_single_pods(self) -> bool:
+        """Whether it reads more of a pod or of nodes than classes and groups have."""
         return not self.is_node_local and self.group_form is None
 
 
@@ -42,10 +49,12 @@ class ScorePlugin(Struct, frozen=True, eq=False):
     """Whether the score of a node depends on its own state alone, and not on the scores of other nodes."""
     group_form: GroupScoreOf | None = None
     """None if it has no form for groups of nodes."""
+    traits: TraitsOf | None = None
+    """As that of a filter."""
 
     @property
-    def needs_reference(self) -> bool:
-        """Whether groups of nodes do not have what it reads."""
+    def is_for_single_pods(self) -> bool:
+        """Whether it reads more of a pod or of nodes than classes and groups have."""
         return not self.is_node_local and self.group_form is None
 
 

@@ -24,7 +24,6 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.workloads.device_claims import may_need_devices
-from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 
 from . import pods, requeueing, watched
 from .algorithm import SchedulingAlgorithm
@@ -106,7 +105,8 @@ class Scheduler:
         self._informers[kinds.NODES].add_handler(self._node_changed)
         self._informers[kinds.NAMESPACES].add_handler(self._namespace_changed)
         self._pods.add_handler(self._pod_changed)
-        self._informers[kinds.VOLUME_ATTACHMENTS].add_index(BY_ATTACHED_NODE, node_of_attachment)
+        for resource, name, index in watched.INDEXES:
+            self._informers[resource].add_index(name, index)
         for resource in watched.STORAGE:
             self._informers[resource].add_handler(self._move_by(resource.kind))
 
@@ -263,6 +263,7 @@ class Scheduler:
             storage=self._storage,
             devices=None if self._devices is None else self._devices.snapshot(),
             matching_counts=self._cluster.matching_counts,
+            users_of_claim=self._cluster.users_of_claim,
             image_sizes=self._cluster.image_sizes,
             topology_keys=self._cluster.topology_keys,
             workloads=self._workloads,

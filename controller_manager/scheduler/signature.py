@@ -23,9 +23,10 @@ _CONTAINER_FIELDS: Final = ("image", "ports", "resources", "restartPolicy", "res
 
 
 def signature_of(view: PodView, *computed: object) -> str:
-    """Return the signature of a pod with what was computed of it: its requests, claims and priority.
+    """Return the signature of a pod with what was computed of it: its requests and priority.
 
-    It leaves out the fields that differ between the pods of a ReplicaSet: names, among them that of the token's volume, and the node.
+    It leaves out the fields that differ between the pods of a ReplicaSet or StatefulSet: names, among them those of claims and of the
+    token's volume, and the node.
     """
     spec = view.object["spec"]
     fields = (

@@ -4,7 +4,8 @@ A claim of a class with WaitForFirstConsumer is bound after the pod has a node: 
 are volumes, writes the choice, and binds the pod when its claims are bound.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
@@ -14,14 +15,15 @@ from mockube.apimachinery.labels import from_label_selector
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
-from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED
-from mockube.controller_manager.cache.store import Lister, Store
+from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, LABEL_HOSTNAME
+from mockube.controller_manager.cache.store import Indexer, Lister, Store
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
 from mockube.controller_manager.workloads.node_selectors import matches_term, selects
 from mockube.controller_manager.workloads.volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
     best_match,
+    mismatch_reason,
     request,
     waits_for_consumer,
 )
@@ -52,16 +54,20 @@ class AssumedBindings:
         """The uids of claims, by the uid of the pod for which they are bound."""
         self._claims: dict[str, list[tuple[str, ClaimBinding]]] = {}
         """The node and the binding of each claim, once for each pod, by the claim's uid."""
+        self._volumes: Counter[str] = Counter()
+        """How many bindings each volume has, by its name; without zeros."""
 
     def assume(self, pod_uid: str, node: str, bindings: Iterable[ClaimBinding]) -> None:
         for binding in bindings:
             uid = meta.uid(binding.claim)
             self._claims.setdefault(uid, []).append((node, binding))
+            self._count(binding, 1)
             self._pods.setdefault(pod_uid, []).append(uid)
 
     def forget(self, pod_uid: str) -> None:
         for uid in self._pods.pop(pod_uid, ()):
-            self._claims[uid].pop()
+            _, binding = self._claims[uid].pop()
+            self._count(binding, -1)
             if not self._claims[uid]:
                 del self._claims[uid]
 
@@ -70,19 +76,49 @@ class AssumedBindings:
         assumed = self._claims.get(meta.uid(claim))
         return None if assumed is None else assumed[0]
 
-    def volumes(self) -> set[str]:
-        """Return the names of the volumes to which claims are being bound."""
-        return {
-            meta.name(binding.volume)
-            for assumed in self._claims.values()
-            for _, binding in assumed
-            if binding.volume is not None
-        }
+    def has_volume(self, name: str) -> bool:
+        """Return whether a claim is being bound to a volume."""
+        return name in self._volumes
+
+    def _count(self, binding: ClaimBinding, change: int) -> None:
+        if binding.volume is not None:
+            name = meta.name(binding.volume)
+            self._volumes[name] += change
+            if not self._volumes[name]:
+                del self._volumes[name]
+
+
+_BY_USE: Final = "claim-or-class"
+"""The index of volumes: by the claim that they name, else by their class."""
+_BY_LIMITED_DRIVER: Final = "limited-driver"
+"""The index of CSINodes by the drivers that can attach only some number of volumes there."""
+
+
+def _use_of_volume(volume: ReadOnlyTree) -> Iterable[str]:
+    reference = volume["spec"].get("claimRef")
+    if reference is not None:
+        return (f"claim {reference['namespace']}/{reference['name']}",)
+    return (f"class {storage_class_name(volume)}",)
+
+
+def _limited_drivers(csi_node: ReadOnlyTree) -> Iterable[str]:
+    for driver in csi_node["spec"].get("drivers") or ():
+        if (driver.get("allocatable") or {}).get("count") is not None:
+            yield driver["name"]
+
+
+INDEXES: Final[Mapping[str, tuple[str, Indexer]]] = {
+    "volumes": (_BY_USE, _use_of_volume),
+    "csi_nodes": (_BY_LIMITED_DRIVER, _limited_drivers),
+    "attachments": (BY_ATTACHED_NODE, node_of_attachment),
+}
+"""The name and the function of the index that each lister of Storage must have."""
 
 
 def _no_objects() -> Lister[ReadOnlyTree]:
     store: Store[ReadOnlyTree] = Store()
-    store.add_index(BY_ATTACHED_NODE, node_of_attachment)
+    for name, function in INDEXES.values():
+        store.add_index(name, function)
     return store
 
 
@@ -96,8 +132,20 @@ class Storage(Struct, frozen=True, kw_only=True):
     drivers: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
     capacities: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
     attachments: Lister[ReadOnlyTree] = field(default_factory=_no_objects)
-    """VolumeAttachments, with the index BY_ATTACHED_NODE."""
+    """VolumeAttachments."""
     assumed: AssumedBindings = field(default_factory=AssumedBindings)
+
+    @property
+    def limited_drivers(self) -> frozenset[str]:
+        """The drivers that can attach only some number of volumes to a node."""
+        return frozenset(self.csi_nodes.index_counts(_BY_LIMITED_DRIVER))
+
+    def volumes_for(self, claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+        """Return the volumes that name a claim, and those of its class that name none."""
+        return [
+            *self.volumes.by_index(_BY_USE, f"claim {meta.namespace(claim)}/{meta.name(claim)}"),
+            *self.volumes.by_index(_BY_USE, f"class {storage_class_name(claim)}"),
+        ]
 
 
 class PodVolumeClaims(Struct):
@@ -105,6 +153,8 @@ class PodVolumeClaims(Struct):
     """The claims that are bound."""
     unbound: list[ReadOnlyTree] = field(default_factory=list)
     """The claims that are bound after the pod has a node."""
+    _candidates: dict[str, "VolumeCandidates"] = field(default_factory=dict)
+    """The volumes for each unbound claim, by the claim's uid."""
 
     def __bool__(self) -> bool:
         return bool(self.bound or self.unbound)
@@ -115,10 +165,10 @@ class PodVolumeClaims(Struct):
         Claims get volumes in the order of their size, so that each gets the smallest that fits.
         """
         bindings: list[ClaimBinding] = []
-        assigned = storage.assumed.volumes()
+        assigned: set[str] = set()
         to_provision: list[ReadOnlyTree] = []
-        for claim in sorted(self.unbound, key=request):
-            binding = _existing_binding(claim, node, storage, assigned)
+        for claim in sorted(self.unbound, key=request) if len(self.unbound) > 1 else self.unbound:
+            binding = self._existing_binding(claim, node, storage, assigned)
             if isinstance(binding, str):
                 return binding
             if binding is None:
@@ -133,30 +183,92 @@ class PodVolumeClaims(Struct):
             bindings.append(provision)
         return bindings
 
+    def candidates(self, claim: ReadOnlyTree, storage: Storage) -> "VolumeCandidates":
+        """Return the volumes to which an unbound claim can be bound; they are looked for once."""
+        candidates = self._candidates.get(meta.uid(claim))
+        if candidates is None:
+            candidates = self._candidates[meta.uid(claim)] = VolumeCandidates(claim, storage)
+        return candidates
 
-def _existing_binding(
-    claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage, assigned: set[str]
-) -> ClaimBinding | str | None:
-    """Return the binding to an existing volume; None if a volume has to be provisioned on the node; or a reason."""
+    def _existing_binding(
+        self, claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage, assigned: set[str]
+    ) -> ClaimBinding | str | None:
+        """Return the binding to an existing volume; None if a volume has to be provisioned on the node; or a reason."""
+        assumed = storage.assumed.binding_of(claim)
+        if assumed is not None and assumed[1].volume is not None:
+            # Another pod of the claim has begun to bind it.
+            assumed_volume = assumed[1].volume
+            is_usable = is_reachable(assumed_volume, node)
+            return ClaimBinding(claim, assumed_volume, is_written=True) if is_usable else NO_VOLUME
+        selected = selected_node(claim, storage)
+        if selected is not None:
+            return None if selected == meta.name(node) else NO_VOLUME
+        volume = self.candidates(claim, storage).best_on(node, assigned)
+        if volume is None:
+            return None
+        names_claim = (volume["spec"].get("claimRef") or {}).get("uid") == meta.uid(claim)
+        return ClaimBinding(claim, volume, is_written=names_claim)
+
+
+class VolumeCandidates:
+    """The volumes to which a claim can be bound, by the hosts from which they are reachable."""
+
+    def __init__(self, claim: ReadOnlyTree, storage: Storage) -> None:
+        self._claim = claim
+        self._by_host: dict[str, list[ReadOnlyTree]] = {}
+        """The volumes of single hosts, such as local disks."""
+        self.of_many_hosts: list[ReadOnlyTree] = []
+        for volume in storage.volumes_for(claim):
+            if mismatch_reason(volume, claim) or storage.assumed.has_volume(meta.name(volume)):
+                continue
+            hosts = hosts_of(required_affinity(volume))
+            if hosts is None:
+                self.of_many_hosts.append(volume)
+            for host in hosts or ():
+                self._by_host.setdefault(host, []).append(volume)
+
+    @property
+    def has_hosts(self) -> bool:
+        return bool(self._by_host)
+
+    def best_on(self, node: ReadOnlyTree, assigned: Container[str]) -> ReadOnlyTree | None:
+        """Return the volume to which the claim is bound on a node; None if a volume has to be provisioned."""
+        if not self._by_host and not self.of_many_hosts:
+            return None
+        of_host = self._by_host.get(meta.labels(node).get(LABEL_HOSTNAME, ""), ())
+        reachable = (
+            volume
+            for volume in (*of_host, *self.of_many_hosts)
+            if meta.name(volume) not in assigned and is_reachable(volume, node)
+        )
+        return best_match(reachable, self._claim)
+
+
+def selected_node(claim: ReadOnlyTree, storage: Storage) -> str | None:
+    """Return the node for which a volume of a claim is being provisioned; None if there is none."""
     assumed = storage.assumed.binding_of(claim)
-    if assumed is not None and assumed[1].volume is not None:
-        # Another pod of the claim has begun to bind it.
-        assumed_volume = assumed[1].volume
-        is_usable = is_reachable(assumed_volume, node)
-        return ClaimBinding(claim, assumed_volume, is_written=True) if is_usable else NO_VOLUME
-    selected = meta.annotations(claim).get(SELECTED_NODE) if assumed is None else assumed[0]
-    if selected is not None:
-        return None if selected == meta.name(node) else NO_VOLUME
-    reachable = (
-        candidate
-        for candidate in storage.volumes.all()
-        if meta.name(candidate) not in assigned and is_reachable(candidate, node)
-    )
-    volume = best_match(reachable, claim)
-    if volume is None:
-        return None
-    names_claim = (volume["spec"].get("claimRef") or {}).get("uid") == meta.uid(claim)
-    return ClaimBinding(claim, volume, is_written=names_claim)
+    return meta.annotations(claim).get(SELECTED_NODE) if assumed is None else assumed[0]
+
+
+def required_affinity(volume: ReadOnlyTree) -> ReadOnlyTree | None:
+    """Return the selector of the nodes from which a volume is reachable; None if it is from all."""
+    required: ReadOnlyTree | None = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    return required
+
+
+def hosts_of(required: ReadOnlyTree | None) -> frozenset[str] | None:
+    """Return the hostnames that a selector of nodes names; None if it selects others as well, or by other means."""
+    hosts: set[str] = set()
+    for term in (required or {}).get("nodeSelectorTerms") or ():
+        values = [
+            frozenset(expression.get("values") or ())
+            for expression in term.get("matchExpressions") or ()
+            if expression["key"] == LABEL_HOSTNAME and expression["operator"] == "In"
+        ]
+        if not values:
+            return None
+        hosts |= frozenset.intersection(*values)
+    return None if required is None else frozenset(hosts)
 
 
 def claims_of(pod: PodInfo, storage: Storage) -> PodVolumeClaims | str:
@@ -216,7 +328,7 @@ def class_of(claim: ReadOnlyTree, storage: Storage) -> ReadOnlyTree | None:
 
 
 def is_reachable(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:
-    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    required = required_affinity(volume)
     return required is None or selects(required, node)
 
 
@@ -235,6 +347,18 @@ def _provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> Cla
         if capacity["storageClassName"] == meta.name(storage_class) and _is_sufficient(capacity, node, size):
             return ClaimBinding(claim, None, capacity=capacity)
     return NO_SPACE
+
+
+def topology_selectors(claim: ReadOnlyTree, storage: Storage) -> Iterator[ReadOnlyTree]:
+    """Yield what selects the nodes on which a volume can be provisioned for a claim: by the class, or by free storage."""
+    storage_class = class_of(claim, storage)
+    if storage_class is None or storage_class.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
+        return
+    yield from storage_class.get("allowedTopologies") or ()
+    if _has_capacities(claim, storage_class, storage):
+        for capacity in storage.capacities.all():
+            if capacity["storageClassName"] == meta.name(storage_class):
+                yield capacity.get("nodeTopology") or {}
 
 
 def _has_capacities(claim: ReadOnlyTree, storage_class: ReadOnlyTree, storage: Storage) -> bool:

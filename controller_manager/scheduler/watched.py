@@ -7,6 +7,7 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Resource
 
+from . import volumes
 from .volumes import AssumedBindings, Storage
 from .workload_selector import SpreadControllers, Workloads
 
@@ -20,6 +21,15 @@ STORAGE: Final[tuple[Resource[ReadOnlyTree], ...]] = (
     kinds.VOLUME_ATTACHMENTS,
 )
 """The resources for which pods with volumes may wait."""
+INDEXES: Final = tuple(
+    (resource, *volumes.INDEXES[name])
+    for name, resource in (
+        ("volumes", kinds.PERSISTENT_VOLUMES),
+        ("csi_nodes", kinds.CSI_NODES),
+        ("attachments", kinds.VOLUME_ATTACHMENTS),
+    )
+)
+"""The indexes that the scheduler reads: the resource, the name and the function of each."""
 _CONTROLLERS: Final = (kinds.REPLICA_SETS, kinds.REPLICATION_CONTROLLERS, kinds.STATEFUL_SETS)
 """The controllers whose pods are spread."""
 WATCHED: Final[tuple[Resource[ReadOnlyTree], ...]] = (

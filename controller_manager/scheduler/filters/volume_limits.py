@@ -7,6 +7,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.node_traits import NO_TRAITS, NeedsReference, NodeTraits
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage, claim_names, class_of
@@ -61,6 +62,16 @@ def volume_limits(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
         return _EXCEEDED if is_exceeded else None
 
     return check
+
+
+def volume_limits_traits(pod: PodInfo, snapshot: ClusterSnapshot) -> NodeTraits:
+    """Without limits for the drivers of a pod, nodes are alike; with limits, the volumes on each node count."""
+    volumes = _volumes_of(pod, snapshot.storage)
+    if not snapshot.storage.limited_drivers.isdisjoint(volumes.values()):
+        raise NeedsReference
+    if snapshot.gates.is_on("VolumeLimitScaling") and _required_drivers(volumes, snapshot.storage):
+        raise NeedsReference
+    return NO_TRAITS
 
 
 def _required_drivers(volumes: Volumes, storage: Storage) -> list[str]:

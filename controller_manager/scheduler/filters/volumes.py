@@ -11,6 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_ZONE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
+from mockube.controller_manager.scheduler.node_traits import NO_TRAITS, NeedsReference, NodeTraits
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import (
@@ -69,7 +70,7 @@ def volume_restrictions(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Reje
     disks = _disks_of(pod)
     if not claims and not disks:
         return None
-    users = {node.name for node in snapshot.nodes if any(claim in node.claim_counts for claim in claims)}
+    users = {name for claim in claims for name in snapshot.users_of_claim(claim)}
 
     def check(node: NodeInfo) -> Rejection | None:
         if disks and any(_conflicts(disks, _disks_of(other)) for other in node.pods.values()):
@@ -79,6 +80,13 @@ def volume_restrictions(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Reje
         return _IN_USE if is_used else None
 
     return check
+
+
+def volume_restrictions_traits(pod: PodInfo, _: ClusterSnapshot) -> NodeTraits:
+    """A claim of one pod rejects all nodes or none; disks are compared with those of the pods on a node."""
+    if _disks_of(pod):
+        raise NeedsReference
+    return NO_TRAITS
 
 
 _Disk = tuple[str, ReadOnlyTree]
@@ -168,6 +176,10 @@ def volume_zone(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | 
         return None
 
     return check
+
+
+def volume_zone_traits(_: PodInfo, __: ClusterSnapshot) -> NodeTraits:
+    return NodeTraits(label_keys=frozenset(_TOPOLOGY_LABELS))
 
 
 def _zones_of(volume: ReadOnlyTree) -> list[tuple[str, frozenset[str]]]:

@@ -4,14 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
 from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
 from mockube.controller_manager.scheduler.pod_class import PodClasses
 from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from mockube.controller_manager.scheduler.sampling import NodeSample
+from mockube.controller_manager.scheduler.volumes import Storage, claims_of
 from mockube.controller_manager.scheduler.workload_selector import Workloads
+from mockube.controller_manager.workloads.volumes import NO_PROVISIONER, SELECTED_NODE
 from tests.support.controllers.scheduler_objects import (
     HOST,
     ZONE,
@@ -35,6 +39,7 @@ from tests.support.controllers.scheduler_profiles import (
     SPREADING,
     profile_of,
 )
+from tests.support.controllers.scheduler_volumes import claim, volume
 
 NODES = [f"node-{number}" for number in range(8)]
 WEB, DATABASE = {"app": "web"}, {"app": "db"}
@@ -93,6 +98,58 @@ SPECS = (
 )
 
 
+def zonal(zone):
+    expression = {"key": ZONE, "operator": "In", "values": [zone]}
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}}
+
+
+WAITING = {"volumeBindingMode": "WaitForFirstConsumer"}
+IN_ZONE_A = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
+CLASSES = [
+    {"metadata": {"name": "disk"}, "provisioner": "disk", **WAITING},
+    {"metadata": {"name": "zone-a"}, "provisioner": "disk", "allowedTopologies": IN_ZONE_A, **WAITING},
+    {"metadata": {"name": "pool"}, "provisioner": "pool", **WAITING},
+    {"metadata": {"name": "static"}, "provisioner": NO_PROVISIONER, **WAITING},
+    {"metadata": {"name": "local"}, "provisioner": NO_PROVISIONER, **WAITING},
+    {"metadata": {"name": "now"}, "provisioner": "disk"},
+]
+CAPACITIES = [
+    {
+        "metadata": {"name": zone, "namespace": "default"},
+        "storageClassName": "pool",
+        "nodeTopology": {"matchLabels": {ZONE: zone}},
+        "capacity": capacity,
+    }
+    for zone, capacity in (("a", "5Gi"), ("b", "1Mi"))
+]
+STATIC = [
+    *(volume(f"static-{zone}", storage_class="static", status="Available", **zonal(zone)) for zone in "ab"),
+    *(volume(f"local-{name}", storage_class="local", status="Available", on=name) for name in NODES[:3]),
+]
+
+
+def zone_labels(zone):
+    return {"labels": {ZONE: zone}, **zonal(zone)}
+
+
+CLAIMS = {
+    "dynamic": {"storage_class": "disk"},
+    "in zone a": {"storage_class": "zone-a"},
+    "with capacities": {"storage_class": "pool"},
+    "static": {"storage_class": "static"},
+    "local": {"storage_class": "local"},
+    "immediate": {"storage_class": "now"},
+    "selected": {"storage_class": "disk", "annotations": {SELECTED_NODE: "node-1"}},
+}
+VOLUMES = {
+    "bound": {},
+    "bound in zone b": zone_labels("b"),
+    "bound to a host": {"on": "node-2"},
+    "bound to labels of zones": {"labels": {ZONE: "a__c"}},
+}
+KINDS_OF_CLAIMS = [*CLAIMS, *VOLUMES, "of one pod at a time", "shared"]
+
+
 class Few(SchedulerPlugin):
     """A plugin that judges pods and nodes by what kube-scheduler's plugins read."""
 
@@ -124,16 +181,29 @@ PROFILES = {name: replace(profile, name=name) for name, profile in PROFILES.item
 SERVICE = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": WEB}}
 WORKLOADS = Workloads(services=store_of(SERVICE), controllers={})
 SET, REMOVE, SCHEDULE, TERMINATE, DELETE = "set", "remove", "schedule", "terminate", "delete"
+CLAIM, BIND, LIMIT = "schedule_with_claims", "bind", "limit"
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(st.just(SET), st.sampled_from(NODES), SHAPES),
         st.tuples(st.just(REMOVE), st.sampled_from(NODES)),
         st.tuples(st.just(SCHEDULE), st.integers(0, len(SPECS) - 1), st.integers(0, 99)),
         st.tuples(st.just(SCHEDULE), st.integers(0, len(SPECS) - 1), st.integers(0, 99)),
+        st.tuples(
+            st.just(CLAIM),
+            st.lists(st.sampled_from(KINDS_OF_CLAIMS), min_size=1, max_size=2),
+            st.integers(0, 99),
+        ),
+        st.tuples(
+            st.just(CLAIM),
+            st.lists(st.sampled_from(KINDS_OF_CLAIMS), min_size=1, max_size=1),
+            st.integers(0, 99),
+        ),
+        st.tuples(st.just(BIND)),
+        st.tuples(st.just(LIMIT), st.sampled_from(NODES)),
         st.tuples(st.just(TERMINATE), st.integers(0, 99)),
         st.tuples(st.just(DELETE), st.integers(0, 99)),
     ),
-    min_size=5,
+    min_size=15,
     max_size=60,
 )
 
@@ -146,24 +216,88 @@ class Cluster:
         self.cache = SchedulerCache()
         self.classes = PodClasses(self.cache)
         self.trees = {}
+        self.stores = {
+            "claims": store_of(),
+            "volumes": store_of(*STATIC),
+            "classes": store_of(*CLASSES),
+            "csi_nodes": store_of(),
+            "drivers": store_of({"metadata": {"name": "pool"}, "spec": {"storageCapacity": True}}),
+            "capacities": store_of(*CAPACITIES),
+        }
+        self.storage = Storage(**self.stores)
+        self.bindings = []
+
+    def put(self, store, obj):
+        self.stores[store].put(Key.of(obj), obj)
 
     def schedule(self, spec, draw):
         name = f"pod-{len(self.trees)}"
-        tree = pod(name, **SPECS[spec])
-        tried, state = info(tree), replace(snapshot_of(self.cache), workloads=WORKLOADS)
+        self.place(name, pod(name, **SPECS[spec]), draw)
+
+    def schedule_with_claims(self, kinds, draw):
+        """Schedule a pod of a StatefulSet: those of the same kinds of claims have one class."""
+        name = f"pod-{len(self.trees)}"
+        names = [self.create_claim(kind, f"{name}-{number}") for number, kind in enumerate(kinds)]
+        volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in names]
+        self.place(name, pod(name, labels=DATABASE, volumes=volumes), draw)
+
+    def create_claim(self, kind, name):
+        """Create a claim, unless pods share it, and return its name."""
+        if kind in CLAIMS:
+            self.put("claims", claim(name, **CLAIMS[kind]))
+        elif kind in VOLUMES:
+            self.put(
+                "volumes", volume(f"of-{name}", csi={"driver": "disk", "volumeHandle": name}, **VOLUMES[kind])
+            )
+            self.put("claims", claim(name, volume=f"of-{name}"))
+        else:
+            name = kind.replace(" ", "-")
+            modes = {"accessModes": ["ReadWriteOncePod"]} if kind != "shared" else {}
+            if self.stores["claims"].get("default", name) is None:
+                self.put("claims", claim(name, storage_class="disk", **modes))
+        return name
+
+    def bind(self):
+        """Bind the claims of the pod that was placed first."""
+        if not self.bindings:
+            return
+        uid, bindings = self.bindings.pop(0)
+        for binding in bindings:
+            name = meta.name(binding.claim)
+            bound = binding.volume or volume(f"of-{name}", **zonal("a"))
+            reference = {"namespace": "default", "name": name, "uid": meta.uid(binding.claim)}
+            self.put(
+                "volumes",
+                {**bound, "spec": {**bound["spec"], "claimRef": reference}, "status": {"phase": "Bound"}},
+            )
+            self.put("claims", claim(name, volume=meta.name(bound)))
+        self.storage.assumed.forget(uid)
+
+    def limit(self, name):
+        """Let a node attach one volume only."""
+        drivers = [{"name": "disk", "allocatable": {"count": 1}}]
+        self.put("csi_nodes", {"metadata": {"name": name}, "spec": {"drivers": drivers}})
+
+    def place(self, name, tree, draw):
+        tried = info(tree)
+        state = replace(snapshot_of(self.cache), workloads=WORKLOADS, storage=self.storage)
         best, *_ = [self.judge(tried, state, profile) for profile in self.profiles]
         for profile in self.profiles:
             self.judge_sample(tried, replace(state, nodes=self.cache.nodes_in_turn()), profile, draw)
         if best:
             self.trees[name] = tree
-            self.cache.assign_pod(tried, best[draw % len(best)].name)
+            chosen = best[draw % len(best)]
+            bindings = claims_of(tried, self.storage).assign(chosen.node, self.storage)
+            self.storage.assumed.assume(name, chosen.name, bindings)
+            self.bindings.append((name, bindings))
+            self.cache.assign_pod(tried, chosen.name)
 
     def judge(self, tried, state, profile):
         """Return the best nodes of the reference, with which the class agrees."""
         expected = find_feasible(tried, state, profile)
         best = best_nodes(tried, state, expected.feasible, profile) if expected.feasible else []
         pod_class = self.classes.find(tried, state, profile)
-        assert (pod_class is None) == self.cache.has_ambiguous_hostnames
+        assert (pod_class is None) == self.cache.has_ambiguous_hostnames or tried.claims
         if pod_class is not None:
             assert sorted(best_of(pod_class, state), key=id) == sorted(best, key=id)
             assert pod_class.feasible_nodes(state) == expected
@@ -204,8 +338,8 @@ class Cluster:
 @given(OPERATIONS, st.sampled_from([*PROFILES]), st.sampled_from([*PROFILES]))
 def test_classes_judge_nodes_as_the_reference_does(operations, profile, other):
     cluster = Cluster([PROFILES[name] for name in {profile: 0, other: 0}])
-    for name in NODES[:4]:
-        cluster.cache.set_node(node(name, zone="ab"[len(name) % 2]))
+    for name, zone in zip(NODES[:4], "aabc", strict=True):
+        cluster.cache.set_node(node(name, zone=zone))
     for operation, *arguments in operations:
         if operation == SET:
             name, shape = arguments

@@ -12,8 +12,7 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.pods import nominated_node
 from mockube.controller_manager.scheduler.preemption import Preemption, find_candidates
 from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
-from mockube.controller_manager.scheduler.volumes import Storage
-from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
+from mockube.controller_manager.scheduler.volumes import INDEXES, Storage
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -75,7 +74,8 @@ def info(tree, gates=None):
 
 def store_of(*objects):
     store = Store()
-    store.add_index(BY_ATTACHED_NODE, node_of_attachment)
+    for name, function in INDEXES.values():
+        store.add_index(name, function)
     for obj in objects:
         store.put(Key.of(obj), obj)
     return store
@@ -101,6 +101,7 @@ def snapshot(nodes, pods=(), *, minor=NEWEST, settings=(), namespaces=None, stor
         storage=Storage(**{name: store_of(*objects) for name, objects in stores.items()}),
         nominees=lambda name: [one for one in nominees if nominated_node(one.view.object) == name],
         matching_counts=cluster.matching_counts,
+        users_of_claim=cluster.users_of_claim,
         image_sizes=cluster.image_sizes,
         topology_keys=cluster.topology_keys,
         gates=gates,
@@ -115,6 +116,7 @@ def snapshot_of(cluster):
         labels_of_namespace=lambda _: {},
         storage=Storage(claims=store_of(), volumes=store_of(), classes=store_of()),
         matching_counts=cluster.matching_counts,
+        users_of_claim=cluster.users_of_claim,
         image_sizes=cluster.image_sizes,
         topology_keys=cluster.topology_keys,
     )

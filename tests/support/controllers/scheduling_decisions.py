@@ -2,9 +2,8 @@
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.cache.store import Change, Store
+from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible, scores_by_plugin
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
@@ -20,8 +19,7 @@ from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
 from mockube.controller_manager.workloads.device_claims import allocation
-from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
-from tests.support.controllers.scheduler_objects import best_of, failure_on
+from tests.support.controllers.scheduler_objects import best_of, failure_on, store_of
 from tests.support.controllers.scheduler_profiles import CONFIGURATIONS, profiles_of
 
 _NOW = "2026-01-01T00:00:00Z"
@@ -235,21 +233,24 @@ def snapshot_of(state, gates):
         nodes=cluster.nodes(),
         labels_of_namespace=lambda name: namespaces.get(name, {}),
         storage=Storage(
-            claims=_store(state.get("persistentvolumeclaims", ())),
-            volumes=_store(state.get("persistentvolumes", ())),
-            classes=_store(state.get("storageclasses", ())),
-            csi_nodes=_store(state.get("csinodes", ())),
-            drivers=_store(state.get("csidrivers", ())),
-            capacities=_store(state.get("csistoragecapacities", ())),
-            attachments=_store(state.get("volumeattachments", ())),
+            claims=store_of(*state.get("persistentvolumeclaims", ())),
+            volumes=store_of(*state.get("persistentvolumes", ())),
+            classes=store_of(*state.get("storageclasses", ())),
+            csi_nodes=store_of(*state.get("csinodes", ())),
+            drivers=store_of(*state.get("csidrivers", ())),
+            capacities=store_of(*state.get("csistoragecapacities", ())),
+            attachments=store_of(*state.get("volumeattachments", ())),
         ),
         nominees=lambda node: [one for one in nominees if nominated_node(one.view.object) == node],
         matching_counts=cluster.matching_counts,
+        users_of_claim=cluster.users_of_claim,
         image_sizes=cluster.image_sizes,
         topology_keys=cluster.topology_keys,
         workloads=Workloads(
-            services=_store(state.get("services", ())),
-            controllers={("apps/v1", "ReplicaSet"): SpreadControllers(_store(state.get("replicasets", ())))},
+            services=store_of(*state.get("services", ())),
+            controllers={
+                ("apps/v1", "ReplicaSet"): SpreadControllers(store_of(*state.get("replicasets", ())))
+            },
         ),
         gates=gates,
         devices=_devices_of(state, gates),
@@ -266,8 +267,8 @@ def _devices_of(state, gates):
         extended.handle(Change(None, one))
     by_owner = {owner: claim for claim in claims for owner in owner_of_extended_resource_claim(claim)}
     return DeviceSnapshot(
-        claims=_store(claims),
-        classes=_store(state["deviceclasses"]),
+        claims=store_of(*claims),
+        classes=store_of(*state["deviceclasses"]),
         slices=lambda node: [one for one in slices if one["spec"].get("nodeName", node) == node],
         slices_of_pool=lambda driver, pool: [
             one for one in slices if (one["spec"]["driver"], one["spec"]["pool"]["name"]) == (driver, pool)
@@ -288,11 +289,3 @@ def _devices_of(state, gates):
 def number_of(pod):
     prefix, _, number = pod["metadata"]["name"].rpartition("-")
     return prefix != "old", int(number)
-
-
-def _store(objects):
-    store = Store()
-    store.add_index(BY_ATTACHED_NODE, node_of_attachment)
-    for obj in objects:
-        store.put(Key.of(obj), obj)
-    return store

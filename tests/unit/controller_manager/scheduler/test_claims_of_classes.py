@@ -1,0 +1,170 @@
+"""Pods of one class with claims of their own: the nodes that a class chooses for them, and when only the reference can."""
+
+import pytest
+from msgspec.structs import replace
+
+from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
+from mockube.controller_manager.scheduler.cluster import SchedulerCache
+from mockube.controller_manager.scheduler.pod_class import ClassOfPod, PodClasses
+from mockube.controller_manager.scheduler.volumes import Storage
+from mockube.controller_manager.workloads.volumes import SELECTED_NODE
+from tests.support.controllers.scheduler_objects import (
+    HOST,
+    ZONE,
+    best_of,
+    info,
+    node,
+    pod,
+    snapshot_of,
+    store_of,
+)
+from tests.support.controllers.scheduler_volumes import claim, csi, storage_class, volume
+
+ZONES = dict(zip("abcd", "xxyz", strict=True))
+"""The zones of nodes."""
+IN_X = [{"matchLabelExpressions": [{"key": ZONE, "values": ["x"]}]}]
+DISK = storage_class("disk", provisioner="disk")
+STATIC = storage_class("static")
+
+
+def reachable(key, *values, operator="In"):
+    expression = {"key": key, "operator": operator, "values": [*values]}
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}}
+
+
+def waiting(storage_class="disk", **more):
+    return claim(storage_class=storage_class, **more)
+
+
+def bound(**fields):
+    return {"claims": [claim(volume="disk")], "volumes": [volume(**fields)]}
+
+
+CASES = [
+    pytest.param({"claims": [waiting()], "classes": [DISK]}, "abcd", id="waits for a volume"),
+    pytest.param(
+        {"claims": [waiting()], "classes": [DISK | {"allowedTopologies": IN_X}]},
+        "ab",
+        id="topology of a class",
+    ),
+    pytest.param(
+        {
+            "claims": [waiting()],
+            "classes": [DISK],
+            "drivers": [{"metadata": {"name": "disk"}, "spec": {"storageCapacity": True}}],
+            "capacities": [
+                {
+                    "metadata": {"name": "y", "namespace": "default"},
+                    "storageClassName": "disk",
+                    "nodeTopology": {"matchLabels": {ZONE: "y"}},
+                    "capacity": "5Gi",
+                }
+            ],
+        },
+        "c",
+        id="capacity of a zone",
+    ),
+    pytest.param(
+        {
+            "claims": [waiting("static")],
+            "classes": [STATIC],
+            "volumes": [volume(storage_class="static", **reachable(ZONE, "z"))],
+        },
+        "d",
+        id="static volume of a zone",
+    ),
+    pytest.param(
+        {"claims": [waiting(annotations={SELECTED_NODE: "b"})], "classes": [DISK]}, "b", id="selected node"
+    ),
+    pytest.param(bound(**reachable(ZONE, "x")), "ab", id="bound in a zone"),
+    pytest.param(bound(**reachable(ZONE, "x", operator="NotIn")), "cd", id="bound in other zones"),
+    pytest.param(bound(labels={ZONE: "y__z"}), "cd", id="labels of zones"),
+    pytest.param(bound(on="c"), "c", id="bound to a host"),
+    pytest.param(bound(), "abcd", id="bound anywhere"),
+]
+
+
+class Cluster:
+    def __init__(self, storage):
+        self.cache = SchedulerCache()
+        for name, zone in ZONES.items():
+            self.cache.set_node(node(name, zone=zone))
+        self.classes = PodClasses(self.cache)
+        stores = {"claims": (), "volumes": (), "classes": (), **storage}
+        self.storage = Storage(**{name: store_of(*objects) for name, objects in stores.items()})
+
+    def find(self, tree):
+        """Return what judges a pod, and the snapshot."""
+        state = replace(snapshot_of(self.cache), storage=self.storage)
+        return self.classes.find(info(tree), state), state
+
+
+def with_claim(name="web", claim_name="data"):
+    return pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}])
+
+
+@pytest.mark.parametrize(("storage", "nodes"), CASES)
+def test_class_chooses_nodes_for_claims_as_the_reference_does(storage, nodes):
+    cluster, tree = Cluster(storage), with_claim()
+    found, state = cluster.find(tree)
+    assert isinstance(found, ClassOfPod)
+    assert sorted(one.name for one in best_of(found, state)) == [*nodes]
+    reference = find_feasible(info(tree), state)
+    best = best_nodes(info(tree), state, reference.feasible)
+    assert sorted(one.name for one in best) == [*nodes]
+    assert found.feasible_nodes(state) == reference
+
+
+def test_pods_with_other_claims_share_a_class():
+    zones = {"first": "x", "second": "y"}
+    volumes = [volume(name, **reachable(ZONE, zone)) for name, zone in zones.items()]
+    cluster = Cluster({"claims": [claim(name, volume=name) for name in zones], "volumes": volumes})
+    assert info(with_claim("p", "first")).signature == info(with_claim("q", "second")).signature
+    for name, nodes in (("first", "ab"), ("second", "c"), ("first", "ab")):
+        found, state = cluster.find(with_claim(claim_name=name))
+        assert sorted(one.name for one in best_of(found, state)) == [*nodes]
+
+
+def test_claim_of_one_pod_at_a_time_is_not_used_twice():
+    storage = {"claims": [waiting(accessModes=["ReadWriteOncePod"])], "classes": [DISK]}
+    cluster = Cluster(storage)
+    found, state = cluster.find(with_claim())
+    assert len(best_of(found, state)) == len(ZONES)
+    cluster.cache.assign_pod(info(with_claim("user")), "a")
+    found, state = cluster.find(with_claim())
+    assert best_of(found, state) == []
+    cluster.cache.remove_pod("user")
+    found, state = cluster.find(with_claim())
+    assert len(best_of(found, state)) == len(ZONES)
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        pytest.param(
+            {
+                "claims": [waiting("static")],
+                "classes": [STATIC],
+                "volumes": [volume(storage_class="static", on="a")],
+            },
+            id="volume of a host",
+        ),
+        pytest.param(
+            {
+                "claims": [claim(volume="disk")],
+                "volumes": [volume(**csi("handle"))],
+                "csi_nodes": [
+                    {
+                        "metadata": {"name": "a"},
+                        "spec": {"drivers": [{"name": "csi.example.com", "allocatable": {"count": 3}}]},
+                    }
+                ],
+            },
+            id="limit of a driver",
+        ),
+        pytest.param(bound(**reachable(HOST, "a", operator="NotIn")), id="other hosts"),
+    ],
+)
+def test_claims_that_tell_single_nodes_apart_are_left_to_the_reference(storage):
+    found, _ = Cluster(storage).find(with_claim())
+    assert found is None
