@@ -66,11 +66,14 @@ class _Connection(RequestSender):
     def _requests(self) -> ObjectRequests:
         __tracebackhide__ = True
         if self._background.ended.done():
-            raise Failure("the connection was closed")
+            raise self._closed()
         return self._background.opened.result()
 
     def _submit(self, work: Work[T]) -> "Future[T]":
         return self._background.submit(work)
+
+    def _closed(self) -> Failure:
+        return Failure("the connection was closed")
 
 
 class AsyncConnection(_Connection, AwaitedObjectMethods):

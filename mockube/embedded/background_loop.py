@@ -4,9 +4,10 @@ The background thread and the caller's thread do not block each other. The loop 
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Any, Generic, TypeVar
 
@@ -31,6 +32,10 @@ class BackgroundContext(Generic[T]):
         self._main: asyncio.Task[None]
         self._loop_ready = threading.Event()
         self._is_stopping = False
+        self._pid = os.getpid()
+        self._submitted: set[Future[Any]] | None = set()
+        """The futures of coroutines that run; None when the context ends."""
+        self._submit_lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -47,7 +52,9 @@ class BackgroundContext(Generic[T]):
 
     def close(self) -> None:
         """Stop the context and wait for the end of its thread. Raise the error that ended it, if any."""
-        if self._thread.ident is None:
+        if (
+            self._thread.ident is None or self._pid != os.getpid()
+        ):  # a forked process has a copy, without the thread
             return
         self.stop()
         self._thread.join()
@@ -55,15 +62,14 @@ class BackgroundContext(Generic[T]):
             self.ended.result()
 
     def submit(self, coroutine: Coroutine[Any, Any, R]) -> "Future[R]":
-        """Run a coroutine in the loop; raise RuntimeError if the context has ended, or in the thread of the loop."""
-        if threading.current_thread() is self._thread:
+        """Run a coroutine in the loop; raise Failure where it could never run. The future is cancelled when the context ends."""
+        try:
+            self._check_caller()
+            with self._submit_lock:
+                return self._start(coroutine)
+        except BaseException:
             coroutine.close()
-            raise Failure("a condition must not call methods of the cluster: they would wait for each other")
-        if self.ended.done():
-            coroutine.close()
-            self.ended.result()
-            raise RuntimeError("the cluster was stopped")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            raise
 
     def call(self, function: Callable[[], R]) -> R:
         """Call a function in the loop, and return its result. The function must not block the loop for long."""
@@ -71,7 +77,31 @@ class BackgroundContext(Generic[T]):
         async def run_function() -> R:
             return function()
 
-        return self.submit(run_function()).result()
+        try:
+            return self.submit(run_function()).result()
+        except CancelledError:
+            raise Failure("the cluster was stopped") from None
+
+    def _check_caller(self) -> None:
+        if self._pid != os.getpid():
+            raise Failure(
+                "the cluster runs in the process that started it, not in a forked one:"
+                " use mockube.connect(kubeconfig=...) here, or start processes with the method spawn"
+            )
+        if threading.current_thread() is self._thread:
+            raise Failure("a plugin must not call methods of the cluster: they would wait for each other")
+
+    def _start(self, coroutine: Coroutine[Any, Any, R]) -> "Future[R]":
+        submitted = self._submitted
+        if submitted is None:
+            coroutine.close()
+            future: Future[R] = Future()
+            future.cancel()
+            return future
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        submitted.add(future)
+        future.add_done_callback(submitted.discard)
+        return future
 
     def _run(self) -> None:
         try:
@@ -81,6 +111,7 @@ class BackgroundContext(Generic[T]):
             self._fail(error)
         else:
             self.ended.set_result(None)
+        self._cancel_submitted()
         GARBAGE_COLLECTOR.count_ended_cluster()
 
     async def _run_context(self) -> None:
@@ -97,6 +128,15 @@ class BackgroundContext(Generic[T]):
                 await self._loop.create_future()
             except asyncio.CancelledError:
                 main.uncancel()
+            finally:
+                self._cancel_submitted()  # while the server still runs
+
+    def _cancel_submitted(self) -> None:
+        """Cancel the coroutines that run, and those that are submitted later."""
+        with self._submit_lock:
+            submitted, self._submitted = self._submitted or set(), None
+        for future in submitted.copy():
+            future.cancel()
 
     def _fail(self, error: BaseException) -> None:
         self._loop_ready.set()

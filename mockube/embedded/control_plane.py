@@ -2,10 +2,11 @@
 
 import asyncio
 import io
+import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -75,7 +76,8 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
     recorder = CallRecorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="mockube-")))
+        folder = Path(mkdtemp(prefix="mockube-"))  # a TemporaryDirectory is removed by forked processes, too
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         options = _with_files(options, folder)
         config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
         manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder))

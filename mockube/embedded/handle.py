@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from mockube import clients
 from mockube.failure import Failure
@@ -20,6 +20,8 @@ from .matching import Criteria, matcher
 from .recorder import Calls
 
 T = TypeVar("T")
+
+_STOPPED: Final = "the cluster was stopped"
 
 
 class NotStarted(Failure):
@@ -169,12 +171,15 @@ class Handle(RequestSender):
     def _submit(self, work: Work[T]) -> "Future[T]":
         return self._context.submit(work)
 
+    def _closed(self) -> Failure:
+        return NotStarted(_STOPPED)
+
     @property
     def _plane(self) -> EmbeddedControlPlane:
         __tracebackhide__ = True
         opened, ended = self._context.opened, self._context.ended
         if ended.done():
-            raise NotStarted("the cluster was stopped") from ended.exception()
+            raise NotStarted(_STOPPED) from ended.exception()
         if not opened.done():
             raise NotStarted("the cluster was not started: use it as `with Cluster() as cluster`")
         return opened.result()

@@ -207,6 +207,10 @@ class AwaitedObjectMethods(AwaitedSender):
         The condition is the type of a status condition that must be True ("Available"), a type with another status
         ("Available=False"), a path and a value ("jsonpath={.status.phase}=Running"), or a function of the object that
         returns true. For a list or for manifests, all objects must meet it.
+
+        A function is called for each change of the object, and each half second without one. It runs in the thread of the
+        caller, or in the loop of the caller if the method is awaited, and may call methods that block. It is not
+        interrupted when the time is over.
         """
         __tracebackhide__ = True
         return await self._do(lambda requests: requests.wait((kind, name, condition), timeout, namespace))

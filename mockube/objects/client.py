@@ -20,18 +20,21 @@ from mockube.controller_manager.client.kinds import DAEMON_SETS, DEPLOYMENTS, ST
 from mockube.controller_manager.client.resources import Key, Resource
 
 from . import missing, wait_report
+from .caller import call_in_caller
 from .conditions import WaitCondition, check_condition
 from .errors import InvalidValue, KindNotServed, WaitFailed
 from .resource_names import ResourceNames
 from .targets import ObjectName
 from .trees import Objects
-from .watching import selector, watch_objects
+from .watching import repeat_last, selector, watch_objects
 
 ESTABLISH_SECONDS: Final = 10.0
 """The time until an applied CustomResourceDefinition is served, if the manifests have objects of its kind."""
 ESTABLISH_POLL_SECONDS: Final = 0.02
 MIN_SECONDS: Final = 0.1
 """The time for the last objects of a wait whose first ones took all of it: they may meet the condition already."""
+PREDICATE_SECONDS: Final = 0.5
+"""The time after which a function is called again for an object that did not change."""
 RESTARTED_AT: Final = "kubectl.kubernetes.io/restartedAt"
 RESTARTABLE: Final = (DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS)
 
@@ -199,29 +202,25 @@ class ObjectClient:
     ) -> Parsed:
         found, key = await self._find_in_time(target, seconds, deadline)
         check_condition(found.resource.group_kind, condition)
-        last: Parsed | None = None
-        was_deleted = False
+        wait = wait_report.FailedWait(found.resource, key, condition, seconds)
         with suppress(TimeoutError):
             async with self._until(deadline):
                 watch = watch_objects(self._client, found.resource, key, clock=self._clock, seconds=seconds)
+                if condition.is_predicate:  # it may depend on other objects
+                    watch = repeat_last(watch, PREDICATE_SECONDS)
                 async with aclosing(watch) as events:
-                    async for event_type, last in events:
-                        was_deleted = event_type == "DELETED"
-                        if not was_deleted and condition.is_met(last):
-                            return last
-        if last is None:
-            last = await self._current(found.resource, key)
-            if last is not None and condition.is_met(last):
-                return last
-        failure = wait_report.FailedWait(
-            resource=found.resource,
-            key=key,
-            condition=condition,
-            seconds=seconds,
-            last=last,
-            was_deleted=was_deleted,
-        )
-        raise WaitFailed(await wait_report.describe(self._reports, await self._names.all(), failure))
+                    async for event_type, tree in events:
+                        wait.last, wait.was_deleted = tree, event_type == "DELETED"
+                        if not wait.was_deleted and await _meets(tree, wait):
+                            return tree
+        if wait.last is None:
+            wait.last = await self._current(found.resource, key)
+            if wait.last is not None:
+                with suppress(TimeoutError):
+                    async with self._until(deadline):
+                        if await _meets(wait.last, wait):
+                            return wait.last
+        raise WaitFailed(await wait_report.describe(self._reports, await self._names.all(), wait))
 
     async def _wait_gone(self, target: ObjectName, seconds: float, deadline: float) -> None:
         found, key = await self._find_in_time(target, seconds, deadline)
@@ -265,6 +264,17 @@ class ObjectClient:
         async with self._client.watch(resource, query, timeout_seconds=seconds) as stream:
             async for _ in stream.chunks():
                 return
+
+
+async def _meets(tree: Parsed, wait: wait_report.FailedWait) -> bool:
+    """Return whether an object meets the condition of a wait; the problem is noted, for the case that the wait fails."""
+    find_problem = wait.condition.find_problem
+    if wait.condition.is_predicate:
+        wait.problem = wait_report.STILL_RUNNING
+        wait.problem = await call_in_caller(lambda: find_problem(tree))
+    else:
+        wait.problem = find_problem(tree)
+    return wait.problem is None
 
 
 def _defines(tree: ReadOnlyTree, kind: str) -> bool:

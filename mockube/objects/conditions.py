@@ -5,6 +5,7 @@ The forms of a str are those of `kubectl wait --for`. Types are compared without
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +16,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.suggestions import nearest
 
+from .caller import call_function
 from .errors import InvalidType, InvalidValue
 
 Condition: TypeAlias = str | Callable[[dict[str, Any]], object]
@@ -23,7 +25,7 @@ Condition: TypeAlias = str | Callable[[dict[str, Any]], object]
 _JSONPATH: Final = "jsonpath="
 _CONDITION: Final = "condition="
 _STATUSES: Final = ("True", "False", "Unknown")
-_PREDICATE_ERRORS: Final = (LookupError, TypeError, AttributeError, AssertionError)
+_PREDICATE_ERRORS: Final = (LookupError, TypeError, AttributeError, AssertionError, StopIteration)
 """What a predicate raises for an object whose status is not there yet, or asserts about it."""
 
 CONDITIONS: Final[Mapping[GroupKind, Sequence[str]]] = {
@@ -58,13 +60,12 @@ class WaitCondition(Struct, frozen=True, kw_only=True):
 
     text: str
     """What the object was not, in messages: `was not Available`."""
-    is_met: Callable[[dict[str, Any]], bool]
+    find_problem: Callable[[dict[str, Any]], str | None]
+    """Returns None for an object that meets the condition, else what it finds instead: a value, the error of a predicate, or ""."""
     type: str = ""
     """The type of the condition; "" if it is none."""
-    describe: Callable[[dict[str, Any]], str] = lambda _: ""
-    """Returns what the condition finds in an object that does not meet it: a value, or the error of a predicate."""
-    needs_status: bool = False
-    """Whether only the whole status of an object can show why it does not meet the condition."""
+    is_predicate: bool = False
+    """Whether the condition calls a function of the user."""
 
 
 def read_condition(condition: Any) -> WaitCondition:
@@ -80,7 +81,7 @@ def read_condition(condition: Any) -> WaitCondition:
     if condition.lower() == "delete":
         raise InvalidValue("wait does not wait for a deletion: use wait_gone")
     if condition.lower() == "create":
-        return WaitCondition(text="created", is_met=lambda _: True)
+        return WaitCondition(text="created", find_problem=lambda _: None)
     condition_type, equals, status = condition.removeprefix(_CONDITION).partition("=")
     status = status.capitalize() if equals else "True"
     if not condition_type.strip() or status not in _STATUSES:
@@ -91,7 +92,7 @@ def read_condition(condition: Any) -> WaitCondition:
     text = f"{condition_type}={status}" if equals else condition_type
     return WaitCondition(
         text=f"was not {text}",
-        is_met=lambda tree: has_status(tree, condition_type, status),
+        find_problem=lambda tree: None if has_status(tree, condition_type, status) else "",
         type=condition_type,
     )
 
@@ -144,15 +145,14 @@ def _path(condition: str) -> WaitCondition:
         raise InvalidValue(f'"{condition}" is not a valid path: {error}') from error
     expected = rest[1:]
 
-    def is_met(tree: ReadOnlyTree) -> bool:
+    def find_problem(tree: ReadOnlyTree) -> str | None:
         found = find(tree)
-        return bool(found) and (not rest or _text_of(found[0]) == expected)
+        if not found:
+            return f"{path} is not set"
+        text = _text_of(found[0])
+        return None if not rest or text == expected else f"{path} is {text}, not {expected}"
 
-    def describe(tree: ReadOnlyTree) -> str:
-        found = find(tree)
-        return f"{path} is {_text_of(found[0])}, not {expected}" if found else f"{path} is not set"
-
-    return WaitCondition(text="did not meet the condition", is_met=is_met, describe=describe)
+    return WaitCondition(text="did not meet the condition", find_problem=find_problem)
 
 
 def _text_of(value: object) -> str:
@@ -170,24 +170,22 @@ def _predicate(function: Callable[[dict[str, Any]], object]) -> WaitCondition:
         raise InvalidType("the condition must not be a coroutine function")
     return WaitCondition(
         text="did not meet the condition",
-        is_met=partial(_evaluate, function),
-        describe=partial(_error_of, function),
-        needs_status=True,
+        find_problem=partial(_evaluate, function),
+        is_predicate=True,
     )
 
 
-def _evaluate(function: Callable[[dict[str, Any]], object], tree: dict[str, Any]) -> bool:
-    """Return whether the predicate is met. It is not if it reads a field that the object does not have yet, or if an assert fails."""
+def _evaluate(function: Callable[[dict[str, Any]], object], tree: dict[str, Any]) -> str | None:
+    """Return None if the predicate is met, else its error: it reads a field that the object does not have yet, or an assert failed."""
+    __tracebackhide__ = True
     try:
-        return bool(function(tree))
-    except _PREDICATE_ERRORS:
-        return False
-
-
-def _error_of(function: Callable[[dict[str, Any]], object], tree: dict[str, Any]) -> str:
-    """Return the error that the predicate raises for an object; "" for none."""
-    try:
-        function(tree)
+        result = call_function(function, tree)
     except _PREDICATE_ERRORS as error:
-        return f"the condition raised {type(error).__name__}: {error}"
-    return ""
+        return f"the condition raised {type(error).__name__}: {error}".removesuffix(": ")
+    if inspect.isawaitable(result):
+        with suppress(AttributeError):
+            result.close()  # type: ignore[attr-defined] # a coroutine, which would warn that it was never awaited
+        raise InvalidType(
+            "the condition must return whether it is met, not a coroutine: call methods that block"
+        )
+    return None if result else ""

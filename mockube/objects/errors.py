@@ -1,11 +1,13 @@
 """Errors of the Python API that users cause. Their messages are complete, so that no frame of mockube is shown with them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.failure import Failure
+
+from .caller import frames_of_function
 
 T = TypeVar("T")
 
@@ -43,19 +45,20 @@ EXPLAINED: Final = (
 """The errors whose message is enough."""
 
 
+def without_frames(error: BaseException) -> BaseException:
+    """Return an error of a method without the frames of mockube, if its message explains it, or if a user's function raised it."""
+    frames = frames_of_function(error)
+    if isinstance(error, EXPLAINED):
+        error.__cause__, error.__suppress_context__ = None, True
+    elif frames is None:
+        return error
+    return error.with_traceback(frames)
+
+
 def call_without_frames(function: Callable[[], T]) -> T:
     """Call a function. An error that its message explains is raised without the frames of mockube."""
     __tracebackhide__ = True
     try:
         return function()
-    except EXPLAINED as error:
-        raise error.with_traceback(None) from None
-
-
-async def await_without_frames(awaitable: Awaitable[T]) -> T:
-    """Await a result. An error that its message explains is raised without the frames of mockube."""
-    __tracebackhide__ = True
-    try:
-        return await awaitable
     except EXPLAINED as error:
         raise error.with_traceback(None) from None

@@ -3,7 +3,7 @@
 Arguments are read in the thread of the caller, because files and kustomizations would block the event loop of the client.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias, TypeVar
 
 from mockube.component_base.clock import Clock
@@ -49,7 +49,7 @@ class ObjectRequests:
 
     def get(self, kind: Any, name: Any, namespace: Any) -> Work[Any]:
         read = targets.read_targets(kind, name, namespace)
-        return _result(self._objects.get(read.names), is_single=read.is_single)
+        return _result(lambda: self._objects.get(read.names), is_single=read.is_single)
 
     def list(self, kind: Any, namespace: Any, labels: Any, fields: Any) -> Work[Objects]:
         check_kind(kind)
@@ -81,8 +81,10 @@ class ObjectRequests:
         read = targets.read_targets(kind, name, namespace)
         if not read.names:
             raise InvalidValue("there are no objects to wait for: the list is empty")
-        work = self._objects.wait(read.names, read_condition(condition), arguments.read_timeout(timeout))
-        return _result(work, is_single=read.is_single)
+        wait_condition, seconds = read_condition(condition), arguments.read_timeout(timeout)
+        return _result(
+            lambda: self._objects.wait(read.names, wait_condition, seconds), is_single=read.is_single
+        )
 
     def wait_gone(self, kind: Any, name: Any, timeout: Any, namespace: Any) -> Work[None]:
         names = targets.read_targets(kind, name, namespace).names
@@ -110,9 +112,9 @@ class ObjectRequests:
         return self._pods.port_forward(target, arguments.read_port(port), local)
 
 
-async def _result(work: Work[Objects], *, is_single: bool) -> Any:
+async def _result(send: Callable[[], Work[Objects]], *, is_single: bool) -> Any:
     """Return the only object if the user named one object, else the list."""
-    found = await work
+    found = await send()
     return found[0] if is_single else found
 
 

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import TypeAlias, TypeVar
 
-from .errors import await_without_frames, call_without_frames
+from mockube.failure import Failure
+
+from . import caller
+from .errors import without_frames
 from .port_forward import PortForward
 from .requests import ObjectRequests, Work
 
@@ -22,22 +25,23 @@ class RequestSender:
         raise NotImplementedError
 
     def _submit(self, work: Work[T]) -> "Future[T]":
-        """Run a coroutine in the event loop of the client."""
+        """Run a coroutine in the event loop of the client. The future is cancelled if the loop ends before."""
+        raise NotImplementedError
+
+    def _closed(self) -> Failure:
+        """Return the error of a request whose client was closed before its response."""
         raise NotImplementedError
 
 
 class BlockingSender(RequestSender):
     def _do(self, request: Request[T]) -> T:
         __tracebackhide__ = True
-        return call_without_frames(lambda: self._wait_for(request(self._requests)))
-
-    def _wait_for(self, work: Work[T]) -> T:
-        future = self._submit(work)
         try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
+            return caller.run_blocking(self._submit, request(self._requests))
+        except CancelledError:
+            raise self._closed() from None
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise without_frames(error)  # noqa: B904 - it is the same error
 
     def _open_port(self, request: Request[PortForward]) -> AbstractContextManager[PortForward]:
         return _BlockingPort(self, request)
@@ -46,11 +50,15 @@ class BlockingSender(RequestSender):
 class AwaitedSender(RequestSender):
     async def _do(self, request: Request[T]) -> T:
         __tracebackhide__ = True
-        return await await_without_frames(self._send(request))
-
-    async def _send(self, request: Request[T]) -> T:
-        work = await asyncio.to_thread(request, self._requests)
-        return await asyncio.wrap_future(self._submit(work))
+        try:
+            work = await asyncio.to_thread(request, self._requests)
+            return await caller.run_awaited(self._submit, work)
+        except CancelledError:
+            raise self._closed() from None
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise without_frames(error)  # noqa: B904 - it is the same error
 
     def _open_port(self, request: Request[PortForward]) -> AbstractAsyncContextManager[PortForward]:
         return _AwaitedPort(self, request)

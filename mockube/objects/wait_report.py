@@ -29,6 +29,7 @@ MAX_PODS: Final = 5
 MAX_EVENTS: Final = 10
 MAX_OBJECTS: Final = 2_000
 """The number of objects of a resource that are searched for owned ones."""
+STILL_RUNNING: Final = "the condition, a function, was still running: it is not interrupted"
 _SHOWN_FIELDS: Final = frozenset({"conditions", "observedGeneration"})
 _NAME: Final = re.compile(r"[a-z0-9-]+")
 _GENERATED: Final = re.compile(r"-[a-z0-9]{5}\Z")
@@ -39,16 +40,18 @@ OWNED: Final = frozenset({"pods", "jobs", "persistentvolumeclaims"})
 """Resources that may be owned, beside those that can be scaled."""
 
 
-class FailedWait(Struct, frozen=True, kw_only=True):
-    """A wait that failed."""
+class FailedWait(Struct):
+    """A wait that fails, unless the condition is met in time."""
 
     resource: Resource[ReadOnlyTree]
     key: Key
     condition: WaitCondition
     seconds: float
-    last: Parsed | None
+    last: Parsed | None = None
     """The object as it was last seen; None if it never existed."""
-    was_deleted: bool
+    was_deleted: bool = False
+    problem: str | None = ""
+    """What the condition found last instead; None if it was met."""
 
 
 async def describe(client: Client, resources: Sequence[DiscoveredResource], failure: FailedWait) -> str:
@@ -93,8 +96,8 @@ def _name(kind: str, key: Key) -> str:
 
 def _state(failure: FailedWait, tree: Parsed) -> Iterator[str]:
     """Yield the conditions of an object, or its phase or status if the condition is none of them."""
-    if description := failure.condition.describe(tree):
-        yield f"  {description}"
+    if failure.problem:
+        yield f"  {failure.problem}"
     status = tree.get("status") or {}
     observed = status.get("observedGeneration", meta.generation(tree))
     if observed < meta.generation(tree):
@@ -107,7 +110,7 @@ def _state(failure: FailedWait, tree: Parsed) -> Iterator[str]:
     for condition in present:
         if condition.get("status") != "True" or condition.get("message"):
             yield f"  {health.format_condition(condition)}"
-    if failure.condition.needs_status or (condition_type and not present):
+    if failure.condition.is_predicate or (condition_type and not present):
         rest = {name: value for name, value in status.items() if name not in _SHOWN_FIELDS}
         yield f"  status: {_shorten(orjson.dumps(rest).decode())}"
 

@@ -1,8 +1,9 @@
 """Watches of objects, without a cache: of one object, or of all objects of a resource."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Final
+from typing import Final, TypeVar
 
 from mockube.apimachinery.status import (
     Expired,
@@ -17,6 +18,8 @@ from mockube.component_base.clock import Clock
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.resources import Key, Resource
+
+T = TypeVar("T")
 
 RETRY_SECONDS: Final = 0.2
 """The time after which a watch that the server could not serve is sent again."""
@@ -37,6 +40,21 @@ async def watch_objects(
                     yield event
         except _TEMPORARY:
             await clock.sleep(RETRY_SECONDS)
+
+
+async def repeat_last(events: AsyncGenerator[T, None], seconds: float) -> AsyncGenerator[T, None]:
+    """Yield events, and the last one again after each time without another one. Close the generator with `aclosing`."""
+    last: list[T] = []
+    while True:
+        following = asyncio.ensure_future(anext(events))  # noqa: TID251 - it is awaited below
+        try:
+            while not (await asyncio.wait({following}, timeout=seconds if last else None))[0]:
+                yield last[0]
+        finally:
+            following.cancel()
+            await asyncio.wait({following})  # so that the events can be closed
+        last = [following.result()]
+        yield last[0]
 
 
 async def _watch_once(

@@ -9,7 +9,6 @@ import pytest
 
 from mockube import AlreadyExists, KindNotServed, NotFound, WaitFailed
 from mockube.cluster import AsyncCluster, Cluster
-from mockube.failure import Failure
 from mockube.objects.errors import InvalidType, InvalidValue
 from mockube.objects.websocket import StreamFailed
 from tools.awaited_methods import RESULT, awaited_methods
@@ -154,7 +153,8 @@ MISTAKES = [
     ("mistyped condition", lambda it: it.wait("Deployment", "web", "Avalable"), InvalidValue, 'a Deployment has no condition "Avalable": did you mean "Available"?'),
     ("no objects", lambda it: it.wait(it.list("Job"), "Complete"), InvalidValue, "there are no objects to wait for: the list is empty"),
     ("no condition", lambda it: it.wait("deployment/web", None), InvalidType, "the condition is missing"),
-    ("call in condition", lambda it: it.wait("node/node-1", lambda _: it.list("Pod")), Failure, "a condition must not call methods of the cluster: they would wait for each other"),
+    ("error in condition", lambda it: it.wait("node/node-1", lambda _: 1 / 0), ZeroDivisionError, "division by zero"),
+    ("exit in condition", lambda it: it.wait("node/node-1", lambda _: pytest.exit("enough")), pytest.exit.Exception, "enough"),
     ("timeout", lambda it: it.wait("node/node-1", "Ready", timeout="5"), InvalidType, "a timeout is a number of seconds, not str"),
     ("replicas", lambda it: it.scale("Deployment", "web", "3"), InvalidType, "replicas must be an int, not str"),
     ("scaled pod", lambda it: it.scale("Pod", "web", 3), InvalidValue, "a Pod cannot be scaled: it has no subresource scale"),

@@ -21,6 +21,7 @@ ALLOWED: Mapping[str, str] = {
     "mockube/importing/importer.py": "its group raises what a worker raises to the command",
     "mockube/embedded/direct.py": "one task for each request, whose answer or error the caller waits for",
     "mockube/embedded/background_loop.py": "it hands what is raised to the thread that waits",
+    "mockube/objects/watching.py": "the reader of the events waits for the task that reads the next one",
     "mockube/processes/control_plane.py": "an import, whose result the caller waits for",
     "mockube/processes/child_processes.py": "it waits for the tasks itself",
 }

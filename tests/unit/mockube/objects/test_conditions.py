@@ -30,7 +30,7 @@ RUNNING = {"status": {"phase": "Running", "ready": True, "count": 3}}
 )
 def test_condition_must_be_of_current_generation(generation, status, met):
     tree = {"metadata": {"generation": generation}, "status": status}
-    assert read_condition("Available").is_met(tree) is met
+    assert (read_condition("Available").find_problem(tree) is None) is met
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,8 @@ def test_condition_must_be_of_current_generation(generation, status, met):
     ],
 )
 def test_type_is_compared_without_case_and_with_status(condition, met):
-    assert read_condition(condition).is_met({"status": {"conditions": [NOT_YET]}}) is met
+    problem = read_condition(condition).find_problem({"status": {"conditions": [NOT_YET]}})
+    assert (problem is None) is met
 
 
 @pytest.mark.parametrize(
@@ -57,21 +58,33 @@ def test_type_is_compared_without_case_and_with_status(condition, met):
     ],
 )
 def test_path_is_compared_with_value(condition, met):
-    assert read_condition(condition).is_met(RUNNING) is met
+    assert (read_condition(condition).find_problem(RUNNING) is None) is met
 
 
 def test_value_of_path_is_described():
     condition = read_condition("jsonpath={.status.phase}=Failed")
-    assert condition.describe(RUNNING) == ".status.phase is Running, not Failed"
-    assert condition.describe({}) == ".status.phase is not set"
+    assert condition.find_problem(RUNNING) == ".status.phase is Running, not Failed"
+    assert condition.find_problem({}) == ".status.phase is not set"
 
 
 def test_predicate_that_cannot_be_evaluated_is_not_met_and_explained():
     condition = read_condition(lambda tree: tree["status"]["readyReplicas"] == 3)
-    assert condition.is_met({"status": {"readyReplicas": 3}})
-    assert not condition.is_met({})
-    assert condition.describe({}) == "the condition raised KeyError: 'status'"
-    assert condition.describe({"status": {"readyReplicas": 1}}) == ""
+    assert condition.find_problem({"status": {"readyReplicas": 3}}) is None
+    assert condition.find_problem({}) == "the condition raised KeyError: 'status'"
+    assert condition.find_problem({"status": {"readyReplicas": 1}}) == ""
+
+
+def test_predicate_that_finds_no_item_is_not_met():
+    condition = read_condition(lambda tree: next(item for item in tree["items"] if item))
+    assert condition.find_problem({"items": []}) == "the condition raised StopIteration"
+
+
+def test_predicate_that_returns_a_coroutine_is_refused():
+    async def get():
+        """Stand for a method that is awaited."""
+
+    with pytest.raises(InvalidType, match="not a coroutine"):
+        read_condition(lambda _: get()).find_problem({})
 
 
 @pytest.mark.parametrize(
