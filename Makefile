@@ -128,7 +128,7 @@ fidelity: environment ## Generate the pages of docs/fidelity/ from their YAML fi
 LOCK = "$(BIN)/uv" pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal --python-version 3.11
 
 lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade for newer versions
-	@$(LOCK) --group dev pyproject.toml -o requirements/dev.txt $(ARGS)
+	@$(LOCK) --group dev --all-extras pyproject.toml -o requirements/dev.txt $(ARGS)
 	@$(LOCK) --constraint requirements/dev.txt pyproject.toml -o requirements/run.txt
 	@$(LOCK) --constraint requirements/dev.txt --group build -o requirements/build.txt
 	@"$(MAKE)" --no-print-directory environment

@@ -40,6 +40,7 @@ from .parts.metrics import make_simulated_metrics, observe_parts
 from .parts.outgoing import make_aggregator, make_conversion_caller, make_outgoing, make_proxy
 from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
+from .parts.tracing import make_traces
 from .request import snapshot_endpoint
 from .request.openapi import openid_pages
 from .storage.consistency import ConsistencyCheck
@@ -60,7 +61,10 @@ class ApiServer:
         """Awaited after a snapshot has replaced the content of the store."""
         self.metrics = metrics = Metrics()
         self.supervisor = TaskSupervisor(clock, TASKS, metrics)
-        self._outgoing = outgoing = make_outgoing(environment, metrics)
+        self._outgoing, self._traces = outgoing, traces = (
+            make_outgoing(environment, metrics),
+            make_traces(config, environment),
+        )
 
         # Kinds, rights and admission, and over them the registry: conversions call webhooks at addresses that it finds.
         caller = make_conversion_caller(config, outgoing, lambda: self.registry)
@@ -78,6 +82,7 @@ class ApiServer:
             catalog,
             rights,
             admission,
+            is_traced=traces is not None,
         )
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
@@ -144,6 +149,7 @@ class ApiServer:
             observers=observers,
             audit=self.audit,
             find=find,
+            tracer=None if traces is None else traces.tracer,
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)
         self.http = requests.make_http(environment, self.handler)
@@ -166,6 +172,9 @@ class ApiServer:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
+            if self._traces is not None:
+                self._traces.start()
+                stack.push_async_callback(self._traces.close)
             if self.audit is not None:
                 stack.callback(self.audit.close)
             stack.push_async_callback(self._outgoing.webhooks.close)

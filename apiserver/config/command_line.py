@@ -18,7 +18,14 @@ from mockube.component_base.klog import Logging
 from mockube.component_base.release_options import gates_problem, ignored_settings
 from mockube.component_base.version import print_version, version_problem
 
-from . import admission_plugins, authentication_configuration, authorization, request_headers, tls
+from . import (
+    admission_plugins,
+    authentication_configuration,
+    authorization,
+    request_headers,
+    tls,
+    tracing_configuration,
+)
 from .authentication_configuration import OpenIDConnect
 from .authorization import AuthorizationOptions
 from .features import IMPLEMENTED_GATES, Features
@@ -31,6 +38,7 @@ from .settings import (
     Services,
     Serving,
     StorageOptions,
+    Tracing,
 )
 from .upstream import IGNORED
 
@@ -56,6 +64,7 @@ class Config(Struct, frozen=True, kw_only=True):
     admission: AdmissionOptions = field(default_factory=AdmissionOptions)
     services: Services = field(default_factory=Services)
     auditing: Auditing = field(default_factory=Auditing)
+    tracing: Tracing = field(default_factory=Tracing)
     features: Features = field(default_factory=Features)
     logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()
@@ -162,7 +171,8 @@ def _problem(config: Config) -> str:
         return f"--packs: {problem}"
     admission = config.admission
     return (
-        gates_problem(*_gates(config))
+        tracing_configuration.problem(config.tracing.tracing_config_file)
+        or gates_problem(*_gates(config))
         or runtime_config_problem(
             config.features.runtime_config,
             config.features.kubernetes_version,

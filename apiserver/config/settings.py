@@ -37,6 +37,7 @@ from .authentication_configuration import (
 from .authorization import AuthorizationOptions
 from .features import Features
 from .tls import cipher_suites, tls_version
+from .tracing_configuration import TracingConfiguration, tracing_configuration
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -382,6 +383,20 @@ class Auditing(Struct, frozen=True, kw_only=True):
     )
 
 
+class Tracing(Struct, frozen=True, kw_only=True):
+    """Traces"""
+
+    tracing_config_file: Annotated[
+        TracingConfiguration | None,
+        Flag(
+            "file with a TracingConfiguration: the collector of traces, and how many requests of a million are traced; it "
+            "needs mockube's extra `tracing` (none)",
+            tracing_configuration,
+            metavar="FILE",
+        ),
+    ] = None
+
+
 SECTIONS: Final[Mapping[str, type[Any]]] = {
     "serving": Serving,
     "store": StorageOptions,
@@ -392,6 +407,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "admission": AdmissionOptions,
     "services": Services,
     "auditing": Auditing,
+    "tracing": Tracing,
     "features": Features,
     "logging": Logging,
 }

@@ -28,7 +28,7 @@ _NAMES = """
     service-account-jwks-uri service-account-lookup service-account-signing-endpoint
     show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
     storage-backend storage-initialization-timeout storage-media-type strict-transport-security-directives
-    tls-curve-preferences tls-sni-cert-key tracing-config-file vmodule
+    tls-curve-preferences tls-sni-cert-key vmodule
 """
 IGNORED = tuple(_NAMES.split())
 

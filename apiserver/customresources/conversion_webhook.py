@@ -22,6 +22,8 @@ from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.metrics.admission import ConversionMetrics
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
+from mockube.apiserver.tracing import spans
+from mockube.apiserver.tracing.spans import Attributes
 from mockube.component_base.clock import Clock
 
 from . import conversion_review as review
@@ -125,10 +127,21 @@ class ConversionWebhook(Converter):
         versions = trees[0]["apiVersion"].rpartition("/")[2], api_version.rpartition("/")[2]
         started_at, uid = reviews.clock.monotonic(), randomness.uid(reviews.random)
         failure = ""
+
+        def attributes() -> Attributes:
+            return {
+                "custom-resource-definition": name,
+                "desired-api-version": api_version,
+                "object-count": len(trees),
+                "UID": uid,
+            }
+
         try:
             size = sum(map(_text_size, trees))
             body = await self.worker.run(size, review.request, trees, api_version, uid, self._version)
-            data = await self._post(trees[0], body)
+            with spans.child("Call conversion webhook", attributes) as span:
+                data = await self._post(trees[0], body)
+                span.add_event("Request completed")
             return await self.worker.run(len(data), review.read, data, trees, api_version, uid, self._version)
         except ConversionFailed as error:
             failure = error.failure_type

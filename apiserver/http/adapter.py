@@ -98,6 +98,19 @@ class SocketClient:
         return self._connection.address
 
     @property
+    def port(self) -> int:
+        name = self._extra_info("peername")
+        return int(name[1]) if isinstance(name, tuple) and len(name) > 1 else 0
+
+    @property
+    def is_secure(self) -> bool:
+        return self._extra_info("ssl_object") is not None
+
+    def _extra_info(self, name: str) -> Any:
+        transport = self._connection.transport
+        return None if transport is None else transport.get_extra_info(name)
+
+    @property
     def certificate(self) -> ClientCertificate:
         return self._connection.certificate
 

@@ -38,6 +38,8 @@ from mockube.apimachinery.x509.tls import VerificationError, alert_problem, clie
 from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
 from mockube.apiserver.request.limits import Deadlines
+from mockube.apiserver.tracing import spans
+from mockube.apiserver.tracing.spans import OTEL_HTTP, Attributes, SpanKind
 from mockube.apiserver.wire.review_decode import status_message
 from mockube.component_base.clock import Clock
 
@@ -70,6 +72,18 @@ class WebhookClient:
 
     async def post(self, endpoint: WebhookEndpoint, body: bytes, *, seconds: float) -> bytes:
         post_url = f"{endpoint.url}?timeout={seconds:.0f}s"
+        with spans.child(
+            "HTTP POST", lambda: _span_attributes(post_url), kind=SpanKind.CLIENT, scope=OTEL_HTTP
+        ) as span:
+            try:
+                return await self._post_within(endpoint, post_url, body, seconds)
+            except WebhookCallFailed as error:
+                span.fail(str(error))
+                raise
+
+    async def _post_within(
+        self, endpoint: WebhookEndpoint, post_url: str, body: bytes, seconds: float
+    ) -> bytes:
         begin_request()
         try:
             if endpoint.pod is not None:
@@ -88,7 +102,7 @@ class WebhookClient:
         self, endpoint: WebhookEndpoint, post_url: str, body: bytes, limit: ClientTimeout
     ) -> bytes:
         url, server_name = URL(post_url, encoded=True), None
-        headers = dict(_HEADERS)
+        headers = {**_HEADERS, **spans.outgoing_headers()}
         if endpoint.connect is not None:
             host, port = endpoint.connect
             server_name, headers["Host"] = url.host, url.authority
@@ -114,7 +128,9 @@ class WebhookClient:
         async with self._dialer.dial(endpoint.pod) as connection:
             await connection.writer.start_tls(self._context(endpoint.authority), server_hostname=url.host)
             headers = {"Host": url.authority, "Content-Length": str(len(body)), "Connection": "close"}
-            await connection.send_head("POST", url.raw_path_qs, [*(_HEADERS | headers).items()])
+            await connection.send_head(
+                "POST", url.raw_path_qs, [*{**_HEADERS, **headers, **spans.outgoing_headers()}.items()]
+            )
             connection.writer.write(body)
             await connection.writer.drain()
             head = await connection.read_head()
@@ -200,6 +216,7 @@ def _body_problem(error: Exception) -> str:
 
 def _response_body(code: int, content_type: str, answer: bytes) -> bytes:
     """Return the body of a response, or raise Go's error for its code or an empty body."""
+    spans.set_attribute("http.response.status_code", code)
     if code < HTTPStatus.MULTIPLE_CHOICES:
         if not answer:
             problem = f"0-length response with status code: {code} and content type: {content_type}"
@@ -211,6 +228,19 @@ def _response_body(code: int, content_type: str, answer: bytes) -> bytes:
         text = gotext.decode_utf8(answer).strip() if is_text else "unknown"
         message = str(status.generic(code, server_message=text[: outgoing_limits.MAX_SHOWN]))
     raise WebhookCallFailed(f"failed to call webhook: {message}", code)
+
+
+def _span_attributes(post_url: str) -> Attributes:
+    url = URL(post_url, encoded=True)
+    attributes: Attributes = {
+        "http.request.method": "POST",
+        "url.full": post_url,
+        "server.address": url.host or "",
+        "network.protocol.version": "1.1",
+    }
+    if url.port is not None and not url.is_default_port():
+        attributes["server.port"] = url.port
+    return attributes
 
 
 def _call_error(post_url: str, reason: str) -> WebhookCallFailed:

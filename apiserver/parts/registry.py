@@ -5,7 +5,6 @@ from ipaddress import ip_network
 from mockube.apimachinery.groups import SERVICES, GroupResource
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import Schemas
-from mockube.apiserver.admission.chain import Admission
 from mockube.apiserver.allocation.services import ServiceAllocator
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
@@ -13,7 +12,7 @@ from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.registries import AllDecoder, AllRules, AllSchemas
 from mockube.apiserver.kinds.apiextensions import v1beta1
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules, UnprivilegedRules
-from mockube.apiserver.registry.registry import Allocators, Registry, Scheme
+from mockube.apiserver.registry.registry import Admission, Allocators, Registry, Scheme
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import TypeCheckedReader
 from mockube.apiserver.storage.stored_object import Layout
@@ -22,23 +21,29 @@ from mockube.component_base.clock import Clock
 from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
+from .tracing import traced_parts
 
 EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
 """The resource of events, which two groups serve."""
 
 
-def make_registry(
+def make_registry(  # noqa: PLR0913 - each argument is a part
     config: Config,
     environment: ServerEnvironment,
     kv: KV,
     catalog: Catalog,
     rights: Rights,
     admission: Admission,
+    *,
+    is_traced: bool = False,
 ) -> Registry:
     schemas, layout = builtin.load(config.features.kubernetes_version), Layout(config.store.etcd_prefix)
     read = TypeCheckedReader(schemas, {v1beta1.HEAD: v1beta1.to_v1}).read
-    return Registry(
-        kv=kv,
+    make, stored, admitted = Registry, kv, admission
+    if is_traced:
+        make, stored, admitted = traced_parts(config, kv, catalog, admission)
+    return make(
+        kv=stored,
         layout=layout,
         watch_cache=WatchCache(kv, layout.root, clock=environment.clock, read=read),
         clock=environment.clock,
@@ -46,7 +51,7 @@ def make_registry(
         rows=catalog.stored_rows,
         gates=config.features.gates,
         scheme=_scheme(schemas, catalog, _kind_rules(config, schemas, catalog, environment.clock)),
-        admission=admission,
+        admission=admitted,
         allocators=_allocators(config, kv, environment.clock),
         authorization=rights.authorization,
         watch_list=config.features.gates.is_on("WatchList"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from ipaddress import ip_network
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -40,6 +40,9 @@ from mockube.component_base.metrics import Registry as Metrics
 
 from .environment import ServerEnvironment
 from .metrics import SimulatedMetrics
+
+if TYPE_CHECKING:
+    from mockube.apiserver.tracing.tracer import Tracer
 
 FindResource: TypeAlias = Callable[[str, str, str], Resource | None]
 """Returns the resource of a group, version and name."""
@@ -103,6 +106,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
     observers: Observers,
     audit: Audit | None,
     find: FindResource,
+    tracer: "Tracer | None",
 ) -> FilterConfig:
     serving = config.serving
     return FilterConfig(
@@ -124,6 +128,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         middleware=environment.middleware,
         constrained_impersonation=not minors.is_before(config.features.kubernetes_version, "1.36"),
         request_headers=environment.trust.request_headers,
+        tracer=tracer,
     )
 
 

@@ -200,7 +200,7 @@ class Endpoints:
             await self._registry.watch_cache.deliver()
         if self._registry.scheme.conversion(context.resource) is not None:
             answer = await to_client_version(self._registry, context.resource, answer)
-        parts = await self._render(context, answer, output)
+        parts = await self._render(request, context, answer, output)
         code = 200 if isinstance(answer, ListResult) else answer.code
         response = _response(request, code, parts, output, context)
         if request.audited is not None:
@@ -209,13 +209,19 @@ class Endpoints:
             elif request.audited.logs_response:
                 as_json = replace(output, format=MediaType.JSON)
                 logged = (
-                    parts if output.format is MediaType.JSON else await self._render(context, answer, as_json)
+                    parts
+                    if output.format is MediaType.JSON
+                    else await self._render(request, context, answer, as_json)
                 )
                 response.logged_object = b"".join(logged)
         return response
 
     async def _render(
-        self, context: RequestContext, answer: ObjectResult | ListResult, output: OutputFormat
+        self,
+        _request: Request,
+        context: RequestContext,
+        answer: ObjectResult | ListResult,
+        output: OutputFormat,
     ) -> Sequence[bytes | memoryview]:
         """Return the parts of a response's body; JSON is on one line."""
         if isinstance(answer, ListResult):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
     from mockube.apiserver.metrics.access import AccessMetrics
     from mockube.apiserver.metrics.watches import WatchMetrics
+    from mockube.apiserver.tracing.tracer import Tracer
 
     from .audit import AuditIds, RequestObserver
     from .flow_headers import Flows
@@ -52,6 +53,8 @@ class FilterConfig(Struct, frozen=True, kw_only=True):
     constrained_impersonation: bool = True
     request_headers: "RequestHeaders | None" = None
     """The headers in which front proxies send users."""
+    tracer: "Tracer | None" = None
+    """None if requests are not traced."""
 
 
 Filter: TypeAlias = Callable[[Handle, FilterConfig], Handle]

@@ -114,6 +114,26 @@ class Handler:
         self.pages = routes.pages
         self.config = config
         self.in_flight = config.in_flight
-        self.watch_handler = WatchHandler(registry, renderer, config.watches, seconds=config.watch_seconds)
-        endpoints = Endpoints(registry, routes, renderer, self.watch_handler, config)
-        self.handle: Handle = build_handler_chain(endpoints.serve, config)
+        watch_handler, endpoints, filters = _parts(config)
+        self.watch_handler = watch_handler(registry, renderer, config.watches, seconds=config.watch_seconds)
+        endpoint = endpoints(registry, routes, renderer, self.watch_handler, config)
+        self.handle: Handle = build_handler_chain(endpoint.serve, config, filters)
+
+
+def _parts(config: FilterConfig) -> tuple[type[WatchHandler], type[Endpoints], Sequence[Filter]]:
+    """Return the classes of the endpoints, and the filters: without traces, they know nothing of these."""
+    if config.tracer is None:
+        return WatchHandler, Endpoints, FILTERS
+    from .tracing import TracedEndpoints, TracedWatchHandler, traced_filters  # noqa: PLC0415 - only with a flag
+
+    names: dict[Filter, str] = {
+        with_authentication: "authentication",
+        with_audit: "audit",
+        with_impersonation: "constrainedimpersonation"
+        if config.constrained_impersonation
+        else "impersonation",
+        with_authorization: "authorization",
+    }
+    if config.flows is not None:
+        names[with_flow_headers] = "priorityandfairness"
+    return TracedWatchHandler, TracedEndpoints, traced_filters(FILTERS, names, with_authentication)

@@ -70,6 +70,14 @@ class RequestClient(Protocol):
         """The IP address of the client; "" if there is none."""
 
     @property
+    def port(self) -> int:
+        """The port of the client; 0 if there is none."""
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the connection is encrypted."""
+
+    @property
     def certificate(self) -> ClientCertificate: ...
 
     @property

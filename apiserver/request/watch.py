@@ -71,7 +71,7 @@ class WatchHandler:
 
     async def serve(self, request: Request, context: RequestContext, output: OutputFormat) -> Response:
         client = request.client
-        stream, options = await watch(self._registry, context)
+        stream, options = await self._open(context)
         try:
             _check_output(context, output)
         except ApiError:
@@ -85,7 +85,7 @@ class WatchHandler:
         response, sink = Response(200), None
         try:
             is_compressed = self._is_compressed(request, options)
-            response, sink = _open(
+            response, sink = _begin_response(
                 request,
                 output,
                 context.report.warnings,
@@ -111,6 +111,9 @@ class WatchHandler:
             if bookmark_timer is not None:
                 bookmark_timer.cancel()
         return response
+
+    async def _open(self, context: RequestContext) -> tuple[ClientWatch, ListOptions]:
+        return await watch(self._registry, context)
 
     def _is_compressed(self, request: Request, options: ListOptions) -> bool:
         is_watch_list = bool(options.initial_events and options.bookmarks)
@@ -222,7 +225,7 @@ def _check_output(context: RequestContext, output: OutputFormat) -> None:
         raise NotAcceptable(NOT_STREAMED)
 
 
-def _open(
+def _begin_response(
     request: Request,
     output: OutputFormat,
     warnings: Sequence[str],

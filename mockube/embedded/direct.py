@@ -110,6 +110,8 @@ class DirectClient:
     """The client of an in-process request. A streamed response body is written to a pipe."""
 
     address = ""
+    port = 0
+    is_secure = False
     certificate: ClientCertificate = NO_CERTIFICATE
     is_cut = False
 

@@ -182,6 +182,8 @@ def test_suppressions(code, expected):
             "apiserver/registry/planted.py", "from mockube.etcd.kv import KV", [], id="mockube.etcd"
         ),
         pytest.param("apiserver/request/handler.py", "import aiohttp", [1], id="the request handler"),
+        pytest.param("apiserver/request/tracing.py", "import grpc", [1], id="the spans of requests"),
+        pytest.param("apiserver/tracing/exporter.py", "import grpc", [], id="the exporter of spans"),
     ],
 )
 def test_libraries(path, code, expected):

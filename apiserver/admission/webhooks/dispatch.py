@@ -21,6 +21,8 @@ from mockube.apiserver.kinds.admissionregistration.matching import VIRTUAL_EXCLU
 from mockube.apiserver.metrics.admission import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes
+from mockube.apiserver.tracing import spans
+from mockube.apiserver.tracing.spans import NoSpan, Span
 
 from . import hooks, review
 from .hooks import Hook, Hooks, WebhookInvocation
@@ -140,7 +142,9 @@ async def call_webhook(
             registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds
         )
         async with attributes.context.work.without_memory():
-            data = await environment.caller.post(webhook, body, seconds=hook.seconds)
+            with _span(hook, attributes, uid, mutating=mutating) as span:
+                data = await environment.caller.post(webhook, body, seconds=hook.seconds)
+                span.add_event("Request completed")
     except SimulatedWebhook as failure:
         if not _allows_simulated(environment, hook, attributes):
             hint = (
@@ -156,6 +160,21 @@ async def call_webhook(
     if not answer.allowed:
         raise review.denial_error(hook, answer.status)
     return answer
+
+
+def _span(hook: Hook, attributes: AdmissionAttributes, uid: str, *, mutating: bool) -> Span | NoSpan:
+    resource = attributes.resource
+    return spans.child(
+        f"Call {'mutating' if mutating else 'validating'} webhook",
+        lambda: {
+            "configuration": hook.configuration,
+            "webhook": hook.name,
+            "resource": f"{resource.group}/{resource.version}, Resource={resource.name}",
+            "subresource": attributes.subresource,
+            "operation": attributes.operation.value,
+            "UID": uid,
+        },
+    )
 
 
 def _allows_simulated(environment: WebhookDependencies, hook: Hook, attributes: AdmissionAttributes) -> bool:

@@ -119,6 +119,8 @@ class WebhookServer:
         self.bundle = base64.b64encode(authority).decode()
         self.requests = []
         """Path and query of each request, and its review."""
+        self.headers = []
+        """The headers of each request."""
         self.versions = []
         """The version of each review."""
         self.never = asyncio.Event()
@@ -135,6 +137,7 @@ class WebhookServer:
     async def answer(self, request):
         path, review = request.match_info["path"], orjson.loads(await request.read())
         self.requests.append((str(request.rel_url), review["request"]))
+        self.headers.append(request.headers)
         self.versions.append(review["apiVersion"])
         if self.before_answer is not None:
             await self.before_answer()

@@ -1,0 +1,63 @@
+"""Traces: the tracer of requests, and the parts of the registry that record spans. Most is imported only with the flag."""
+
+import logging
+import os
+from typing import TYPE_CHECKING, Final
+
+from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.customresources.catalog import Catalog
+from mockube.apiserver.registry.registry import Admission, Registry
+from mockube.apiserver.storage.stored_object import Layout
+from mockube.etcd.kv import KV
+
+from .environment import ServerEnvironment
+
+if TYPE_CHECKING:
+    from mockube.apiserver.tracing.exporter import SpanExporter
+    from mockube.apiserver.tracing.tracer import Tracer
+
+LOG: Final = logging.getLogger(__name__)
+
+DEFAULT_ENDPOINT: Final = "localhost:4317"
+"""The endpoint of a collector on the same machine, as in OpenTelemetry's exporters."""
+
+
+class Traces:
+    """The traces of one server: `tracer` starts them, and the exporter sends their spans between `start` and `close`."""
+
+    def __init__(self, tracer: "Tracer", exporter: "SpanExporter") -> None:
+        self.tracer = tracer
+        self.start, self.close = exporter.start, exporter.close
+
+
+def make_traces(config: Config, environment: ServerEnvironment) -> Traces | None:
+    """Return the traces; None without the flag."""
+    configuration = config.tracing.tracing_config_file
+    if configuration is None:
+        return None
+    from mockube.apiserver.tracing.exporter import SpanExporter, limits_of  # noqa: PLC0415 - see above
+    from mockube.apiserver.tracing.tracer import Tracer  # noqa: PLC0415 - see above
+
+    endpoint = configuration.endpoint or DEFAULT_ENDPOINT
+    resource = {"service.name": "apiserver", "service.instance.id": environment.identity}
+    exporter = SpanExporter(endpoint, resource, limits_of(os.environ))
+    tracer = Tracer(
+        exporter.add,
+        clock=environment.connection_clock,
+        random=environment.random,
+        samples_per_million=configuration.samples_per_million,
+    )
+    LOG.info("Traces: %d of a million requests, to %s", configuration.samples_per_million, endpoint)
+    return Traces(tracer, exporter)
+
+
+def traced_parts(
+    config: Config, kv: KV, catalog: Catalog, admission: Admission
+) -> tuple[type[Registry], KV, Admission]:
+    """Return the class of a registry whose work is traced, and its store and admission."""
+    from mockube.apiserver.registry.traced import TracedAdmission, TracedRegistry, go_type  # noqa: PLC0415 - see above
+    from mockube.apiserver.storage.traced_kv import TracedKV  # noqa: PLC0415 - see above
+
+    rows = catalog.stored_rows
+    traced_kv = TracedKV(kv, Layout(config.store.etcd_prefix), rows, lambda name: go_type(rows.get(name)))
+    return TracedRegistry, traced_kv, TracedAdmission(admission)

@@ -1,0 +1,199 @@
+"""Spans, and the current span of a request, from which code that is called for the request starts child spans.
+
+A span that is not sampled is not recorded: it only has the identity that is sent to other servers, so that they do not
+record theirs either.
+"""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from contextvars import ContextVar, Token
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
+
+if TYPE_CHECKING:
+    from .tracer import Trace
+
+Attributes: TypeAlias = MutableMapping[str, str | int]
+
+COMPONENT_BASE: Final = "k8s.io/component-base/tracing"
+FILTER_LATENCY: Final = "k8s.op/apiserver/pkg/endpoints/filterlatency"
+"""Upstream's scope of the spans of filters, which has this typing error."""
+OTEL_HTTP: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+SAMPLED: Final = 1
+"""The flag of a trace that is sampled."""
+MAX_EVENTS: Final = 128
+"""The maximum number of events of a span, as in OpenTelemetry's SDK; later ones are dropped."""
+
+
+class SpanKind(IntEnum):
+    """The kinds of spans, by their numbers in the protocol."""
+
+    INTERNAL = 1
+    SERVER = 2
+    CLIENT = 3
+
+
+class SpanContext(NamedTuple):
+    """The identity of a span, as it is sent to other servers."""
+
+    trace_id: bytes
+    span_id: bytes
+    flags: int
+    state: str = ""
+    """The header tracestate, which is forwarded as it is."""
+
+    def header(self) -> str:
+        return f"00-{self.trace_id.hex()}-{self.span_id.hex()}-{self.flags:02x}"
+
+
+class Event(NamedTuple):
+    name: str
+    time: int
+    attributes: Mapping[str, str | int]
+
+
+class Span:
+    """A span of a trace. As a context manager it is the current span within its block, and ends with it."""
+
+    __slots__ = (
+        "_token",
+        "attributes",
+        "context",
+        "ended",
+        "error",
+        "events",
+        "has_remote_parent",
+        "kind",
+        "link",
+        "name",
+        "parent",
+        "scope",
+        "started",
+        "storage",
+        "trace",
+    )
+
+    def __init__(  # noqa: PLR0913 - the fields of a span
+        self,
+        trace: "Trace",
+        name: str,
+        *,
+        parent: SpanContext | None = None,
+        link: SpanContext | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+        scope: str = COMPONENT_BASE,
+        attributes: Attributes | None = None,
+    ) -> None:
+        self.trace = trace
+        self.context = trace.new_context()
+        self.parent = parent
+        self.has_remote_parent = False
+        self.link = link
+        """A span of another server that is related, but no parent."""
+        self.name = name
+        self.kind = kind
+        self.scope = scope
+        self.attributes: Attributes = {} if attributes is None else attributes
+        self.events: list[Event] = []
+        self.error: str | None = None
+        """The description of an error; None if the status is not set."""
+        self.started = trace.now() if trace.is_sampled else 0
+        self.ended = 0
+        """The time of its end in nanoseconds since 1970; 0 before."""
+        self.storage: Span | None = None
+        """The child for work on stored objects that has begun and not ended yet, such as an update that has only read."""
+        self._token: Token[Span | None] | None = None
+
+    def child(
+        self, name: str, attributes: Attributes | None = None, *, scope: str = COMPONENT_BASE
+    ) -> "Span":
+        return Span(self.trace, name, parent=self.context, scope=scope, attributes=attributes)
+
+    def add_event(self, name: str, attributes: Mapping[str, str | int] = {}) -> None:
+        if len(self.events) < MAX_EVENTS:
+            self.events.append(Event(name, self.trace.now(), attributes))
+
+    def fail(self, description: str = "") -> None:
+        """Set the status to an error."""
+        self.error = description
+
+    def end(self) -> None:
+        """End the span, and export it, unless it has ended before."""
+        if self.trace.is_sampled and not self.ended:
+            self.ended = self.trace.now()
+            self.trace.export(self)
+
+    def __enter__(self) -> Self:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, _kind: object, _error: object, _trace: object) -> None:
+        assert self._token is not None
+        _current.reset(self._token)
+        self.end()
+
+
+_current: ContextVar[Span | None] = ContextVar("mockube-span", default=None)
+
+
+class NoSpan:
+    """Stands for a child span outside of a recorded trace."""
+
+    def add_event(self, name: str, attributes: Mapping[str, str | int] = {}) -> None:
+        """Do nothing."""
+
+    def fail(self, description: str = "") -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, _error: object, _trace: object) -> None:
+        """Do nothing."""
+
+
+_NO_SPAN: Final = NoSpan()
+
+
+def of_request() -> Span | None:
+    """Return the current span, recorded or not."""
+    return _current.get()
+
+
+def current() -> Span | None:
+    """Return the current span if it is recorded."""
+    span = _current.get()
+    return span if span is not None and span.trace.is_sampled else None
+
+
+def child(
+    name: str,
+    attributes: Callable[[], Attributes],
+    *,
+    kind: SpanKind = SpanKind.INTERNAL,
+    scope: str = COMPONENT_BASE,
+) -> Span | NoSpan:
+    """Return a child of the current span; the attributes are computed only if it is recorded."""
+    parent = _current.get()
+    if parent is None or not parent.trace.is_sampled:
+        return _NO_SPAN
+    return Span(parent.trace, name, parent=parent.context, kind=kind, scope=scope, attributes=attributes())
+
+
+def set_attribute(name: str, value: str | int) -> None:
+    """Set an attribute of the current span, if there is one."""
+    span = _current.get()
+    if span is not None:
+        span.attributes[name] = value
+
+
+def outgoing_headers() -> Mapping[str, str]:
+    """Return the headers by which another server continues the trace of the current span."""
+    span = _current.get()
+    if span is None:
+        return {}
+    headers = {"Traceparent": span.context.header()}
+    if span.context.state:
+        headers["Tracestate"] = span.context.state
+    if span.trace.baggage:
+        headers["Baggage"] = span.trace.baggage
+    return headers
