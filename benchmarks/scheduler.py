@@ -23,6 +23,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.algorithm import SchedulingAlgorithm
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
+from mockube.controller_manager.scheduler.devices.fingerprints import DeviceFingerprints
 from mockube.controller_manager.scheduler.monitor import SchedulerMonitor
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
@@ -69,6 +70,7 @@ class Cluster:
         self.algorithm = SchedulingAlgorithm(self.cache, monitor, None)
         self.devices = None
         self.bindings = []
+        self.fingerprints = DeviceFingerprints()
         self.random = Random(7)
         for number in range(nodes):
             self.cache.set_node(node(number))
@@ -162,6 +164,8 @@ class Cluster:
             slices=lambda name: slices[name],
             in_use=self.in_use,
             in_flight={},
+            is_of_single_nodes=True,
+            fingerprints=self.fingerprints,
             gates=self.gates,
         )
 
@@ -242,7 +246,10 @@ def device_claim(number: int) -> dict[str, Any]:
 
 def resource_slice(node_name: str) -> dict[str, Any]:
     devices = [
-        {"name": f"gpu-{number}", "attributes": {"model": {"string": "a100"}, "index": {"int": number}}}
+        {
+            "name": f"gpu-{number}",
+            "attributes": {"model": {"string": "a100"}, "uuid": {"string": f"{node_name}-{number}"}},
+        }
         for number in range(8)
     ]
     pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1}

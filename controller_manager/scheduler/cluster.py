@@ -134,6 +134,11 @@ class SchedulerCache:
         self._mark_changed(name)
         self._drop_if_empty(node)
 
+    def mark_changed(self, name: str) -> None:
+        """Let classes of pods judge a node anew, of which something changed that is not in the cache: its devices."""
+        if name in self._nodes:
+            self._mark_changed(name)
+
     def _mark_changed(self, name: str) -> None:
         self.generation += 1
         self._generations.pop(name, None)  # so that it becomes the last one

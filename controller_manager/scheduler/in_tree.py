@@ -21,7 +21,7 @@ from .filters.volumes import (
     volume_zone,
     volume_zone_traits,
 )
-from .node_traits import volume_binding_traits
+from .node_traits import NodeTraits, volume_binding_traits
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
 from .profile import FilterPlugin, GroupFilterOf, GroupScoreOf, ScorePlugin, TraitsOf
@@ -75,6 +75,16 @@ def dynamic_resources_score(
     return alternatives_score(pod, devices, nodes)
 
 
+def device_traits(pod: PodInfo, snapshot: ClusterSnapshot) -> NodeTraits:
+    devices = devices_for(pod, snapshot)
+    assert devices is not None  # the filter has checks
+    from .filters import (  # noqa: PLC0415 - see above
+        devices as module,
+    )
+
+    return module.device_traits(pod, devices)
+
+
 def _plain_filter(
     function: Filter,
     *,
@@ -89,10 +99,10 @@ def _plain_filter(
 
 
 def _plain_score(
-    function: Score, group_form: GroupScoreOf | None = None
+    function: Score, group_form: GroupScoreOf | None = None, traits: TraitsOf | None = None
 ) -> Callable[[str, Any, int], ScorePlugin]:
     """Return what makes the score of a plugin without arguments."""
-    return lambda name, _, weight: ScorePlugin(name, function, weight, group_form=group_form)
+    return lambda name, _, weight: ScorePlugin(name, function, weight, group_form=group_form, traits=traits)
 
 
 def _node_affinity(name: str, plugin_args: arguments.NodeAffinityArgs) -> FilterPlugin:
@@ -223,8 +233,8 @@ IN_TREE: Final[Mapping[str, InTreePlugin]] = {
     DYNAMIC_RESOURCES: InTreePlugin(
         weight=2,
         points=("pre_enqueue", "post_filter", "reserve", "pre_bind"),
-        filter=_plain_filter(dynamic_resources),
-        score=_plain_score(dynamic_resources_score),
+        filter=_plain_filter(dynamic_resources, traits=device_traits),
+        score=_plain_score(dynamic_resources_score, traits=device_traits),
         is_filtered_first=True,
         is_scored_first=False,
     ),

@@ -4,8 +4,8 @@ Pods of a StatefulSet have a class together, but each has claims of its own. A f
 these have the same traits.
 """
 
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
 from .cluster import ClusterSnapshot
+from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
 from .volumes import (
     PodVolumeClaims,
@@ -32,10 +33,19 @@ class NeedsReference(Exception):
     """Nodes that are alike for a class may differ for the pod in more than labels: the reference has to judge each."""
 
 
+class NodePart(NamedTuple):
+    """What is not in the labels of nodes: their devices."""
+
+    key: Hashable
+    """Two parts with the same key are the same."""
+    of: Callable[[NodeInfo], Hashable]
+
+
 class NodeTraits(Struct, frozen=True, kw_only=True):
-    """Nodes of one group with the same values of these labels are alike for a pod."""
+    """Nodes of one group with the same values of these labels, and the same part, are alike for a pod."""
 
     label_keys: frozenset[str] = frozenset()
+    part: NodePart | None = None
     hosts: frozenset[str] | None = None
     """The hostname labels of the only nodes that can be feasible; None if others can be, too."""
     names: frozenset[str] | None = None
@@ -44,9 +54,19 @@ class NodeTraits(Struct, frozen=True, kw_only=True):
     def join(self, other: "NodeTraits") -> "NodeTraits":
         return NodeTraits(
             label_keys=self.label_keys | other.label_keys,
+            part=self.part or other.part,
             hosts=_common(self.hosts, other.hosts),
             names=_common(self.names, other.names),
         )
+
+    @property
+    def key(self) -> Hashable:
+        """Pods whose traits have the same key can have a class together."""
+        return self.label_keys, None if self.part is None else self.part.key
+
+    def of(self, node: NodeInfo) -> tuple[Hashable, ...]:
+        labels = tuple(map(node.labels.get, sorted(self.label_keys))) if self.label_keys else ()
+        return labels if self.part is None else (labels, self.part.of(node))
 
 
 NO_TRAITS: Final = NodeTraits()
@@ -72,7 +92,7 @@ def _of_claims(claims: PodVolumeClaims, storage: Storage) -> Iterator[NodeTraits
     for claim in claims.bound:
         volume = storage.volumes.get("", claim["spec"]["volumeName"])
         if volume is not None:
-            yield _of_selector(required_affinity(volume))
+            yield traits_of_selector(required_affinity(volume))
     for claim in claims.unbound:
         name = selected_node(claim, storage)
         if name is not None:
@@ -93,11 +113,30 @@ def _of_unbound(claims: PodVolumeClaims, claim: ReadOnlyTree, storage: Storage) 
     return NodeTraits(label_keys=_without_names(keys))
 
 
-def _of_selector(required: ReadOnlyTree | None) -> NodeTraits:
+def traits_of_selector(required: ReadOnlyTree | None) -> NodeTraits:
+    """Return the traits for a selector of nodes. Raises NeedsReference."""
     hosts = hosts_of(required)
     if hosts is not None:
         return NodeTraits(hosts=hosts)
+    names = _names_of(required)
+    if names is not None:
+        return NodeTraits(names=names)
     return NodeTraits(label_keys=_without_names(_label_keys(required)))
+
+
+def _names_of(required: ReadOnlyTree | None) -> frozenset[str] | None:
+    """Return the names of nodes that a selector names; None if it selects others as well, or by other means."""
+    names: set[str] = set()
+    for term in (required or {}).get("nodeSelectorTerms") or ():
+        values = [
+            frozenset(field.get("values") or ())
+            for field in term.get("matchFields") or ()
+            if field["key"] == "metadata.name" and field["operator"] == "In"
+        ]
+        if not values:
+            return None
+        names |= frozenset.intersection(*values)
+    return None if required is None else frozenset(names)
 
 
 def _label_keys(required: ReadOnlyTree | None) -> set[str]:

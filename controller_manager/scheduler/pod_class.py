@@ -50,8 +50,8 @@ class Group(NamedTuple):
     score_parts: tuple[Hashable, ...]
     late_rejections: tuple[Rejection | None, ...]
     """After each filter that judges groups, the rejection by the filters of single nodes that follow it."""
-    traits: tuple[str | None, ...] = ()
-    """The values of the labels by which the claims of pods tell nodes apart."""
+    traits: tuple[Hashable, ...] = ()
+    """That by which the claims of pods tell nodes apart."""
 
 
 FeasibleGroups = Mapping[Group, Sequence[NodeInfo]]
@@ -76,11 +76,11 @@ class PodClass:
         pod: PodInfo,
         snapshot: ClusterSnapshot,
         profile: Profile = DEFAULT_PROFILE,
-        label_keys: Sequence[str] = (),
+        traits: NodeTraits = NO_TRAITS,
     ) -> None:
-        """Nodes with other values of the labels `label_keys` are in other groups."""
+        """Nodes with other `traits` are in other groups."""
         self._pod, self._snapshot = pod, snapshot
-        self._label_keys = label_keys
+        self._traits = traits
         self._early: list[NamedCheck] = []
         self._filters: list[tuple[str, GroupFilter]] = []
         self._late: list[list[NamedCheck]] = []
@@ -127,7 +127,7 @@ class PodClass:
         if not self._nodes:
             alike: defaultdict[Hashable, list[NodeInfo]] = defaultdict(list)
             for node in cluster.nodes():
-                alike[node.state].append(node)
+                alike[self._state_of(node)].append(node)
             for nodes in alike.values():
                 self._add(self._judgement(nodes[0]), nodes)
         else:
@@ -135,17 +135,23 @@ class PodClass:
                 self._update(name, cluster.node(name))
         self._generation = cluster.generation
         if len(self._judgements) > len(self._nodes) + _MAX_STATES:
-            self._judgements = {node.state: self._nodes[node.name][0] for node in cluster.nodes()}
+            self._judgements = {self._state_of(node): self._nodes[node.name][0] for node in cluster.nodes()}
 
     def _update(self, name: str, node: NodeInfo | None) -> None:
         self._remove(name)
         if node is not None and node.is_known:
             self._add(self._judgement(node), [node])
 
+    def _state_of(self, node: NodeInfo) -> Hashable:
+        """Return the state of a node, with the part that is not in it; labels are in it."""
+        part = self._traits.part
+        return node.state if part is None else (node.state, part.of(node))
+
     def _judgement(self, node: NodeInfo) -> _Judgement:
-        judgement = self._judgements.get(node.state)
+        state = self._state_of(node)
+        judgement = self._judgements.get(state)
         if judgement is None:
-            judgement = self._judgements[node.state] = self._judge(node)
+            judgement = self._judgements[state] = self._judge(node)
         return judgement
 
     def _add(self, judgement: _Judgement, nodes: Sequence[NodeInfo]) -> None:
@@ -196,7 +202,7 @@ class PodClass:
         )
         filter_parts, score_parts = parts[: len(self._filters)], parts[len(self._filters) :]
         late_rejections = tuple(_first_rejection(checks, node) for checks in self._late)
-        traits = tuple(node.labels.get(key) for key in self._label_keys)
+        traits = self._traits.of(node)
         return _Judgement(
             contributions, group=Group(score, filter_parts, score_parts, late_rejections, traits)
         )
@@ -322,12 +328,16 @@ class ClassOfPod:
         """`names` are those of the only nodes that can be feasible; None if others can be, too."""
         self._class, self._pod, self._profile = pod_class, pod, profile
         self._demands, self._names = demands, names
-        self._by_traits: dict[tuple[str | None, ...], bool] = {}
+        self._by_traits: dict[tuple[Hashable, ...], bool] = {}
+        self._has_error = False
+        """Whether a check failed, so that the attempt fails whatever the other nodes are."""
 
     def feasible_groups(self, snapshot: ClusterSnapshot, sample: NodeSample | None = None) -> FeasibleGroups:
         if self._names is not None and sample is None:
-            return self._class.feasible_among(self._names, self._accepts_node)
-        return self._class.feasible_groups(snapshot, sample, self._accepts)
+            groups = self._class.feasible_among(self._names, self._accepts_node)
+        else:
+            groups = self._class.feasible_groups(snapshot, sample, self._accepts)
+        return {} if self._has_error else groups
 
     def best_nodes(self, feasible: FeasibleGroups, snapshot: ClusterSnapshot) -> Sequence[NodeInfo]:
         return self._class.best_nodes(feasible, snapshot, self._demands.scores, self._pod)
@@ -344,7 +354,9 @@ class ClassOfPod:
         return self._by_traits[group.traits]
 
     def _accepts_node(self, node: NodeInfo) -> bool:
-        return _first_rejection(self._demands.checks, node) is None
+        rejection = _first_rejection(self._demands.checks, node)
+        self._has_error = self._has_error or (rejection is not None and rejection.is_error)
+        return rejection is None
 
 
 _NO_JUDGEMENT: Final = _Judgement(())
@@ -401,7 +413,7 @@ class PodClasses:
         except (NeedsReference, *MALFORMED_OBJECT_ERRORS):
             return None
         names = self._names_of(demands.traits)
-        pod_class = self._class_of(pod, snapshot, profile, sorted(demands.traits.label_keys))
+        pod_class = self._class_of(pod, snapshot, profile, demands.traits)
         if pod_class is None or not (demands.checks or demands.scores):
             return pod_class
         return ClassOfPod(pod_class, pod, profile, demands, names)
@@ -413,11 +425,11 @@ class PodClasses:
         return names if traits.names is None else names & traits.names
 
     def _class_of(
-        self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile, label_keys: Sequence[str]
+        self, pod: PodInfo, snapshot: ClusterSnapshot, profile: Profile, traits: NodeTraits
     ) -> PodClass | None:
         selector = spread_selector(pod, snapshot.workloads)
-        key = (profile.name, pod.signature, selector, snapshot.topology_keys, tuple(label_keys))
-        pod_class = self._classes.pop(key, None) or PodClass(pod, snapshot, profile, label_keys)
+        key = (profile.name, pod.signature, selector, snapshot.topology_keys, traits.key)
+        pod_class = self._classes.pop(key, None) or PodClass(pod, snapshot, profile, traits)
         try:
             pod_class.follow(self._cluster)
         except (PluginFailure, *MALFORMED_OBJECT_ERRORS):  # as the reference will say

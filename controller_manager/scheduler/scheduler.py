@@ -222,7 +222,9 @@ class Scheduler:
                 DeviceState,
             )
 
-            self._devices = DeviceState(self._shared_informers, self._devices_changed)
+            self._devices = DeviceState(
+                self._shared_informers, self._devices_changed, self._cluster.mark_changed
+            )
         return self._devices.waits_for_claims(pod)
 
     def _devices_changed(self, kind: str, change: Change | None) -> None:

@@ -22,6 +22,7 @@ from .allocation import (
     allocation_of,
 )
 from .extended_resources import claim_for, provided_resources, requests_for
+from .fingerprints import DeviceFingerprints
 from .pools import DeviceId, SlicesOfPool, gather_pools, no_slices
 
 ClaimRequests = Sequence[Sequence[RequestAlternative]]
@@ -48,6 +49,9 @@ class DeviceSnapshot(Struct, frozen=True, kw_only=True):
     """The device classes that provide extended resources, by the name of the resource."""
     extended_resource_claim: Callable[[str], ReadOnlyTree | None] = no_claim
     """Returns the claim for extended resources of a pod, by its uid."""
+    is_of_single_nodes: bool = False
+    """Whether each slice is of one node, and no rule adds taints."""
+    fingerprints: DeviceFingerprints = field(default_factory=DeviceFingerprints)
     claims_of_pods: dict[str, "DeviceClaims"] = field(default_factory=dict)
     """The claims of pods, by their uid: filters, scores and the reservation of a decision read the same."""
 

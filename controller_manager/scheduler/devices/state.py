@@ -19,6 +19,7 @@ from mockube.controller_manager.workloads import device_claims
 
 from .claims import DeviceReservation, DeviceSnapshot, allocate, device_ids, waits_for_claims
 from .extended_resources import ExtendedResourceClasses, owner_of_extended_resource_claim
+from .fingerprints import DeviceFingerprints
 from .pools import DeviceId
 
 MAX_SYNC_SECONDS: Final = 30
@@ -34,7 +35,12 @@ OnChange = Callable[[str, Change | None], None]
 class DeviceState:
     """Tracks allocated devices by the informers. It is created for the first pod that may need devices, not before."""
 
-    def __init__(self, informers: Informers, on_change: OnChange) -> None:
+    def __init__(
+        self, informers: Informers, on_change: OnChange, mark_changed: Callable[[str], None]
+    ) -> None:
+        """`mark_changed` is called with the name of each node whose devices, or their use, changed."""
+        self._mark_changed = mark_changed
+        self._fingerprints = DeviceFingerprints()
         self._claims = informers.of(kinds.RESOURCE_CLAIMS)
         self._classes = informers.of(kinds.DEVICE_CLASSES)
         self._slices = informers.of(kinds.RESOURCE_SLICES)
@@ -53,7 +59,7 @@ class DeviceState:
         self._claims.add_index(_BY_EXTENDED_RESOURCE_OWNER, owner_of_extended_resource_claim)
         self._claims.add_handler(self._claim_changed)
         self._classes.add_handler(self._class_changed)
-        self._slices.add_handler(lambda change: on_change("ResourceSlice", change))
+        self._slices.add_handler(self._slice_changed)
         if self._rules is not None:
             # The taints of rules are those of slices.
             self._rules.add_handler(lambda _: on_change("ResourceSlice", None))
@@ -80,7 +86,13 @@ class DeviceState:
             gates=self._gates,
             extended_classes=self._extended_classes.by_resource,
             extended_resource_claim=self._extended_resource_claim,
+            is_of_single_nodes=self._is_of_single_nodes(),
+            fingerprints=self._fingerprints,
         )
+
+    def _is_of_single_nodes(self) -> bool:
+        has_rules = self._rules is not None and bool(self._rules.lister.all())
+        return not has_rules and not self._slices.lister.by_index(_BY_NODE_NAME, _ANY_NODE)
 
     @property
     def extended_resources(self) -> Collection[str]:
@@ -98,6 +110,12 @@ class DeviceState:
 
     def _extended_resource_claim(self, pod: str) -> ReadOnlyTree | None:
         return next(iter(self._claims.lister.by_index(_BY_EXTENDED_RESOURCE_OWNER, pod)), None)
+
+    def _slice_changed(self, change: Change) -> None:
+        for resource_slice in (change.old, change.new):
+            if resource_slice is not None and (name := resource_slice["spec"].get("nodeName")):
+                self._mark_changed(name)
+        self._on_change("ResourceSlice", change)
 
     def _class_changed(self, change: Change) -> None:
         if device_claims.has_extended_resources(self._gates):
@@ -127,7 +145,8 @@ class DeviceState:
         self._on_change("ResourceClaim", change)
 
     def _set_devices(self, uid: str, devices: Iterable[DeviceId]) -> None:
-        for device in self._device_ids.pop(uid, ()):
+        before = self._device_ids.pop(uid, ())
+        for device in before:
             self._user_counts[device] -= 1
             if not self._user_counts[device]:
                 del self._user_counts[device]
@@ -135,6 +154,10 @@ class DeviceState:
         if ids:
             self._device_ids[uid] = ids
             self._user_counts.update(ids)
+        if ids != before:
+            for driver, pool in {(device.driver, device.pool) for device in (*before, *ids)}:
+                for resource_slice in self._slices_of_pool(driver, pool):
+                    self._mark_changed(resource_slice["spec"].get("nodeName") or "")
 
     def _slices_of_pool(self, driver: str, pool: str) -> Sequence[ReadOnlyTree]:
         return self._slices.lister.by_index(_BY_POOL, f"{driver}/{pool}")

@@ -1,5 +1,6 @@
 """Reject nodes without the devices for a pod's claims and extended resources. Upstream: plugins/dynamicresources."""
 
+from collections.abc import Hashable
 from functools import partial
 from typing import Final
 
@@ -8,6 +9,14 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.allocation import DeviceAllocationError
 from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot
+from mockube.controller_manager.scheduler.devices.fingerprints import AttributeNames, attribute_names
+from mockube.controller_manager.scheduler.node_traits import (
+    NO_TRAITS,
+    NeedsReference,
+    NodePart,
+    NodeTraits,
+    traits_of_selector,
+)
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.device_claims import allocation, is_reserved_for, reserved_for
@@ -41,6 +50,33 @@ def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Rejection | N
         if isinstance(requests, str):
             return Rejection((requests,), is_unresolvable=True)
     return partial(_check_node, claims, devices)
+
+
+def device_traits(pod: PodInfo, devices: DeviceSnapshot) -> NodeTraits:
+    """Return what tells nodes apart for a pod's claims. Raises NeedsReference."""
+    claims = DeviceClaims.of(pod, devices)
+    if claims.extended_resources or not devices.is_of_single_nodes:
+        raise NeedsReference
+    traits = NO_TRAITS
+    for claim in claims.of_user:
+        allocated = allocation(claim)
+        if allocated is not None and allocated.get("nodeSelector") is not None:
+            traits = traits.join(traits_of_selector(allocated["nodeSelector"]))
+    if not claims.unallocated:
+        return traits
+    alternatives = (
+        alternative
+        for requests in claims.requests
+        if not isinstance(requests, str)
+        for alternatives in requests
+        for alternative in alternatives
+    )
+    names = attribute_names(alternatives, claims.unallocated)
+    return traits.join(NodeTraits(part=NodePart(names, partial(_device_part, names, devices))))
+
+
+def _device_part(names: AttributeNames, devices: DeviceSnapshot, node: NodeInfo) -> Hashable:
+    return devices.fingerprints.of(node.name, devices.slices(node.name), names, devices.in_use)
 
 
 def _check_node(claims: DeviceClaims, devices: DeviceSnapshot, node: NodeInfo) -> Rejection | None:

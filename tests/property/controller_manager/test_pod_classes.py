@@ -1,5 +1,7 @@
 """The classes of pods judge nodes as the reference does, after any changes of nodes and pods, in any profile."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -9,6 +11,8 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
+from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
+from mockube.controller_manager.scheduler.devices.fingerprints import DeviceFingerprints
 from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
 from mockube.controller_manager.scheduler.pod_class import PodClasses
 from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
@@ -150,6 +154,65 @@ VOLUMES = {
 KINDS_OF_CLAIMS = [*CLAIMS, *VOLUMES, "of one pod at a time", "shared"]
 
 
+def gpu_class(name, expression):
+    return {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}
+
+
+GPU_CLASSES = [
+    gpu_class("a100", 'device.attributes["gpu"].model == "a100"'),
+    gpu_class("any", 'device.driver == "gpu"'),
+    gpu_class("fast", 'device.attributes["gpu"].speed > 5'),
+]
+"""The last one fails for devices without a speed."""
+
+
+def requests(*device_classes, **more):
+    exactly = [
+        {"exactly": {"deviceClassName": name, "count": 1}, "name": f"r{i}"}
+        for i, name in enumerate(device_classes)
+    ]
+    return {"devices": {"requests": exactly, **more}}
+
+
+SAME_MODEL = {"constraints": [{"matchAttribute": "gpu/model", "requests": []}]}
+DEVICE_CLAIMS = {
+    "one": requests("a100"),
+    "any": requests("any"),
+    "two": requests("any", "any"),
+    "two alike": requests("any", "any", **SAME_MODEL),
+    "fast": requests("fast"),
+    "first available": {
+        "devices": {
+            "requests": [
+                {
+                    "name": "r",
+                    "firstAvailable": [
+                        {"name": "two", "deviceClassName": "any", "count": 2},
+                        {"name": "one", "deviceClassName": "any", "count": 1},
+                    ],
+                }
+            ]
+        }
+    },
+}
+MODELS = st.lists(st.sampled_from(["a100", "t4"]), max_size=3)
+
+
+def devices_of(name, models):
+    """Return the slices of a node; each device has a uuid of its own."""
+    devices = [
+        {
+            "name": f"gpu-{number}",
+            "attributes": {"model": {"string": model}, "uuid": {"string": f"{name}-{number}"}}
+            | ({"speed": {"int": 9}} if model == "a100" else {}),
+        }
+        for number, model in enumerate(models)
+    ]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu", "pool": pool, "nodeName": name, "devices": devices}
+    return [{"metadata": {"name": name}, "spec": spec}] if models else []
+
+
 class Few(SchedulerPlugin):
     """A plugin that judges pods and nodes by what kube-scheduler's plugins read."""
 
@@ -182,6 +245,7 @@ SERVICE = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"select
 WORKLOADS = Workloads(services=store_of(SERVICE), controllers={})
 SET, REMOVE, SCHEDULE, TERMINATE, DELETE = "set", "remove", "schedule", "terminate", "delete"
 CLAIM, BIND, LIMIT = "schedule_with_claims", "bind", "limit"
+DEVICE, SLICE = "schedule_with_devices", "set_slices"
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(st.just(SET), st.sampled_from(NODES), SHAPES),
@@ -199,6 +263,9 @@ OPERATIONS = st.lists(
             st.integers(0, 99),
         ),
         st.tuples(st.just(BIND)),
+        st.tuples(st.just(DEVICE), st.sampled_from([*DEVICE_CLAIMS]), st.integers(0, 99)),
+        st.tuples(st.just(DEVICE), st.sampled_from([*DEVICE_CLAIMS]), st.integers(0, 99)),
+        st.tuples(st.just(SLICE), st.sampled_from(NODES[:5]), MODELS),
         st.tuples(st.just(LIMIT), st.sampled_from(NODES)),
         st.tuples(st.just(TERMINATE), st.integers(0, 99)),
         st.tuples(st.just(DELETE), st.integers(0, 99)),
@@ -225,6 +292,14 @@ class Cluster:
             "capacities": store_of(*CAPACITIES),
         }
         self.storage = Storage(**self.stores)
+        self.slices = {
+            name: devices_of(name, models)
+            for name, models in zip(NODES, (["a100"] * 2, ["a100"], ["t4"]), strict=False)
+        }
+        self.device_claims = store_of()
+        self.in_use = Counter()
+        self.allocations = {}
+        self.fingerprints = DeviceFingerprints()
         self.bindings = []
 
     def put(self, store, obj):
@@ -240,6 +315,45 @@ class Cluster:
         names = [self.create_claim(kind, f"{name}-{number}") for number, kind in enumerate(kinds)]
         volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in names]
         self.place(name, pod(name, labels=DATABASE, volumes=volumes), draw)
+
+    def schedule_with_devices(self, kind, draw):
+        name = f"pod-{len(self.trees)}"
+        one = {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": DEVICE_CLAIMS[kind]}
+        self.device_claims.put(Key.of(one), one)
+        self.place(
+            name, pod(name, labels=DATABASE, resourceClaims=[{"name": "c", "resourceClaimName": name}]), draw
+        )
+
+    def set_slices(self, name, models):
+        self.slices[name] = devices_of(name, models)
+        self.cache.mark_changed(name)
+
+    def devices(self):
+        return DeviceSnapshot(
+            claims=self.device_claims,
+            classes=store_of(*GPU_CLASSES),
+            slices=lambda name: self.slices.get(name, ()),
+            in_use=self.in_use,
+            in_flight={},
+            is_of_single_nodes=True,
+            fingerprints=self.fingerprints,
+        )
+
+    def allocate(self, tried, chosen, devices):
+        ids = [
+            one
+            for allocated in allocate(tried, chosen, devices, "").allocations.values()
+            for one in device_ids(allocated)
+        ]
+        self.allocations[tried.view.uid] = ids
+        self.in_use.update(ids)
+
+    def release(self, name):
+        for one in self.allocations.pop(name, ()):
+            self.in_use[one] -= 1
+            if not self.in_use[one]:
+                del self.in_use[one]
+            self.cache.mark_changed(one.pool)
 
     def create_claim(self, kind, name):
         """Create a claim, unless pods share it, and return its name."""
@@ -281,6 +395,8 @@ class Cluster:
     def place(self, name, tree, draw):
         tried = info(tree)
         state = replace(snapshot_of(self.cache), workloads=WORKLOADS, storage=self.storage)
+        if tried.spec.get("resourceClaims"):
+            state = replace(state, devices=self.devices())
         best, *_ = [self.judge(tried, state, profile) for profile in self.profiles]
         for profile in self.profiles:
             self.judge_sample(tried, replace(state, nodes=self.cache.nodes_in_turn()), profile, draw)
@@ -290,6 +406,8 @@ class Cluster:
             bindings = claims_of(tried, self.storage).assign(chosen.node, self.storage)
             self.storage.assumed.assume(name, chosen.name, bindings)
             self.bindings.append((name, bindings))
+            if state.devices is not None:
+                self.allocate(tried, chosen, state.devices)
             self.cache.assign_pod(tried, chosen.name)
 
     def judge(self, tried, state, profile):
@@ -297,11 +415,15 @@ class Cluster:
         expected = find_feasible(tried, state, profile)
         best = best_nodes(tried, state, expected.feasible, profile) if expected.feasible else []
         pod_class = self.classes.find(tried, state, profile)
-        assert (pod_class is None) == self.cache.has_ambiguous_hostnames or tried.claims
+        assert (pod_class is None) == self.cache.has_ambiguous_hostnames or self.has_claims(tried)
         if pod_class is not None:
             assert sorted(best_of(pod_class, state), key=id) == sorted(best, key=id)
             assert pod_class.feasible_nodes(state) == expected
         return best
+
+    @staticmethod
+    def has_claims(tried):
+        return bool(tried.claims or tried.spec.get("resourceClaims"))
 
     def judge_sample(self, tried, state, profile, draw):
         pod_class = self.classes.find(tried, state, profile)
@@ -333,6 +455,7 @@ class Cluster:
         name = self.chosen(number)
         if name is not None:
             self.cache.remove_pod(name)
+            self.release(name)
 
 
 @given(OPERATIONS, st.sampled_from([*PROFILES]), st.sampled_from([*PROFILES]))

@@ -269,6 +269,7 @@ def _devices_of(state, gates):
     return DeviceSnapshot(
         claims=store_of(*claims),
         classes=store_of(*state["deviceclasses"]),
+        is_of_single_nodes=all("nodeName" in one["spec"] for one in slices),
         slices=lambda node: [one for one in slices if one["spec"].get("nodeName", node) == node],
         slices_of_pool=lambda driver, pool: [
             one for one in slices if (one["spec"]["driver"], one["spec"]["pool"]["name"]) == (driver, pool)

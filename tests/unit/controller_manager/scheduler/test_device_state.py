@@ -80,7 +80,7 @@ def informers():
 
 @pytest.fixture
 def state(informers):
-    return DeviceState(informers, lambda *_: None)
+    return DeviceState(informers, lambda *_: None, lambda _: None)
 
 
 ALLOCATED = {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g0"}]}}
@@ -98,6 +98,40 @@ def test_assumed_allocation_counts_until_cached(informers, state):
     assert not state.snapshot().in_flight
     state.forget(["uid-c"])
     assert G0 in state.snapshot().in_use
+
+
+def test_node_changes_with_its_slices_and_their_use(informers):
+    changed = []
+    state = DeviceState(informers, lambda *_: None, changed.append)
+    informers.of(RESOURCE_SLICES).put(slices(1, nodeName="a")[0])
+    assert changed == ["a"]
+    informers.of(RESOURCE_SLICES).put(slices(2, nodeName="b")[0])
+    assert changed == ["a", "a", "b"]
+    changed.clear()
+    state.assume({"uid-c": ALLOCATED})
+    assert changed == ["b"]
+    state.forget(["uid-c"])
+    assert changed == ["b", "b"]
+    changed.clear()
+    claims = informers.of(RESOURCE_CLAIMS)
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    assert changed == ["b"]
+    claims.drop("c")
+    assert changed == ["b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("place", "is_of_single_nodes"),
+    [({"nodeName": "a"}, True), ({"allNodes": True}, False), ({"nodeSelector": {}}, False)],
+)
+def test_devices_of_several_nodes_are_known(informers, state, place, is_of_single_nodes):
+    assert state.snapshot().is_of_single_nodes
+    informers.of(RESOURCE_SLICES).put(slices(1, **place)[0])
+    assert state.snapshot().is_of_single_nodes is is_of_single_nodes
+    if is_of_single_nodes:
+        informers.of(DEVICE_TAINT_RULES).put({"metadata": {"name": "rule"}})
+        assert not state.snapshot().is_of_single_nodes
 
 
 def test_released_assumed_allocation_is_free(state):
