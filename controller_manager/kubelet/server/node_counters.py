@@ -1,7 +1,7 @@
 """Counts what the kubelets of scraped nodes do. A kubelet counts from its first scrape on: most are never scraped."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
@@ -15,6 +15,7 @@ from mockube.controller_manager.control.runnable import Context
 
 from . import metric_families as families
 
+_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 _PLUGINS: Final = {
     "configMap": "kubernetes.io/configmap",
     "secret": "kubernetes.io/secret",
@@ -100,8 +101,20 @@ class UsageTotal(NamedTuple):
     at: datetime
 
 
-UsageTotals = dict[tuple[str, str, str], UsageTotal]
-"""The cumulative usage until a time, by pod uid, container and resource."""
+class UsageTotals:
+    """The cumulative usage of a node and its pods until a time."""
+
+    def __init__(self, at: datetime = _BEGINNING) -> None:
+        self.at = at
+        self.containers: dict[tuple[str, str, str], UsageTotal] = {}
+        """By the uid of a pod, the name of a container and a resource."""
+        self.sums: dict[str, dict[str, float]] = {}
+        """By the uid of a pod, or "" for the node, and by resource. They do not fall when a container or a pod ends."""
+
+    def begin_sum(self, uid: str, before: "UsageTotals") -> dict[str, float]:
+        """Begin a sum with its value at an earlier time, and return it."""
+        self.sums[uid] = dict(before.sums.get(uid, {}))
+        return self.sums[uid]
 
 
 class KubeletCounters:

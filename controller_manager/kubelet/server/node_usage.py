@@ -26,6 +26,7 @@ from .node_counters import KubeletCounters, UsageTotal, UsageTotals
 
 SLICE: Final = 20
 """The number of pods that are measured before other tasks run."""
+_NODE: Final = ("", "")
 _DECLARED: Final = declare(
     """
     Usage metric_usage dyn.(string) -> double
@@ -80,6 +81,9 @@ class Measurement(ScrapedNode):
         self.at = at
         self.usage: dict[tuple[str, str], Mapping[str, Amounts]] = {}
         self.totals: dict[tuple[str, str], Mapping[str, Mapping[str, float]]] = {}
+        """By pod, the cumulative usage of each container."""
+        self.sums: dict[tuple[str, str], Mapping[str, float]] = {}
+        """The cumulative usage of each pod, and of the node as _NODE, with that of containers and pods that have ended."""
         self.started = 0
         """The number of container starts, including restarts."""
 
@@ -93,13 +97,10 @@ class Measurement(ScrapedNode):
         return sum(float(amount[resource].number) for amount in amounts if resource in amount)
 
     def cumulative_usage(self, obj: Any, resource: str, container: str = "") -> float:
-        totals = self._select(self.totals, obj)
-        return sum(
-            float(amounts.get(resource, 0.0))
-            for by_container in totals
-            for name, amounts in by_container.items()
-            if container in ("", name)
-        )
+        if not container:
+            return self.sums.get(_name_of(obj), {}).get(resource, 0.0)
+        totals = [by_container.get(container, {}) for by_container in self._select(self.totals, obj)]
+        return sum(amounts.get(resource, 0.0) for amounts in totals)
 
     @staticmethod
     def _total(usage: Mapping[str, Amounts], container: str) -> Amounts:
@@ -108,14 +109,10 @@ class Measurement(ScrapedNode):
     @staticmethod
     def _select(by_pod: Mapping[tuple[str, str], Any], obj: Any) -> list[Any]:
         """Return the value of a pod, or the values of all pods if `obj` is the node."""
-        try:
-            metadata = obj["metadata"]
-            namespace = metadata.get("namespace")
-            if not namespace:
-                return [*by_pod.values()]
-            return [by_pod[namespace, metadata["name"]]] if (namespace, metadata["name"]) in by_pod else []
-        except (KeyError, TypeError, AttributeError) as error:
-            raise CelError("no such overload") from error
+        name = _name_of(obj)
+        if name == _NODE:
+            return [*by_pod.values()]
+        return [by_pod[name]] if name in by_pod else []
 
 
 class NodeUsage:
@@ -153,18 +150,21 @@ class NodeUsage:
         )
         pods, now = self.scraped_node(node).pods, self._clock.now()
         measurement = Measurement(node, pods, now, self._find_claim)
-        before, after = self._totals.get(meta.name(node), {}), UsageTotals()
+        before, after = self._totals.get(meta.name(node), UsageTotals()), UsageTotals(now)
+        measurement.sums[_NODE] = after.begin_sum("", before)
         for number, pod in enumerate(pods):
             if number % SLICE == SLICE - 1:
                 await yield_to_loop()
             key = (meta.namespace(pod), meta.name(pod))
             measurement.usage[key] = usage = containers_usage(pod, node, usages, self._expressions)
+            measurement.sums[key] = after.begin_sum(meta.uid(pod), before)
             measurement.totals[key] = {
-                name: dict(_totals(pod, name, amounts, before, after, now)) for name, amounts in usage.items()
+                name: dict(_totals(pod, name, amounts, before, after)) for name, amounts in usage.items()
             }
             statuses = (pod.get("status") or {}).get("containerStatuses") or ()
             measurement.started += sum((run_status.get("restartCount") or 0) + 1 for run_status in statuses)
-        self._totals[meta.name(node)] = after
+        if self._totals.get(meta.name(node), before).at <= now:  # another scrape may have overtaken this one
+            self._totals[meta.name(node)] = after
         return measurement
 
     def value(self, text: str, measurement: Measurement, pod: ReadOnlyTree, container: ReadOnlyTree) -> Any:
@@ -193,13 +193,27 @@ def started_at(pod: ReadOnlyTree, name: str) -> datetime | None:
     return parse_time(running["startedAt"]) if running.get("startedAt") else None
 
 
+def _name_of(obj: Any) -> tuple[str, str]:
+    """Return the namespace and the name of a pod, or _NODE for a node."""
+    try:
+        metadata = obj["metadata"]
+        namespace = metadata.get("namespace")
+        return (namespace, metadata["name"]) if namespace else _NODE
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CelError("no such overload") from error
+
+
 def _totals(
-    pod: ReadOnlyTree, name: str, amounts: Amounts, before: UsageTotals, after: UsageTotals, now: datetime
+    pod: ReadOnlyTree, name: str, amounts: Amounts, before: UsageTotals, after: UsageTotals
 ) -> Iterator[tuple[str, float]]:
+    """Yield the cumulative usage of a container by resource, and add what is new of it to the sums of its pod and its node."""
+    uid, now = meta.uid(pod), after.at
     started = started_at(pod, name) or now
     for resource, amount in amounts.items():
-        key = (meta.uid(pod), name, resource)
-        previous = before.get(key, UsageTotal(0.0, started))
-        sum_ = previous.amount + float(amount.number) * max((now - previous.at).total_seconds(), 0.0)
-        after[key] = UsageTotal(sum_, now)
-        yield resource, sum_
+        key = (uid, name, resource)
+        previous = before.containers.get(key, UsageTotal(0.0, started))
+        added = float(amount.number) * max((now - previous.at).total_seconds(), 0.0)
+        after.containers[key] = UsageTotal(previous.amount + added, now)
+        for owner in (uid, ""):
+            after.sums[owner][resource] = after.sums[owner].get(resource, 0.0) + added
+        yield resource, previous.amount + added

@@ -8,6 +8,7 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.apimachinery.quantity import parse
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.exposition import metrics_text
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.kubelet.server.kubelet_metrics import (
@@ -63,6 +64,7 @@ def measurement_of(*pods):
         key = (meta.namespace(pod), meta.name(pod))
         measurement.usage[key] = {"c": {"cpu": parse("250m"), "memory": parse("512")}}
         measurement.totals[key] = {"c": {"cpu": 2.5, "memory": 0.0}}
+        measurement.sums[key] = measurement.sums["", ""] = {"cpu": 2.5, "memory": 0.0}
     return measurement
 
 
@@ -179,3 +181,33 @@ async def test_usage_is_measured_for_pages_with_usage(clock, path, kinds, line):
     response = await pages.respond(path, {}, NODE)
     assert line in response.body.splitlines()
     assert kwok.names == kinds
+
+
+async def test_cumulative_usage_does_not_fall_when_pods_end(clock):
+    """Also when a container of a pod ends, and when an earlier scrape ends after a later one."""
+    counters = KubeletCounters(clock)
+
+    async def measure(*pods):
+        views = FakeCaches(
+            {PODS: [{**pod, "spec": {**pod["spec"], "nodeName": "n"}} for pod in pods]},
+            {PODS: {BY_NODE: node_of_pod}},
+        ).of(PODS)
+        usage = NodeUsage(views, RequestedKinds(), clock, SeededRandom(1), lambda *_: None, counters)
+        return await usage.measure(NODE)
+
+    def node_and_pod(measurement):
+        return measurement.cumulative_usage(NODE, "cpu"), measurement.cumulative_usage(POD, "cpu")
+
+    started = {"state": {"running": {"startedAt": format_time(clock.now())}}}
+    running = {**POD, "status": {**POD["status"], "containerStatuses": [{"name": "c", **started}]}}
+    other = {**running, "metadata": {**POD["metadata"], "name": "other", "uid": "o"}}
+    ended = {**POD, "status": {**POD["status"], "containerStatuses": []}}
+    clock.advance(100)
+    node, pod = node_and_pod(await measure(running, other))
+    assert node == 2 * pod > 0
+    assert node_and_pod(await measure(ended)) == (node, pod)
+    assert node_and_pod(await measure()) == (node, 0)
+    clock.advance(100)
+    assert node_and_pod(await measure(running)) == pytest.approx((2 * node, node))
+    counters.forget("n")
+    assert node_and_pod(await measure()) == (0, 0)
