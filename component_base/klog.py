@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Final, TextIO
+from typing import Annotated, TextIO
 
 import orjson
 from msgspec import Struct
 
 from .flags import Flag, choice, non_negative_int
+from .printable import printable
 
 
 class Logging(Struct, frozen=True, kw_only=True):
@@ -71,19 +72,11 @@ class JsonFormatter(logging.Formatter):
 
 
 def _message_text(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    message = record.getMessage().translate(_ESCAPES)
+    message = printable(record.getMessage())
     if record.exc_info:
         lines = formatter.formatException(record.exc_info).splitlines()
-        message = "\n".join([message, *(line.translate(_ESCAPES) for line in lines)])
+        message = "\n".join([message, *map(printable, lines)])
     return message
-
-
-_CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0xD800, 0xE000))
-_ESCAPES: Final[Mapping[int, str]] = {
-    point: "\\n" if point == 0x0A else f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"
-    for point in _CONTROLS
-}
-"""Escapes for log messages: text from a client must not start a line or control a terminal, and must be encodable."""
 
 
 _FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": KlogFormatter, "json": JsonFormatter}

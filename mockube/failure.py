@@ -12,6 +12,10 @@ class UsageError(Failure):
     """The command line is invalid."""
 
 
+class UnknownCommand(UsageError):
+    """The command is none of mockube. The message may have several lines: what to type instead."""
+
+
 class Missing(Failure):
     """The object of the command does not exist."""
 

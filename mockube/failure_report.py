@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from mockube.apimachinery import meta
 from mockube.cluster import Cluster
+from mockube.component_base.printable import printable
 from mockube.embedded.recorder import CallsDropped
 from mockube.objects import health
 from mockube.objects.errors import WaitFailed
@@ -39,7 +40,7 @@ def _section_text(lines_of: LinesOf, cluster: Cluster) -> str:
     except Exception as error:  # noqa: BLE001 - the report of the failed test must not fail
         return str(error)
     omitted = [f"... and {len(lines) - MAX_LINES} before"] if len(lines) > MAX_LINES else []
-    return "\n".join((*omitted, *lines[-MAX_LINES:]))
+    return "\n".join((*omitted, *map(printable, lines[-MAX_LINES:])))
 
 
 def _calls(cluster: Cluster) -> Iterable[str]:

@@ -10,12 +10,15 @@ from typing import Final
 
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
+from mockube.component_base.printable import printable
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, InvalidDocument, read
+from mockube.importing.files import read_file
 from mockube.importing.importer import Importer, ImportOptions, ImportOutcome, Item
 
 from .output import Code
 from .parsing import CommandParser
+from .progress import print_line
 from .target import add_server_flags, convert_errors, server_access
 
 STDIN: Final = "-"
@@ -69,7 +72,7 @@ async def _run(documents: list[Document], access: Access, report: "_Report") -> 
 def _read(name: str) -> Iterator[Document | InvalidDocument]:
     if name == STDIN:
         return read(sys.stdin.buffer.read(), "stdin")
-    return read(Path(name).read_bytes(), name)
+    return read(read_file(Path(name), may_be_pipe=True), name)
 
 
 class _Report:
@@ -82,7 +85,7 @@ class _Report:
 
     def refuse(self, problem: str) -> None:
         self.counts[ImportOutcome.FAILED] += 1
-        print(f"mockube: {problem}", file=sys.stderr)
+        print_line(problem)
 
     def add(self, item: Item) -> None:
         assert item.outcome is not None
@@ -94,7 +97,7 @@ class _Report:
             return
         self.counts[item.outcome] += 1
         reason = f" ({item.reason})" if item.reason else ""
-        print(f"{item.title} {item.outcome}{reason}{self._dry}")
+        print(printable(f"{item.title} {item.outcome}{reason}{self._dry}"))
 
     def summary(self) -> str:
         counts = [f"{self.counts[outcome]} {outcome}" for outcome in ImportOutcome if self.counts[outcome]]

@@ -101,13 +101,14 @@ def run(options: argparse.Namespace) -> int:
 def _check(names: Sequence[str], options: argparse.Namespace) -> "Report":
     from mockube.lint.check import CheckOptions  # noqa: PLC0415 - these import the API server
     from mockube.lint.inputs import InputReader  # noqa: PLC0415
-    from mockube.lint.renderers import ChartOptions  # noqa: PLC0415
+    from mockube.lint.renderers import ChartOptions, check_values  # noqa: PLC0415
     from mockube.lint.report import make_report  # noqa: PLC0415
     from mockube.lint.run import check_all, read_definitions  # noqa: PLC0415
 
     chart_options = ChartOptions(
         release=options.release, namespace=options.namespace, flags=[*_helm_flags(options)]
     )
+    check_values(chart_options)
     inputs = InputReader(options.minors, chart_options).read(names)
     if not any(inputs.values()):
         raise UsageError(f"no objects in {', '.join(names)}")

@@ -11,6 +11,7 @@ from mockube.clusters.logs import COMPONENTS, Tail, merge_lines
 from mockube.clusters.named_cluster import POLL_SECONDS, ClusterFolder, find_cluster, lock_holder
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import non_negative_int
+from mockube.component_base.printable import printable
 from mockube.failure import Missing
 
 from .parsing import CommandParser
@@ -55,5 +56,5 @@ async def _follow(folder: ClusterFolder, tails: Sequence[Tail]) -> None:
 
 
 def _print_lines(lines: Sequence[str]) -> None:
-    sys.stdout.writelines(lines)
+    sys.stdout.writelines(f"{printable(line[:-1])}\n" for line in lines)
     sys.stdout.flush()

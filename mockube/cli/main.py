@@ -10,16 +10,18 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from itertools import takewhile
 from typing import Final, NamedTuple, NoReturn, Protocol, cast
 
 from mockube import kubectl
 from mockube.component_base.operating_system import UnsupportedSystem, check_system, os_problem
-from mockube.failure import Failure, UsageError
+from mockube.component_base.printable import printable
+from mockube.failure import Failure, UnknownCommand
 
 from .output import Code, code_of, signal_exit_code
-from .parsing import CommandParser
+from .parsing import CommandParser, suggestion
 
 OVERVIEW = """\
 mockube is a Kubernetes control plane in Python. The first commands:
@@ -131,7 +133,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"mockube: {unsupported}", file=sys.stderr)
         return Code.ERROR
     except Failure as failure:
-        print(f"mockube: {failure}", file=sys.stderr)
+        print(
+            f"mockube: {failure if isinstance(failure, UnknownCommand) else printable(str(failure))}",
+            file=sys.stderr,
+        )
         return code_of(failure)
     except OSError as error:
         return _report_os_error(error)
@@ -149,11 +154,13 @@ def _dispatch(arguments: list[str]) -> int:
             _command_parser(COMMANDS[name], []).print_help()
             return Code.OK
     top_parser = _top_level_parser()
-    options = top_parser.read(_expand_aliases(arguments), {})
+    arguments = _expand_aliases(arguments)
+    top_parser.arguments = [*takewhile(lambda argument: argument not in COMMANDS, arguments)]
+    options = top_parser.read(arguments, {})
     if options.command not in COMMANDS:
         from .unknown_commands import unknown_problem  # noqa: PLC0415 - only for this error
 
-        raise UsageError(unknown_problem(options, COMMANDS, os.environ))
+        raise UnknownCommand(unknown_problem(options, COMMANDS, os.environ))
     command = COMMANDS[options.command]
     command_parser = _command_parser(command, options.rest)
     top_level_options = {"name": options.name} if "name" in options else {}
@@ -199,12 +206,23 @@ class _TopLevelParser(CommandParser):
         return "\n".join((HEAD, *groups, TAIL))
 
     def error(self, message: str, hint: str = "") -> NoReturn:
-        if message.startswith("the following arguments are required"):
+        flag = next((each.partition("=")[0] for each in self.arguments if self._is_unknown_flag(each)), "")
+        if flag:
+            owner = next((command.name for command in COMMANDS.values() if flag in _flags_of(command)), "")
+            place = f": it is a flag of a command, as in `mockube {owner} {flag}`" if owner else ""
+            message = f"unknown flag {flag} before the command{place or suggestion(flag, self.flags())}"
+        elif message.startswith("the following arguments are required"):
             message = "no command"
-        elif message.startswith("unknown flag"):
-            flag, colon, suggested = message.partition(":")
-            message = f"{flag} before the command{colon}{suggested}"
         super().error(message, hint)
+
+    def _is_unknown_flag(self, argument: str) -> bool:
+        return argument.startswith("-") and self._action_of(argument.partition("=")[0]) is None
+
+
+def _flags_of(command: Command) -> Iterable[str]:
+    command_parser = CommandParser(prog=command.name)
+    command.add_flags(command_parser)
+    return command_parser.flags()
 
 
 def _top_level_parser() -> CommandParser:
@@ -225,5 +243,5 @@ def _report_os_error(error: OSError) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
     advice = "" if error.errno in _ERRORS_OF_ARGUMENTS else " (run `mockube doctor` to check this machine)"
-    print(f"mockube: {os_problem(error)}{advice}", file=sys.stderr)
+    print(f"mockube: {printable(os_problem(error))}{advice}", file=sys.stderr)
     return Code.ERROR

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
+from mockube.component_base.printable import printable
 from mockube.failure import Failure, Missing, TimedOut, UsageError
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as a text table with aligned columns; the first row is the header."""
+    rows = [[*map(printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join(lines)

@@ -4,6 +4,7 @@ import sys
 from typing import Final, Protocol
 
 from mockube.component_base.clock import Clock, Timer
+from mockube.component_base.printable import printable
 
 _ERASE: Final = "\r\x1b[K"
 _TICK: Final = 0.1
@@ -15,7 +16,7 @@ class Out(Protocol):
 
 
 def print_line(message: str) -> None:
-    print(f"mockube: {message}", file=sys.stderr, flush=True)
+    print(f"mockube: {printable(message)}", file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -32,14 +33,14 @@ class Progress:
     def step(self, message: str) -> None:
         self.done()
         if self._live:
-            self._message = message
+            self._message = printable(message)
             self._draw()
         else:
-            self._write(f"mockube: {message}\n")
+            self._write(f"mockube: {printable(message)}\n")
 
     def report(self, message: str) -> None:
         self.done()
-        self._write(f"mockube: {message}\n")
+        self._write(f"mockube: {printable(message)}\n")
 
     def done(self) -> None:
         if self._timer is not None:

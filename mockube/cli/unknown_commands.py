@@ -9,6 +9,7 @@ from typing import Final
 from mockube import kubectl
 from mockube.clusters.named_cluster import ClusterState, cluster_folder, inspect_cluster, name_flag
 from mockube.launch import NAME
+from mockube.suggestions import nearest
 
 from .output import program_name
 from .parsing import suggestion
@@ -39,7 +40,15 @@ def unknown_problem(
         words = ["get", *words]
     if words[0] in kubectl.COMMANDS:
         return _lines_to_type(getattr(options, "name", NAME), words, environment)
-    return f'unknown command "{words[0]}"{suggestion(words[0], known_commands)} (see `mockube --help`)'
+    return f'unknown command "{words[0]}"{_suggestion(words[0], known_commands)} (see `mockube --help`)'
+
+
+def _suggestion(word: str, known_commands: Collection[str]) -> str:
+    """Suggest the most similar command, of mockube or of kubectl."""
+    likely = nearest(word, [*known_commands, *sorted(kubectl.COMMANDS)])
+    if likely in kubectl.COMMANDS and likely not in known_commands:
+        return f": did you mean `{program_name()} kubectl {likely}`?"
+    return suggestion(word, known_commands)
 
 
 def _lines_to_type(name: str, words: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -32,7 +32,7 @@ class Tail:
             file.seek(self._offset)
             data, newline, _ = file.read().rpartition(b"\n")
         self._offset += len(data) + len(newline)
-        for line in data.decode(errors="replace").splitlines():
+        for line in data.decode(errors="replace").split("\n") if data else ():
             if match := _TIMESTAMP.match(line):
                 self._timestamp = match[1] or match[2]
             yield self._timestamp, f"{self._label}{line}\n"

@@ -1,4 +1,4 @@
-"""Read the objects of a YAML or JSON file, which may have several documents and lists, with their positions.
+"""Read the objects of a YAML or JSON file, which may have several documents and lists (also JSON's arrays), with their positions.
 
 `read` checks that they are objects, `parse` returns whatever the file contains. A list as kubectl prints it is parsed item
 by item: other items are read if one is invalid, and the parser does not limit the length of the list. Pure.
@@ -97,20 +97,26 @@ def _parse_document(document: Parsed) -> Iterator[Parsed]:
         value = _parse_text(head)
         if value.tree is None:
             return
-        if not is_list(value.tree):
+        if isinstance(value.tree, list):
+            yield from _items(document, value, value.tree)
+        elif not is_list(value.tree):
             yield _with_value(document, _parse_text(document.text) if items else value)
         elif items:
             for number, (text, index) in enumerate(items, 1):
                 item = replace(_item(document, number), text=text, first_line=document.first_line + index)
                 yield _parse_item(item, value.tree)
         else:
-            for number, tree in enumerate(value.tree.get("items") or (), 1):
-                loaded = LoadedDocument(
-                    with_kind(tree, value.tree), value.strict_errors if number == 1 else ()
-                )
-                yield replace(_with_value(_item(document, number), loaded), path=("items", number - 1))
+            trees = [with_kind(tree, value.tree) for tree in value.tree.get("items") or ()]
+            yield from _items(document, value, trees, "items")
     except YamlError as error:
         yield replace(document, error=error)
+
+
+def _items(document: Parsed, value: LoadedDocument, trees: Sequence[Any], *path: str) -> Iterator[Parsed]:
+    """Yield the items of a list in a document; the list is at the path."""
+    for number, tree in enumerate(trees, 1):
+        loaded = LoadedDocument(tree, value.strict_errors if number == 1 else ())
+        yield replace(_with_value(_item(document, number), loaded), path=(*path, number - 1))
 
 
 def _item(document: Parsed, number: int) -> Parsed:
@@ -164,11 +170,45 @@ class _Object(Struct, rename="camel"):
 
 def object_problem(tree: Any) -> str:
     """Return why a value is not an object with a name; "" if it is one."""
+    if not isinstance(tree, Mapping):
+        return f"it is {type_name(tree)}"
     try:
         GroupVersion.parse(msgspec.convert(tree, _Object).api_version)
-    except ValueError as error:  # msgspec.ValidationError is a subclass
+    except msgspec.ValidationError as error:
+        return _in_words(str(error))
+    except ValueError as error:
         return str(error)
     return ""
+
+
+_MISSING: Final = re.compile(r"Object missing required field `(\w+)`(?: - at `\$\.(.+)`)?")
+_WRONG_TYPE: Final = re.compile(r"Expected `(\w+).*`, got `(\w+)` - at `(?:key in )?\$\.(.+)`")
+_NAMES: Final = {
+    "str": "a text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "a boolean",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+"""Types in messages, by their names in those of msgspec."""
+
+
+def _in_words(problem: str) -> str:
+    """Return a message of msgspec as mockube words it."""
+    if missing := _MISSING.fullmatch(problem):
+        return f"{f'{missing[2]}.' if missing[2] else ''}{missing[1]} is not set"
+    if wrong := _WRONG_TYPE.fullmatch(problem):
+        expected, found = (_NAMES.get(name, name) for name in wrong.group(1, 2))
+        return f"{wrong[3]} is {found}, and must be {expected}"
+    return problem
+
+
+def type_name(value: object) -> str:
+    """Return what a value of a text is, for messages."""
+    names = {str: "a text", list: "a list", dict: "an object", bool: "a boolean", NoneType: "null"}
+    return names.get(type(value), "a number")
 
 
 def _check(parsed: Parsed) -> Document | InvalidDocument:
@@ -176,7 +216,7 @@ def _check(parsed: Parsed) -> Document | InvalidDocument:
         return InvalidDocument(origin=parsed.origin, problem=str(parsed.error))
     problem = object_problem(parsed.tree)
     if problem:
-        return InvalidDocument(origin=parsed.origin, problem=f"is not an object: {problem}")
+        return InvalidDocument(origin=parsed.origin, problem=f"not an object: {problem}")
     return Document(origin=parsed.origin, tree=parsed.tree)
 
 
@@ -190,7 +230,7 @@ def is_list(tree: Any) -> bool:
 
 
 def _parse_text(text: bytes) -> LoadedDocument:
-    if text.lstrip()[:1] == b"{":
+    if text.lstrip()[:1] in {b"{", b"["}:
         try:
             return LoadedDocument(orjson.loads(text))
         except orjson.JSONDecodeError:

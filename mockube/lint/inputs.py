@@ -11,16 +11,12 @@ from typing import Final
 
 from mockube.failure import UsageError
 from mockube.importing.documents import parse
+from mockube.importing.files import problem_of, read_file
 from mockube.objects.manifests import KUSTOMIZATIONS, SUFFIXES
 
 from .findings import ObjectFinding, Outcome
 from .objects import LintObject, object_of
-from .renderers import (
-    CHART_FILE,
-    ChartOptions,
-    build_kustomization,
-    render_chart,
-)
+from .renderers import CHART_FILE, ChartOptions, build_kustomization, check_archive, render_chart
 
 STDIN: Final = "-"
 _PACKED: Final = (".tgz", ".tar.gz")
@@ -56,8 +52,9 @@ class InputReader:
         if path.is_dir():
             return self._read_folder(path)
         if name.endswith(_PACKED):
-            return self._render(_existing(path))
-        return self._same(_objects_of(_read_file(path), name))
+            check_archive(_existing(path))
+            return self._render(path)
+        return self._same(_objects_of(_read_file(path, may_be_pipe=True), name))
 
     def _same(self, objects: Sequence[LintObject]) -> Inputs:
         return dict.fromkeys(self._minors, objects)
@@ -77,20 +74,27 @@ class InputReader:
         return objects
 
     def _read_entry(self, path: Path) -> Inputs:
-        """Read an entry of a folder. Files with other YAML, such as the values of a chart, are left out."""
+        """Read an entry of a folder. Files with other YAML, such as the values of a chart, are left out.
+
+        One that cannot be read, as a link to nothing, is refused; the others are checked.
+        """
         if path.name.startswith("."):
             return {}
         if path.is_dir():
             return {} if path.is_symlink() else self._read_folder(path)
         if path.suffix not in SUFFIXES:
             return {}
-        objects = _objects_of(_read_file(path), str(path))
+        try:
+            text = read_file(path)
+        except OSError as error:
+            return self._same([_unreadable(path, "File", problem_of(error))])
+        objects = _objects_of(text, str(path))
         return self._same(objects) if any(map(_may_be_object, objects)) else {}
 
     def _render(self, chart: Path) -> Inputs:
         rendered = render_chart(chart, self._minors, self._chart_options)
         return {
-            minor: [_unrendered(chart, "Chart", each.error)]
+            minor: [_unreadable(chart, "Chart", each.error)]
             if each.error
             else self._rendered_objects(each.text)
             for minor, each in zip(self._minors, rendered, strict=True)
@@ -115,7 +119,7 @@ def _objects_of(text: bytes, file: str, *, has_lines: bool = True) -> Sequence[L
 def _objects_of_kustomization(folder: Path) -> Sequence[LintObject]:
     built = build_kustomization(folder)
     if built.error:
-        return [_unrendered(folder, "Kustomization", built.error)]
+        return [_unreadable(folder, "Kustomization", built.error)]
     return _objects_of(built.text, str(folder), has_lines=False)
 
 
@@ -126,18 +130,18 @@ def _may_be_object(item: LintObject) -> bool:
     return b"apiVersion" in item.position.text
 
 
-def _unrendered(folder: Path, kind: str, error: str) -> LintObject:
-    """Return what stands for the objects of a chart or a kustomization that could not be rendered."""
+def _unreadable(path: Path, kind: str, error: str) -> LintObject:
+    """Return what stands for the objects of a chart, a kustomization or a file that could not be rendered or read."""
     finding = ObjectFinding(outcome=Outcome.REFUSED, message=error)
-    tree = {"kind": kind, "metadata": {"name": folder.name}}
-    return LintObject(file=str(folder), tree=tree, problems=[finding])
+    tree = {"kind": kind, "metadata": {"name": path.name}}
+    return LintObject(file=str(path), tree=tree, problems=[finding])
 
 
-def _read_file(path: Path) -> bytes:
+def _read_file(path: Path, *, may_be_pipe: bool = False) -> bytes:
     try:
-        return _existing(path).read_bytes()
+        return read_file(_existing(path), may_be_pipe=may_be_pipe)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{path}: {problem_of(error)}") from error
 
 
 def _existing(path: Path) -> Path:

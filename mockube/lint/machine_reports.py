@@ -1,17 +1,15 @@
 """The reports for programs: JSON, and JUnit's XML. Pure."""
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 from msgspec import Struct
 
+from mockube.component_base.printable import printable
+
 from .findings import Api, LintResult, Outcome
 from .report import Report, Row, fails
-
-_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class JsonFinding(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -49,13 +47,24 @@ def json_report(report: Report, fail_on: str) -> str:
         counts={outcome.value: count for outcome, count in report.counts().items()},
         objects=[_json_object(row) for row in report.rows],
     )
-    return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
+    return _printable_json(msgspec.json.format(msgspec.json.encode(tree), indent=2).decode())
+
+
+def _printable_json(text: str) -> str:
+    """Return JSON with escapes for what could control a terminal, or be a command to the system that runs a job."""
+    characters = (each if each.isprintable() or each == "\n" else _json_escape(each) for each in text)
+    return "".join(characters).replace("##", f"#{_json_escape('#')}")
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
 
 
 def _json_object(row: Row) -> JsonObject:
     item = row.item
     return JsonObject(
-        file=item.file,
+        file=item.file.encode(errors="backslashreplace").decode(),
         line=item.line,
         api_version=item.api_version,
         kind=item.kind,
@@ -100,20 +109,16 @@ def _case(row: Row, checked: LintResult, fail_on: str) -> Iterator[str]:
     if not checked.findings:
         yield f"{head}/>"
         return
-    text = "\n".join(f"{finding.outcome}: {finding.message}" for finding in checked.findings)
+    text = "\n".join(f"{finding.outcome}: {printable(finding.message)}" for finding in checked.findings)
     yield f"{head}>"
     if fails(checked.outcome, fail_on):
         first = next(each for each in checked.findings if each.outcome is checked.outcome)
         attributes = f'type="{checked.outcome}" message={_attribute(first.message)}'
-        yield f"      <failure {attributes}>{_text(text)}</failure>"
+        yield f"      <failure {attributes}>{escape(text)}</failure>"
     else:
-        yield f"      <system-out>{_text(text)}</system-out>"
+        yield f"      <system-out>{escape(text)}</system-out>"
     yield "    </testcase>"
 
 
-def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("?", text))
-
-
 def _attribute(text: str) -> str:
-    return quoteattr(_NOT_XML.sub("?", text))
+    return quoteattr(printable(text))

@@ -13,7 +13,7 @@ from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.importing import cleaning
-from mockube.importing.documents import Parsed, object_problem
+from mockube.importing.documents import Parsed, object_problem, type_name
 
 from .findings import Api, ObjectFinding, Outcome
 from .positions import TextPosition, parse_path
@@ -189,7 +189,7 @@ def _problems(parsed: Parsed) -> Iterator[ObjectFinding]:
 def _missing_type(tree: Any) -> Iterator[ObjectFinding]:
     """Yield what prevents that an object is sent to a server."""
     if not isinstance(tree, dict):
-        yield ObjectFinding(outcome=Outcome.REFUSED, message=f"not an object: {str(tree)[:40]!r}")
+        yield ObjectFinding(outcome=Outcome.REFUSED, message=f"not an object: it is {type_name(tree)}")
         return
     missing = [
         name for name in ("apiVersion", "kind") if not isinstance(tree.get(name), str) or not tree[name]

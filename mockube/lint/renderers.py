@@ -3,9 +3,11 @@
 import os
 import shutil
 import subprocess
+import tarfile
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +17,10 @@ from mockube.apimachinery.schema.minors import RELEASES
 from mockube.failure import UsageError
 
 _SECONDS: Final = 120
+_SET_FILE: Final = "--set-file"
+_FILE_FLAGS: Final = ("--values", _SET_FILE)
+_MAX_ARCHIVE_BYTES: Final = 100 << 20
+"""The size of the files of a chart; helm refuses a larger one."""
 CHART_FILE: Final = "Chart.yaml"
 
 
@@ -48,6 +54,33 @@ def render_chart(chart: Path, minors: Sequence[str], options: ChartOptions) -> S
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
         return [*threads.map(render, minors)]
+
+
+def check_archive(chart: Path) -> None:
+    """Raise UsageError if a file is no packed chart: helm's message would be one about its objects."""
+    size = 0
+    try:
+        with tarfile.open(chart, "r:gz") as archive:
+            is_chart = False
+            for member in archive:
+                is_chart |= PurePosixPath(member.name).name == CHART_FILE
+                size += member.size
+                if size > _MAX_ARCHIVE_BYTES:
+                    break
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise UsageError(f"{chart} is not a packed chart, or is damaged: {error}") from error
+    if not is_chart:
+        raise UsageError(f"{chart} is not a packed chart: it has no {CHART_FILE}")
+
+
+def check_values(options: ChartOptions) -> None:
+    """Raise UsageError for a file of values that does not exist. helm also reads URLs, and - for standard input."""
+    for flag in options.flags:
+        name, _, value = flag.partition("=")
+        for text in value.split(",") if name in _FILE_FLAGS else ():
+            file = text.partition("=")[2] if name == _SET_FILE else text
+            if file and file != "-" and "://" not in file and not Path(file).exists():
+                raise UsageError(f'{name}: the path "{file}" does not exist')
 
 
 def _run_helm(helm: str, chart: Path, minor: str, options: ChartOptions) -> Rendered:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from mockube.component_base.printable import printable
+
 from .findings import Outcome
 from .minor_ranges import format_minors
 from .report import MergedFinding, Report, Row
@@ -67,15 +69,15 @@ def finding_lines(report: Report, paint: Paint) -> Iterator[str]:
 
 def _heading(row: Row) -> str:
     namespace = row.item.namespace
-    return f"{row.item.title} (namespace {namespace})" if namespace else row.item.title
+    return printable(f"{row.item.title} (namespace {namespace})" if namespace else row.item.title)
 
 
 def _finding(row: Row, merged: MergedFinding, minors: Sequence[str], paint: Paint) -> str:
     outcome = merged.finding.outcome
-    position = f"{row.item.file}:{merged.line}" if merged.line else row.item.file
+    position = printable(f"{row.item.file}:{merged.line}" if merged.line else row.item.file)
     scope = "" if len(merged.minors) == len(minors) else f" in {format_minors(merged.minors)}"
     word = paint(outcome.value, _COLORS.get(outcome, _RED))
-    return f"{position}: {word}{scope}: {merged.finding.message}"
+    return f"{position}: {word}{scope}: {printable(merged.finding.message)}"
 
 
 def summary(report: Report) -> str:

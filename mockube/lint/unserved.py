@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.betas import BETAS
@@ -61,7 +62,7 @@ def unserved_version(api_version: str, kind: str) -> ObjectFinding:
 
 
 def _no_matches(api_version: str, kind: str, reason: str) -> str:
-    return f'no matches for kind "{kind}" in version "{api_version}": {reason}'
+    return f"no matches for kind {quote(kind)} in version {quote(api_version)}: {reason}"
 
 
 def unserved(api_version: str, kind: str, minor: str) -> ObjectFinding:

@@ -15,7 +15,9 @@ import orjson
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.clients import NotInstalled
-from mockube.importing.documents import is_list, with_kind
+from mockube.component_base.printable import printable
+from mockube.importing.documents import is_list, type_name, with_kind
+from mockube.importing.files import NotAFile, read_file
 
 from .errors import InvalidType, InvalidValue, NoSuchFile
 from .trees import Model, Object, Objects, is_model, to_tree
@@ -78,7 +80,7 @@ def _convert(value: Any) -> Any:
         fields = value if isinstance(value, Mapping) else {}
         metadata = fields.get("metadata")
         name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
-        subject = f"{fields.get('kind', type(value).__name__)} {name}".strip()
+        subject = printable(f"{fields.get('kind', type(value).__name__)} {name}".strip())
         raise type(error)(f"{subject}: {error}") from error
 
 
@@ -106,7 +108,16 @@ def _path_objects(path: Path) -> Iterator[Object]:
     elif path.name in KUSTOMIZATIONS:
         yield from _kustomization_objects(path.parent)
     else:
-        yield from _text_objects(path.read_bytes(), str(path))
+        yield from _text_objects(_read(path, may_be_pipe=True), str(path))
+
+
+def _read(path: Path, *, may_be_pipe: bool = False) -> bytes:
+    try:
+        return read_file(path, may_be_pipe=may_be_pipe)
+    except NotAFile as error:
+        raise InvalidValue(f"{path}: {error.strerror}") from error
+    except FileNotFoundError as error:
+        raise NoSuchFile(f"{path} is a link to a file that does not exist") from error
 
 
 def _folder_objects(folder: Path) -> Iterator[Object]:
@@ -114,11 +125,11 @@ def _folder_objects(folder: Path) -> Iterator[Object]:
     if any((folder / name).is_file() for name in KUSTOMIZATIONS):
         yield from _kustomization_objects(folder)
         return
-    files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+    files = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and not path.is_dir())
     if not files:
         raise InvalidValue(f"the folder {folder} has no files that end with {', '.join(SUFFIXES)}")
     for file in files:
-        yield from _text_objects(file.read_bytes(), str(file))
+        yield from _text_objects(_read(file), str(file))
 
 
 def _kustomization_objects(folder: Path) -> Iterator[Object]:
@@ -146,13 +157,17 @@ def _text_objects(text: bytes, source: str) -> Iterator[Object]:
     for number, document in enumerate(_documents(text, source), 1):
         if document is not None:
             is_empty = False
-            yield from _tree_objects(document, source if number == 1 else f"document {number} of {source}")
+            name = source if number == 1 else f"document {number} of {source}"
+            if isinstance(document, list):
+                yield from _list_objects(document, name)
+            else:
+                yield from _tree_objects(document, name)
     if is_empty:
         raise InvalidValue(f"{source} contains no objects")
 
 
 def _documents(text: bytes, source: str) -> Iterator[Any]:
-    if text.lstrip()[:1] == b"{":
+    if text.lstrip()[:1] in {b"{", b"["}:
         try:
             yield orjson.loads(text)
         except orjson.JSONDecodeError:
@@ -167,13 +182,17 @@ def _documents(text: bytes, source: str) -> Iterator[Any]:
         raise InvalidValue(f"{source} is not YAML: {problem}") from error
 
 
+def _list_objects(items: Iterable[Any], source: str) -> Iterator[Object]:
+    for number, item in enumerate(items, 1):
+        yield from _tree_objects(item, f"item {number} of {source}")
+
+
 def _tree_objects(tree: Any, source: str) -> Iterator[Object]:
     """Yield an object, or the items of a list of any kind."""
     if not isinstance(tree, dict):
-        raise InvalidValue(f"{source} is not an object: it is {_type_name(tree)}")
+        raise InvalidValue(f"{source} is not an object: it is {type_name(tree)}")
     if is_list(tree):
-        for number, item in enumerate(tree["items"] or (), 1):
-            yield from _tree_objects(with_kind(item, tree), f"item {number} of {source}")
+        yield from _list_objects([with_kind(item, tree) for item in tree["items"] or ()], source)
         return
     for field in ("apiVersion", "kind"):
         if not isinstance(tree.get(field), str) or not tree[field]:
@@ -183,11 +202,6 @@ def _tree_objects(tree: Any, source: str) -> Iterator[Object]:
     yield tree
 
 
-def _type_name(value: object) -> str:
-    names = {str: "a text", list: "a list", bool: "a boolean", type(None): "empty"}
-    return names.get(type(value), "a number")
-
-
 def _excerpt(tree: Object) -> str:
-    text = orjson.dumps(tree, default=str).decode()
+    text = printable(orjson.dumps(tree, default=str).decode())
     return f"{text[:100]}..." if len(text) > 100 else text

@@ -12,6 +12,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import RealClock
+from mockube.component_base.printable import printable
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.discovery import DiscoveredResource
@@ -66,7 +67,7 @@ async def describe(client: Client, resources: Sequence[DiscoveredResource], fail
                 lines += await _describe_owned(client, resources, failure, failure.last)
     except (TimeoutError, ApiError, NoResponse) as error:
         lines.append(f"no more is known: {error}")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def describe_remaining(kind: str, key: Key, seconds: float, last: Parsed) -> str:

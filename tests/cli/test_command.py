@@ -67,6 +67,16 @@ def test_command_line_without_command_prints_the_first_commands(capsys):
             id="unknown flag",
         ),
         pytest.param(
+            ["--nodes"],
+            "unknown flag --nodes before the command: it is a flag of a command, as in `mockube up --nodes` (see `mockube --help`)",
+            id="flag of a command without the command",
+        ),
+        pytest.param(
+            ["--nmae=x", "up"],
+            "unknown flag --nmae before the command: did you mean --name? (see `mockube --help`)",
+            id="mistyped flag before the command",
+        ),
+        pytest.param(
             ["demo", "now"], 'unexpected argument "now" (see `mockube demo --help`)', id="unexpected argument"
         ),
         pytest.param(

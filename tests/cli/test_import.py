@@ -59,7 +59,7 @@ def test_import_reports_created_objects_and_failures_with_position(tmp_path, run
         "configmap/b created",
         "2 created, 2 failed",
     ]
-    assert err[0] == f"mockube: {file}: document 3: is not an object: Expected `object`, got `str`"
+    assert err[0] == f"mockube: {file}: document 3: not an object: it is a text"
     assert err[1].startswith(f'mockube: {file}: document 1, item 2: configmap/No: ConfigMap "No" is invalid')
     assert run_import(file)[1] == ["configmap/a exists", "configmap/b exists", "2 exists, 2 failed"]
 

@@ -175,6 +175,10 @@ def test_command_of_kubectl_gets_the_kubeconfig_of_the_cluster(programs, capsys)
             "unknown flag --client (see `mockube version --help`, or `mockube kubectl version --client`)",
         ),
         (["start"], 'unknown command "start": did you mean up? (see `mockube --help`)'),
+        (
+            ["rollut"],
+            'unknown command "rollut": did you mean `mockube kubectl rollout`? (see `mockube --help`)',
+        ),
         (["create", "cluster"], 'unknown command "create cluster": did you mean up? (see `mockube --help`)'),
         (["up", "web"], 'unexpected argument "web": did you mean --name=web? (see `mockube up --help`)'),
     ],

@@ -2,6 +2,8 @@
 
 import io
 import os
+import socket
+import tarfile
 import xml.etree.ElementTree as ET
 from types import SimpleNamespace
 
@@ -260,7 +262,7 @@ def test_text_that_is_no_object_is_refused_with_its_line(lint):
     assert [line for line in lines if line.startswith("  ")] == [
         "  objects.yaml:2: refused: error converting YAML to JSON: yaml: line 2: mapping values are not allowed in this context",
         "  objects.yaml:4: refused: apiVersion not set",
-        "  objects.yaml:6: refused: not an object: '[1]'",
+        "  objects.yaml:6: refused: not an object: it is a number",
         "  objects.yaml:8: refused: metadata.name: Required value: name or generateName is required",
         '  objects.yaml:12: dropped: key "a" already set in map: the last value counts',
     ]
@@ -401,6 +403,7 @@ def test_exit_code_depends_on_outcome(lint, fail_on, code):
 
 def test_chart_is_rendered_for_each_minor(lint, tmp_path, program):
     program("helm", HELM)
+    (tmp_path / "v.yaml").touch()
     (tmp_path / "web").mkdir()
     (tmp_path / "web/Chart.yaml").write_text("name: web")
     arguments = ("--minors=1.36-", "--namespace=shop", "--set=a=b", "--values=v.yaml")
@@ -425,7 +428,9 @@ def test_chart_is_rendered_for_each_minor(lint, tmp_path, program):
 
 def test_flags_of_chart_are_passed_to_helm(lint, tmp_path, program):
     program("helm", '#!/bin/sh\necho "$@" > arguments\n')
-    (tmp_path / "web-1.tgz").write_bytes(b"")
+    (tmp_path / "v.yaml").touch()
+    with tarfile.open(tmp_path / "web-1.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "v.yaml", "web/Chart.yaml")
     code, _, errors = lint("web-1.tgz", "--namespace=shop", "--release=r", "--set=a=b", "--values=v.yaml")
     assert (code, errors) == (2, ["mockube: no objects in web-1.tgz"])
     assert (tmp_path / "arguments").read_text() == (
@@ -458,6 +463,60 @@ def test_folder_leaves_out_what_cannot_be_applied(lint, tmp_path):
     assert lint(".")[1] == ["1 object against 1.37: 1 accepted"]
 
 
+def test_entry_of_folder_that_is_no_file_does_not_stop_the_check(lint, tmp_path):
+    folder = tmp_path / "objects"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(CONFIG_MAP)
+    (folder / "link.yaml").symlink_to("nothing")
+    os.mkfifo(folder / "pipe.yaml")
+    _, lines, _ = lint("objects")
+    assert [line for line in lines if line.startswith(("  ", "3 objects"))] == [
+        "  objects/link.yaml: refused: No such file or directory",
+        "  objects/pipe.yaml: refused: this is a named pipe, and not a file",
+        "3 objects against 1.37: 2 refused, 1 accepted",
+    ]
+
+
+def test_pipe_that_is_named_is_read(lint, tmp_path):
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as file:
+        file.write(CONFIG_MAP)
+    try:
+        assert lint(f"/dev/fd/{reader}")[:2] == (0, ["1 object against 1.37: 1 accepted"])
+    finally:
+        os.close(reader)
+
+
+def test_items_of_json_list_are_objects(lint, tmp_path):
+    name = {"metadata": {"name": "a"}, "kind": "ConfigMap", "apiVersion": "v1"}
+    (tmp_path / "list.json").write_bytes(orjson.dumps([name, None, [name], {**name, "dat": 1}]))
+    _, lines, _ = lint("list.json")
+    assert [line for line in lines if line.startswith("  ")] == [
+        "  list.json:1: refused: not an object: it is null",
+        "  list.json:1: refused: not an object: it is a list",
+        '  list.json:1: dropped: unknown field "dat" (did you mean "data"?)',
+    ]
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "json"), ("-o", "junit")], ids=["text", "json", "junit"])
+def test_names_of_objects_cannot_control_a_terminal_or_a_job(lint, tmp_path, output):
+    text = r"""
+apiVersion: v1
+kind: "::error::kind\n::error::kind"
+metadata: {name: "\e[31m##[error]name\u202e", namespace: "\x9b\r\n::warning::a"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "\n::error::"}
+"""
+    (tmp_path / "\udcff\n::error::.yaml").write_text(text)
+    code, lines, _ = lint(".", *output)
+    assert code == 1
+    assert all(line.isprintable() for line in lines)
+    assert not [line for line in lines if line.lstrip().startswith("::") or "##" in line]
+    assert "error::kind" in "".join(lines)
+
+
 @pytest.mark.parametrize("arguments", [("-f", "a.yaml"), ("-fa.yaml",), ("--filename=a.yaml",)])
 def test_flag_of_kubectl_and_helm_is_refused_with_what_to_type(lint, capsys, arguments):
     with pytest.raises(SystemExit) as ending:
@@ -472,12 +531,26 @@ def test_flag_of_kubectl_and_helm_is_refused_with_what_to_type(lint, capsys, arg
         ((), "no file: use `mockube lint FILE...`, or `-` for standard input"),
         (("no.yaml",), 'the path "no.yaml" does not exist'),
         (("--packs=no", "a.yaml"), 'pack "no"'),
-        (("chart.tgz",), "chart.tgz is a chart, and helm, which renders it, is not on PATH"),
+        (("chart",), "chart is a chart, and helm, which renders it, is not on PATH"),
+        (("--values=a.yaml,no.yaml", "a.yaml"), '--values: the path "no.yaml" does not exist'),
+        (("--set-file=a=no.txt", "a.yaml"), '--set-file: the path "no.txt" does not exist'),
+        (("chart.tgz",), "chart.tgz is not a packed chart, or is damaged: "),
+        (("cut.tgz",), "cut.tgz is not a packed chart, or is damaged: "),
+        (("other.tgz",), "other.tgz is not a packed chart: it has no Chart.yaml"),
+        (("socket.yaml",), "socket.yaml: this is a socket, and not a file"),
+        (("/dev/zero",), "/dev/zero: this is a device, and not a file"),
     ],
 )
 def test_command_line_that_cannot_be_run_exits_with_2(lint, tmp_path, program, arguments, problem):
-    (tmp_path / "chart.tgz").write_bytes(b"")
+    (tmp_path / "chart").mkdir()
+    (tmp_path / "chart/Chart.yaml").write_text("name: web")
     (tmp_path / "a.yaml").write_text(CONFIG_MAP)
+    (tmp_path / "chart.tgz").write_bytes(b"")
+    with tarfile.open(tmp_path / "other.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "a.yaml", "web/values.yaml")
+    (tmp_path / "cut.tgz").write_bytes((tmp_path / "other.tgz").read_bytes()[:60])
+    with socket.socket(socket.AF_UNIX) as unix_socket:
+        unix_socket.bind("socket.yaml")
     code, lines, errors = lint(*arguments)
     assert (code, lines, len(errors)) == (2, [], 1)
     assert problem in errors[0]

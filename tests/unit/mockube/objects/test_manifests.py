@@ -1,5 +1,6 @@
 """What users pass as objects: dicts, models, texts, files, folders and kustomizations."""
 
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +43,19 @@ def names(manifests):
         ),
         pytest.param("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n", ["a"], id="YAML in lines"),
         pytest.param([], [], id="empty list"),
+        pytest.param(
+            f'[{{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {{"name": "a"}}}}, {TEXT % "b"}]',
+            ["a", "b"],
+            id="list in a text",
+        ),
+        pytest.param(
+            f"- {TEXT % 'a'}\n- {TEXT % 'b'}\n---\n{TEXT % 'c'}", ["a", "b", "c"], id="YAML list in a text"
+        ),
+        pytest.param(
+            "[{}]".format('{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}'),
+            ["a"],
+            id="JSON list in a text",
+        ),
         pytest.param({"kind": "ConfigMapList", "items": None}, [], id="empty List"),
         pytest.param(
             {"apiVersion": "example.com/v1", "kind": "AllowList", "metadata": {"name": "a"}, "items": ["b"]},
@@ -119,7 +133,12 @@ ENDLESS["spec"] = ENDLESS
         pytest.param("https://example.com/a.yaml", InvalidValue, "is a URL: download it", id="URL"),
         pytest.param("a: b\n c: d", InvalidValue, "the text is not YAML: line 2: mapping values", id="no YAML"),
         pytest.param("# nothing\n", InvalidValue, "the text contains no objects", id="comment"),
-        pytest.param("- 5\n- 6\n", InvalidValue, "the text is not an object: it is a list", id="list in a text"),
+        pytest.param("- 5\n- 6\n", InvalidValue, "item 1 of the text is not an object: it is a number", id="list of numbers"),
+        pytest.param('[{"a": [1]}, null]', InvalidValue, 'item 1 of the text has no apiVersion: {"a":[1]}', id="list of others"),
+        pytest.param("- {}\n- null", InvalidValue, "item 1 of the text has no apiVersion", id="empty item"),
+        pytest.param(f"[{TEXT % 'a'}, null]", InvalidValue, "item 2 of the text is not an object: it is null", id="null in a list"),
+        pytest.param({"kind": "List", "items": [None]}, InvalidValue, "item 1 of the dict is not an object: it is null", id="null in a List"),
+        pytest.param({"kind": "\x1b[31m", "spec": b""}, InvalidType, "\\x1b[31m: spec is of type bytes", id="control character"),
         pytest.param("{kind: Pod}", InvalidValue, 'the text has no apiVersion: {"kind":"Pod"}', id="no version"),
         pytest.param(
             f"{TEXT % 'a'}\n---\n{{apiVersion: v1}}", InvalidValue, "document 2 of the text has no kind", id="no kind"
@@ -141,6 +160,18 @@ def test_other_values_are_refused_with_sentence(manifests, error, message):
     with pytest.raises(error) as raised:
         read_objects(manifests)
     assert message in str(raised.value)
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(InvalidValue, match=r"pipe\.yaml: this is a named pipe, and not a file"):
+        read_objects(tmp_path)
+    (tmp_path / "pipe.yaml").unlink()
+    (tmp_path / "link.yaml").symlink_to("nothing")
+    with pytest.raises(NoSuchFile, match=r"link\.yaml is a link to a file that does not exist"):
+        read_objects(tmp_path)
+    with pytest.raises(InvalidValue, match="/dev/zero: this is a device, and not a file"):
+        read_objects(Path("/dev/zero"))
 
 
 def test_empty_folder_is_refused(tmp_path):
