@@ -162,7 +162,7 @@ def test_other_values_are_refused_with_sentence(manifests, error, message):
     assert message in str(raised.value)
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_pipe_device_or_link_to_nothing_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     with pytest.raises(InvalidValue, match=r"pipe\.yaml: this is a named pipe, and not a file"):
         read_objects(tmp_path)
