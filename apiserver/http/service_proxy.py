@@ -30,12 +30,14 @@ from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import SUBPROTOCOL, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, text_response
+from mockube.apiserver.tracing import spans
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
 
 from . import exchanges, outgoing_limits
 from .adapter import SocketClient
 from .backend_connection import BackendConnection, Dialer, DialFailed, connect
+from .client_span import client_span, record_status
 from .exchanges import Exchanges
 from .named_sockets import NamedConnector, begin_request
 from .webhook_client import CheckedResolver, check_address, failure_reason
@@ -113,10 +115,17 @@ class ServiceProxy:
         target = f"{path}{_sorted_query(request) if query else ''}"
         if exchanges.is_upgrade(request) and isinstance(request.client, SocketClient):
             return await self._exchanges.run(request, self._upgrade(remote, request, address, target))
-        if isinstance(address, Location):
-            return await self._exchanges.run(request, self._forward_to_pod(remote, request, address, target))
+        with client_span(request.method, f"https://{_authority(address)}{target}"):
+            if isinstance(address, Location):
+                forwarding = self._forward_to_pod(remote, request, address, target)
+                return await self._exchanges.run(request, forwarding)
+            return await self._forward_to_address(remote, request, address, target)
+
+    async def _forward_to_address(
+        self, remote: RemoteAPIService, request: Request, address: tuple[str, int], target: str
+    ) -> Response:
         check_address(address[0])
-        headers = _forwarded_headers(request, _authority(address))
+        headers = _traced_headers(request, _authority(address))
         url = URL(f"https://{_authority(address)}{target}", encoded=True)
         body, is_streamed = await _body(request, headers)
         begin_request()
@@ -134,7 +143,7 @@ class ServiceProxy:
         self, remote: RemoteAPIService, request: Request, pod: Location, target: str
     ) -> Response:
         """Forward a request to a pod, over a new connection."""
-        headers = _forwarded_headers(request, pod.authority)
+        headers = _traced_headers(request, pod.authority)
         body, _ = await _body(request, headers)
         if isinstance(body, bytes):
             headers["Content-Length"] = str(len(body))
@@ -145,6 +154,7 @@ class ServiceProxy:
                 await backend.send_head(request.method, target, [("Host", pod.authority), *headers.items()])
                 await exchanges.send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
                 head = await backend.read_head()
+                record_status(head.code)
                 if head.code in _REDIRECTS:
                     return _redirect_error()
                 returned = _returned_headers(dict(head.headers))
@@ -187,6 +197,7 @@ class ServiceProxy:
             connection.writer.transport.abort()
 
     async def _response_of(self, request: Request, service_response: ClientResponse) -> Response:
+        record_status(service_response.status)
         # As upstream (RejectForwardingRedirects): a client would send its credentials where the redirect leads.
         if service_response.status in _REDIRECTS:
             service_response.close()
@@ -282,6 +293,13 @@ class ServiceProxy:
         if self._certificate is not None:
             load_client_certificate(context, self._certificate.certificate, self._certificate.key)
         return context
+
+
+def _traced_headers(request: Request, authority: str) -> CIMultiDict[str]:
+    """Return the headers that are forwarded, with those of the trace of this server."""
+    headers = _forwarded_headers(request, authority)
+    headers.update(spans.outgoing_headers())
+    return headers
 
 
 def _add_upgrade(headers: CIMultiDict[str], request: Request) -> None:

@@ -39,12 +39,12 @@ from mockube.apiserver.admission.webhooks.review import WebhookCallFailed
 from mockube.apiserver.admission.webhooks.services import SimulatedWebhook, WebhookEndpoint
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.tracing import spans
-from mockube.apiserver.tracing.spans import OTEL_HTTP, Attributes, SpanKind
 from mockube.apiserver.wire.review_decode import status_message
 from mockube.component_base.clock import Clock
 
 from . import outgoing_limits
 from .backend_connection import Dialer, DialFailed
+from .client_span import client_span, record_status
 from .named_sockets import NamedConnector, begin_request, connection_names
 
 _CONNECTIONS: Final = 100
@@ -72,9 +72,7 @@ class WebhookClient:
 
     async def post(self, endpoint: WebhookEndpoint, body: bytes, *, seconds: float) -> bytes:
         post_url = f"{endpoint.url}?timeout={seconds:.0f}s"
-        with spans.child(
-            "HTTP POST", lambda: _span_attributes(post_url), kind=SpanKind.CLIENT, scope=OTEL_HTTP
-        ) as span:
+        with client_span("POST", post_url) as span:
             try:
                 return await self._post_within(endpoint, post_url, body, seconds)
             except WebhookCallFailed as error:
@@ -216,7 +214,7 @@ def _body_problem(error: Exception) -> str:
 
 def _response_body(code: int, content_type: str, answer: bytes) -> bytes:
     """Return the body of a response, or raise Go's error for its code or an empty body."""
-    spans.set_attribute("http.response.status_code", code)
+    record_status(code)
     if code < HTTPStatus.MULTIPLE_CHOICES:
         if not answer:
             problem = f"0-length response with status code: {code} and content type: {content_type}"
@@ -228,19 +226,6 @@ def _response_body(code: int, content_type: str, answer: bytes) -> bytes:
         text = gotext.decode_utf8(answer).strip() if is_text else "unknown"
         message = str(status.generic(code, server_message=text[: outgoing_limits.MAX_SHOWN]))
     raise WebhookCallFailed(f"failed to call webhook: {message}", code)
-
-
-def _span_attributes(post_url: str) -> Attributes:
-    url = URL(post_url, encoded=True)
-    attributes: Attributes = {
-        "http.request.method": "POST",
-        "url.full": post_url,
-        "server.address": url.host or "",
-        "network.protocol.version": "1.1",
-    }
-    if url.port is not None and not url.is_default_port():
-        attributes["server.port"] = url.port
-    return attributes
 
 
 def _call_error(post_url: str, reason: str) -> WebhookCallFailed:

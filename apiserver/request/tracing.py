@@ -69,6 +69,8 @@ def _with_span(filter_: Filter, name: str) -> Filter:
 
         async def handle_in_span(request: Request) -> Response:
             parent = spans.of_request()
+            if parent is not None and not parent.trace.is_sampled:
+                return await inner(request)
             with (
                 tracer.root(name, scope=FILTER_LATENCY)
                 if parent is None

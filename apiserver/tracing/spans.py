@@ -179,13 +179,6 @@ def child(
     return Span(parent.trace, name, parent=parent.context, kind=kind, scope=scope, attributes=attributes())
 
 
-def set_attribute(name: str, value: str | int) -> None:
-    """Set an attribute of the current span, if there is one."""
-    span = _current.get()
-    if span is not None:
-        span.attributes[name] = value
-
-
 def outgoing_headers() -> Mapping[str, str]:
     """Return the headers by which another server continues the trace of the current span."""
     span = _current.get()

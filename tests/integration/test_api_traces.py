@@ -5,8 +5,10 @@ import contextlib
 import aiohttp
 import pytest
 
+from tests.integration import test_api_aggregation as aggregation
 from tests.support.processes.process import ApiServerProcess, tls
 from tests.support.server import apiserver
+from tests.support.server.aggregated_server import THINGS, aggregated_server
 from tests.support.server.webhook_server import MAP, PATH, VALIDATING, register, webhook_server
 from tests.support.tracing.collector import Collector, write_configuration
 
@@ -26,9 +28,9 @@ def traced(tmp_path, collector, monkeypatch):
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
 
     @contextlib.asynccontextmanager
-    async def run(per_million=1_000_000):
+    async def run(*flags, per_million=1_000_000):
         path = write_configuration(tmp_path, collector, samples_per_million=per_million)
-        async with apiserver.running(f"--tracing-config-file={path}") as client:
+        async with apiserver.running(f"--tracing-config-file={path}", *flags) as client:
             yield client
 
     return run
@@ -93,6 +95,18 @@ async def test_webhook_receives_trace(traced, collector, tmp_path):
     assert span.trace_id == TRACE
     assert hooks.headers[-1]["traceparent"] == f"00-{TRACE}-{span.span_id}-01"
     assert (hooks.headers[-1]["tracestate"], hooks.headers[-1]["baggage"]) == ("a=b", "k=v")
+
+
+async def test_aggregated_server_receives_trace(traced, collector, tmp_path):
+    async with aggregated_server(tmp_path) as other, traced(aggregation.service_flag(other)) as client:
+        await aggregation.register(client, other)
+        await aggregation.condition(client, "Passed")
+        answer = await client.get(f"{THINGS}?x=1", traceparent=SAMPLED)
+        span = collector.wait_until(lambda span: span.kind == "CLIENT" and span.trace_id == TRACE)
+    received = dict(answer.body["headers"])["traceparent"]
+    assert (span.name, received) == ("HTTP GET", f"00-{TRACE}-{span.span_id}-01")
+    assert span.attributes["url.full"].endswith(f"{THINGS}?x=1")
+    assert span.attributes["http.response.status_code"] == 200
 
 
 async def test_failed_call_of_webhook_is_error(traced, collector, tmp_path):
