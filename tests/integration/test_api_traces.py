@@ -1,6 +1,8 @@
 """Traces of a server: which requests are traced, what other servers receive, and what is exported at the end."""
 
 import contextlib
+import subprocess
+import sys
 
 import aiohttp
 import pytest
@@ -11,6 +13,7 @@ from tests.support.server import apiserver
 from tests.support.server.aggregated_server import THINGS, aggregated_server
 from tests.support.server.webhook_server import MAP, PATH, VALIDATING, register, webhook_server
 from tests.support.tracing.collector import Collector, write_configuration
+from tools.packages import ROOT
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SAMPLED, NOT_SAMPLED = f"00-{TRACE}-{SPAN}-01", f"00-{TRACE}-{SPAN}-00"
@@ -156,3 +159,28 @@ async def test_requests_are_served_without_collector(tmp_path):
     async with apiserver.running(f"--tracing-config-file={path}") as client:
         for _ in range(20):
             assert (await client.get("/version")).status == 200
+
+
+_WITHOUT_FLAG = """
+import asyncio, sys
+from tests.support.server import apiserver
+
+async def main():
+    async with apiserver.running() as client:
+        await client.get("/version")
+
+asyncio.run(main())
+print(*sorted(name for name in sys.modules if "grpc" in name or "trac" in name and name.startswith("mockube.")))
+"""
+
+
+def test_server_without_flag_imports_only_spans():
+    output = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_FLAG], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert output.split() == [
+        "mockube.apiserver.config.tracing_configuration",
+        "mockube.apiserver.parts.tracing",
+        "mockube.apiserver.tracing",
+        "mockube.apiserver.tracing.spans",
+    ]
