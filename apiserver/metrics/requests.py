@@ -20,8 +20,25 @@ _READ_ONLY = frozenset({"GET", "LIST", "WATCH"})
 _LONG_RUNNING: Final = frozenset({"WATCH", "CONNECT"})
 _KNOWN_VERBS = _READ_ONLY | {"CONNECT", "POST", "PUT", "PATCH", "APPLY", "DELETE"}
 _VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETE"}
+_SIZED: Final = frozenset({"GET", "LIST", "WATCH"})
+_LOG: Final = "log"
+"""The subresource that is read, although its verb is CONNECT."""
 _BODIES: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "patch", "DELETE": "delete"}
 """The label of the size of a body, by verb."""
+
+
+class Route(NamedTuple):
+    """What a request that reached its endpoint is counted as, besides its verb, as by upstream's handlers."""
+
+    component: str = "apiserver"
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+
+
+RESOURCE_ROUTE: Final = Route()
+"""The route of all requests for resources: their labels are those of the resource."""
 
 
 class Labels(NamedTuple):
@@ -49,6 +66,8 @@ def _labels(info: RequestInfo, resource: Resource | None, dry_run: bool, applies
     verb = "APPLY" if applies else _VERBS.get(info.verb, info.verb.upper())
     if info.subresource in CONNECT_SUBRESOURCES:
         verb = "CONNECT"
+    if verb == "HEAD":
+        verb = "GET"
     if verb not in _KNOWN_VERBS:
         verb = "other"
     if resource is None:
@@ -77,6 +96,13 @@ _USUAL_LENGTH: Final = 255
 _labels_usual = lru_cache(maxsize=4096)(_labels)
 
 
+def _body_verb(labels: Labels) -> str | None:
+    """Return the label of the size of a body."""
+    if labels.verb == "DELETE" and labels.scope != "resource":
+        return "delete_collection"
+    return _BODIES.get(labels.verb)
+
+
 class RequestCounts:
     """The numbers of requests with the same labels."""
 
@@ -87,14 +113,16 @@ class RequestCounts:
         self.labels = labels
         bare = labels.without_dry_run()
         if labels.verb in _LONG_RUNNING:
-            self.active = metrics.longrunning.of(*bare)
+            self.active = metrics.longrunning.of(*bare) if labels.resource else Number()
         else:
             self.active = metrics.in_flight.of("readOnly" if labels.verb in _READ_ONLY else "mutating")
         self.codes: dict[int, Number] = {}
         self.duration = metrics.durations.of(*labels)
-        self.sli_duration = None if labels.dry_run else metrics.sli_durations.of(*bare)
-        self.sizes = metrics.sizes.of(*bare) if labels.verb in ("GET", "LIST") else None
-        body = _BODIES.get(labels.verb) if labels.resource else None
+        has_objective = not labels.dry_run and labels.verb != "WATCH"
+        self.sli_duration = metrics.sli_durations.of(*bare) if has_objective else None
+        is_sized = labels.verb in _SIZED or labels.subresource == _LOG
+        self.sizes = metrics.sizes.of(*bare) if is_sized else None
+        body = _body_verb(labels) if labels.resource else None
         self.bodies = metrics.bodies.of(labels.group, labels.resource, body) if body else None
 
     def code(self, code: int) -> Number:
@@ -133,18 +161,40 @@ class RequestMetrics:
         return counts
 
     def end(
-        self, counts: RequestCounts, code: int | None, seconds: float, size: int, webhooks: float = 0
+        self,
+        counts: RequestCounts,
+        code: int | None,
+        seconds: float,
+        size: int,
+        webhooks: float = 0,
+        route: Route | None = RESOURCE_ROUTE,
     ) -> None:
-        """Count the end of a request, which has no code if it was aborted; `webhooks` is the time of admission webhooks."""
+        """Count the end of a request, which has no code if it was aborted; `webhooks` is the time of admission webhooks.
+
+        Without a route, the request is not counted: it was refused before its endpoint, or there is none.
+        """
         counts.active.value -= 1
-        if code is None:
+        if code is None or route is None:
             return
+        if route is not RESOURCE_ROUTE:
+            counts = self._counts_of_page(counts.labels, route)
         (counts.codes.get(code) or counts.code(code)).value += 1
         counts.duration.observe(seconds)
         if counts.sli_duration is not None:
             counts.sli_duration.observe(seconds - webhooks)
         if counts.sizes is not None:
             counts.sizes.observe(size)
+
+    def _counts_of_page(self, labels: Labels, route: Route) -> RequestCounts:
+        own = Labels(labels.verb, labels.dry_run, *route[1:], scope="", component=route.component)
+        counts = self._counts.get(own)
+        if counts is None:
+            counts = self._counts[own] = RequestCounts(self, own)
+        return counts
+
+    def drop(self, counts: RequestCounts, code: int) -> None:
+        """Count a request that was refused because too many are in flight."""
+        (counts.codes.get(code) or counts.code(code)).value += 1
 
     def abort(self, counts: RequestCounts) -> None:
         """Count a response that was aborted after its beginning because it took too long or was not read."""

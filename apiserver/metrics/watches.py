@@ -26,13 +26,17 @@ class WatchMetrics:
 class SentEvents:
     """The events that were sent to the watches of a resource."""
 
-    __slots__ = ("_number", "_sizes")
+    __slots__ = ("_number", "_sizes", "bytes")
 
     def __init__(self, number: Number, sizes: Distribution) -> None:
+        self.bytes = 0
+        """The bytes of the events that were added to this object."""
         self._number = number
         self._sizes = sizes
 
     def add(self, frames: Sequence[bytes]) -> None:
         self._number.value += len(frames)
         for frame in frames:
-            self._sizes.observe(len(frame))
+            size = len(frame)
+            self.bytes += size
+            self._sizes.observe(size)

@@ -111,13 +111,15 @@ class RequestObserver:
             self._metrics.abort(record.counts)
         if request.is_terminated and response is not None:
             self._metrics.terminate(record.counts, response.status)
+            if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+                self._metrics.drop(record.counts, response.status)
         seconds, context = self._clock.monotonic() - record.started, request.context
         if context is None:
-            self._metrics.end(record.counts, code, seconds, size)
+            self._metrics.end(record.counts, code, seconds, size, route=request.route)
         else:
             report = context.report
             webhooks = report.mutating_seconds + report.validating_seconds
-            self._metrics.end(record.counts, code, seconds, size, webhooks)
+            self._metrics.end(record.counts, code, seconds, size, webhooks, request.route)
             if record.counts.bodies is not None:
                 record.counts.bodies.observe(len(context.body.data))
         if self._audit is None or record.audited is None:
@@ -132,7 +134,7 @@ def _code_and_size(request: Request, response: Response | None) -> tuple[int | N
     """Return the code and size for the metrics. As upstream, an aborted stream has no code, and one that left HTTP has 0."""
     if response is None or request.stream_status == HTTPStatus.SWITCHING_PROTOCOLS:
         return 0, 0
-    return None if _is_cut_stream(request) else response.status, response.size
+    return None if _is_cut_stream(request) else response.status, request.streamed_bytes or response.size
 
 
 def _is_cut_stream(request: Request) -> bool:

@@ -12,6 +12,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, Details, MethodNotSupported, NotAcceptable
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
+from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete, delete_collection
@@ -37,6 +38,7 @@ from .connect import ConnectHandler, Proxy
 from .filter import FilterConfig
 from .health import Page, Pages
 from .limits import is_long_running
+from .openapi import OPENAPI_DOCUMENT
 from .rendering import Renderer
 from .request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
 from .response import MIN_COMPRESSED_SIZE, Response, error_response, json_body, text_response
@@ -142,6 +144,7 @@ class Endpoints:
         except NoSuchPath:
             return _page_not_found()
         check_route(resource, request)
+        request.route = RESOURCE_ROUTE
         if request.info.subresource in CONNECT_SUBRESOURCES:
             return await self._connect_handler.serve(request, _context(request, resource, NO_BODY))
         if not request.client.has_body:
@@ -240,6 +243,7 @@ class Endpoints:
         if self._is_of_a_group(path):
             raise no_such_resource()
         if path.startswith("/openapi/v3/"):
+            request.route = OPENAPI_DOCUMENT
             return Response(404, content_type="")
         return _page_not_found()
 

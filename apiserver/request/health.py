@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from mockube.apimachinery import gotext
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.background_tasks import TASKS, check_name, is_restarted
+from mockube.apiserver.metrics.requests import Route
 from mockube.apiserver.registry.registry import Backend
 from mockube.component_base.clock import Clock
 from mockube.component_base.metrics import Registry
@@ -194,7 +195,10 @@ def _health_pages(checks: Mapping[str, Check], results: HealthResults) -> Pages:
 
 
 def _summary_page(endpoint: str, checks: Mapping[str, Check], results: HealthResults) -> Page:
+    route = Route(component="", subresource=f"/{endpoint}")
+
     async def page(request: Request) -> Response:
+        request.route = route
         query = request.query
         excluded = set(query.get("exclude", ()))
         lines, failed = [], False

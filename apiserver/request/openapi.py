@@ -10,6 +10,7 @@ import orjson
 
 from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 from mockube.apiserver.event_loop import LARGE, Worker
+from mockube.apiserver.metrics.requests import Route
 from mockube.apiserver.openapi import gnostic, gnostic_v3
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.wire.negotiation import parse_accept
@@ -24,6 +25,8 @@ from .routes import get_only
 PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
 PROTOBUF_3: Final = (gnostic_v3.MEDIA_TYPE, "application/com.github.proto-openapi.spec.v3@v1.0+protobuf")
 IMMUTABLE_CACHE_CONTROL: Final = "public, immutable"
+OPENAPI_INDEX: Final = Route(component="", subresource="openapi/v3")
+OPENAPI_DOCUMENT: Final = Route(component="", subresource="openapi/v3/")
 YEAR: Final = timedelta(days=365)
 _SECOND: Final = timedelta(seconds=1)
 
@@ -80,6 +83,7 @@ def _v2(documents: Documents, worker: Worker, modified: datetime) -> Page:
 
 def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
     async def page(request: Request) -> Response:
+        request.route = OPENAPI_INDEX
         body, _ = await worker.run(LARGE, documents.index)
         # As upstream, the index is JSON with a content type of text, and is modified at the time of each request. So a
         # client that requests it again within a second, the precision of the header, does not get 304.
@@ -98,6 +102,7 @@ def _hashed_page(documents: Documents, folder: str, worker: Worker, clock: Clock
     modified = clock.now()
 
     async def page(request: Request) -> Response:
+        request.route = OPENAPI_DOCUMENT
         if not parse_accept(request.header(ACCEPT) or "*/*"):
             return Response(200, (), "", headers={**NOT_CACHED, "Vary": "Accept"})
         media_type = wanted_type(request.header(ACCEPT), (JSON, *PROTOBUF_3))

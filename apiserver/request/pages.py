@@ -10,6 +10,7 @@ from mockube.apimachinery.status import NotAcceptable
 from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.kinds.kind import Group
+from mockube.apiserver.metrics.requests import Route
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import (
     DISCOVERY_VERSIONS,
@@ -73,11 +74,11 @@ def api_pages(
     named = others.merge([group for group in groups if group.name])
     items = aggregated.items_of_minor([group.aggregated_form(others.documents) for group in named], minor)
     own = aggregated.items_of_minor(aggregated.discovery_items(core), minor)
-    versions = _negotiated_page(document(legacy.core_versions(address)), own, endpoint)
+    versions = _negotiated_page("api", document(legacy.core_versions(address)), own, endpoint)
     pages: dict[str, Page] = {
         "/api": get_only(versions, consumed=FORMATS),
         "/apis": _negotiated_page(
-            document(legacy.group_list(group.legacy_form() for group in named)), items, endpoint
+            "apis", document(legacy.group_list(group.legacy_form() for group in named)), items, endpoint
         ),
         "/version": get_only(
             raw_document(version_document(minor, git_version)), (MediaType.JSON,), (MediaType.JSON,)
@@ -153,16 +154,17 @@ class _Bodies:
         return body
 
 
-def _negotiated_page(alone: Page, items: Sequence[Any], endpoint: EndpointType) -> Page:
+def _negotiated_page(path: str, alone: Page, items: Sequence[Any], endpoint: EndpointType) -> Page:
     """Return a page with aggregated discovery if the Accept header requests it, otherwise the given page."""
     trees = {name: aggregated.discovery(items, name) for name in DISCOVERY_VERSIONS[endpoint]}
     all_bodies = {name: _Bodies(tree) for name, tree in trees.items()}
-    etag = aggregated.etag(items)
+    etag, route = aggregated.etag(items), Route(subresource=path)
 
     async def page(request: Request) -> Response:
         output = negotiate(request.header(ACCEPT), endpoint) if request.header(ACCEPT) else None
         if output is None:
             return await alone(request)
+        request.route = route
         bodies = all_bodies[output.version]
         headers = {"Etag": etag, "Vary": "Accept", "Cache-Control": "public"}
         if request.header("If-None-Match") == etag:

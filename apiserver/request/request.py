@@ -19,6 +19,7 @@ from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.fields import FieldSelectorError
 from mockube.apiserver.fields import parse as parse_field_selector
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.metrics.requests import Route
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import NO_USER, ImpersonatedUser, User
@@ -132,12 +133,14 @@ class Request:
         "query",
         "query_string",
         "resource",
+        "route",
         "stream_status",
+        "streamed_bytes",
         "user",
         "version",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - one statement for each attribute
         self,
         method: str,
         path: str,
@@ -178,6 +181,10 @@ class Request:
         """Called with the status when a streamed response begins."""
         self.stream_status = 0
         """The status of a streamed response that has begun; 0 before."""
+        self.streamed_bytes = 0
+        """The bytes of the body of a streamed response."""
+        self.route: Route | None = None
+        """What metrics count it as; None until it has reached an endpoint that is counted."""
         self.is_aborted = False
         """Whether the connection was cut while its response was written."""
         self.is_terminated = False

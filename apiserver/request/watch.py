@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.event_loop import LARGE, batches, yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.watches import WatchMetrics
+from mockube.apiserver.metrics.watches import SentEvents, WatchMetrics
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
@@ -82,7 +82,7 @@ class WatchHandler:
         bookmark_timer = _BookmarkTimer(self._registry, stream, seconds) if options.bookmarks else None
         deadline = self._registry.clock.call_later(seconds, lambda: stream.end(None))
         client.on_lost(lambda: stream.end(None))
-        response, sink = Response(200), None
+        response, sink, sent = Response(200), None, self._metrics.of(context.resource)
         try:
             is_compressed = self._is_compressed(request, options)
             response, sink = _begin_response(
@@ -94,7 +94,7 @@ class WatchHandler:
             )
             await sink.begin()
             # Each event resumes the coroutines of a task's stack one by one: the stack of a request is deep, this one is not.
-            sending = self._send(sink, context, output, stream)
+            sending = self._send(sink, context, output, stream, sent)
             await asyncio.create_task(sending, name="send the events of a watch")
             await sink.end()
         except ConnectionError:
@@ -105,6 +105,7 @@ class WatchHandler:
             client.on_lost(None)
             if stream.overflowed or client.is_cut:
                 self._metrics.terminate(context.resource)
+            request.streamed_bytes = sent.bytes
             self._streams.discard(stream)
             stream.close()
             deadline.cancel()
@@ -120,9 +121,14 @@ class WatchHandler:
         return is_watch_list and request.accepts_gzip and self._registry.gates.is_on("WatchListCompression")
 
     async def _send(
-        self, sink: BodySink, context: RequestContext, output: OutputFormat, stream: ClientWatch
+        self,
+        sink: BodySink,
+        context: RequestContext,
+        output: OutputFormat,
+        stream: ClientWatch,
+        sent: SentEvents,
     ) -> None:
-        frame, sent = self._framer(context, output, stream), self._metrics.of(context.resource)
+        frame = self._framer(context, output, stream)
         is_plain = output.view is View.OBJECT and output.format is MediaType.JSON
 
         def size(event: WatchEvent) -> int:

@@ -11,6 +11,7 @@ from typing import Final
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import NotAcceptable
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.metrics.requests import Route
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Clause, MediaType, parse_accept
 from mockube.component_base.clock import Clock
@@ -82,12 +83,14 @@ def _not_implemented(reason: str) -> Page:
 
 def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) -> Page:
     async def page(request: Request) -> Response:
+        request.route = Route(resource=kind.lower())
         accept = request.header(ACCEPT)
         media_type, version, pretty = _negotiate(accept, kind) if accept.strip() else (_TEXT, "", False)
         tree = fields()
         if media_type == _TEXT:
             head = _HEAD.format(component=COMPONENT, name=kind.lower())
             return Response(200, [(head + text(tree)).encode()], "text/plain; charset=utf-8")
+        request.route = Route(group=_GROUP, version=version, resource=kind.lower())
         document = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}} | tree
         body: Sequence[bytes | memoryview] = [encode_object(document, MediaType(media_type))]
         if media_type == MediaType.JSON:

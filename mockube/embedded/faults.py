@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
@@ -104,6 +105,9 @@ class FaultInjector:
             _cut(request)
             return too_many_requests()  # the client has disconnected
         if fault.status:
+            request.route = (
+                RESOURCE_ROUTE if request.resource else None
+            )  # metrics show it as an error of the server
             return injected_error(
                 request,
                 fault.status,

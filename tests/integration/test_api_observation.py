@@ -31,13 +31,11 @@ async def metric(client, name, **labels):
 async def test_requests_are_counted_by_verb_resource_and_code(client):
     for name in ("a", "a"):
         await client.post(MAPS, {"metadata": {"name": name}})
-    await client.get("/no/such/path")
     about = {"verb": "POST", "resource": "configmaps", "version": "v1", "scope": "resource"}
     assert await metric(client, "apiserver_request_total", code="201", **about) == 1
     assert await metric(client, "apiserver_request_total", code="409", **about) == 1
     assert await metric(client, "apiserver_request_duration_seconds_count", **about) == 2
     assert await metric(client, "apiserver_request_duration_seconds_bucket", le="+Inf", **about) == 2
-    assert await metric(client, "apiserver_request_total", verb="GET", code="404") >= 1
     assert await metric(client, "apiserver_storage_objects", resource="configmaps") == 1
 
 
@@ -46,6 +44,71 @@ async def test_deletion_of_a_collection_is_counted_as_delete_of_its_scope(client
     about = {"verb": "DELETE", "resource": "configmaps", "scope": "namespace"}
     assert await metric(client, "apiserver_request_total", code="200", **about) == 1
     assert await metric(client, "apiserver_request_total", verb="DELETECOLLECTION") == 0
+    body = {"resource": "configmaps", "verb": "delete_collection"}
+    assert await metric(client, "apiserver_request_body_size_bytes_count", **body) == 1
+
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "labels"),
+    [
+        ("/healthz", "*/*", {"subresource": "/healthz", "component": ""}),
+        ("/readyz?verbose", "*/*", {"subresource": "/readyz", "component": ""}),
+        ("/openapi/v3", "*/*", {"subresource": "openapi/v3", "component": ""}),
+        ("/openapi/v3/api/v1", "*/*", {"subresource": "openapi/v3/", "component": ""}),
+        ("/openapi/v3/none", "*/*", {"subresource": "openapi/v3/", "component": ""}),
+        ("/api", AGGREGATED, {"subresource": "api", "component": "apiserver"}),
+        ("/apis", AGGREGATED, {"subresource": "apis", "component": "apiserver"}),
+        ("/statusz", "text/plain", {"resource": "statusz", "component": "apiserver"}),
+    ],
+)
+async def test_pages_that_upstream_counts_are_counted(client, path, accept, labels):
+    await client.get(path, Accept=accept)
+    for name in ("request_total", "request_duration_seconds_count", "request_sli_duration_seconds_count"):
+        assert await metric(client, f"apiserver_{name}", verb="GET", group="", scope="", **labels) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/metrics"),
+        ("GET", "/version"),
+        ("GET", "/livez/ping"),
+        ("GET", "/apis"),
+        ("GET", "/api/v1"),
+        ("GET", "/openapi/v2"),
+        ("GET", "/no/such/path"),
+        ("GET", "/api/v1/foos"),
+        ("GET", "/apis/example.com/v1/foos?watch=1"),
+        ("GET", "/api/v1/namespaces/default/pods/a/foo"),
+        ("OPTIONS", "/api/v1/pods"),
+        ("HEAD", "/api/v1/pods"),
+        ("FOO", "/api/v1/pods"),
+    ],
+)
+async def test_requests_that_no_handler_of_upstream_counts_are_not_counted(client, method, path):
+    async def count():
+        text = (await client.get("/metrics")).data.decode()
+        return [
+            line
+            for line in text.splitlines()
+            if line.startswith(("apiserver_request_total", "apiserver_longrunning"))
+        ]
+
+    before = await count()
+    await client.send(method, path)
+    assert await count() == before
+
+
+async def test_watches_have_sizes_but_no_objective(client):
+    await client.post(MAPS, {"metadata": {"name": "a"}})
+    length = len((await client.get(f"{MAPS}?watch=1&timeoutSeconds=1")).data)
+    about = {"verb": "WATCH", "resource": "configmaps", "scope": "namespace"}
+    assert await metric(client, "apiserver_response_sizes_sum", **about) == length
+    assert await metric(client, "apiserver_request_duration_seconds_count", **about) == 1
+    assert await metric(client, "apiserver_request_sli_duration_seconds_count", **about) == 0
 
 
 async def test_stored_objects_are_counted(client):

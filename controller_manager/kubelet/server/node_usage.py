@@ -98,9 +98,10 @@ class Measurement(ScrapedNode):
 
     def cumulative_usage(self, obj: Any, resource: str, container: str = "") -> float:
         if not container:
-            return self.sums.get(_name_of(obj), {}).get(resource, 0.0)
+            amount: float = self.sums.get(_name_of(obj), {}).get(resource, 0.0)
+            return amount
         totals = [by_container.get(container, {}) for by_container in self._select(self.totals, obj)]
-        return sum(amounts.get(resource, 0.0) for amounts in totals)
+        return sum(float(amounts.get(resource, 0.0)) for amounts in totals)
 
     @staticmethod
     def _total(usage: Mapping[str, Amounts], container: str) -> Amounts:
