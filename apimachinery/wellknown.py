@@ -19,6 +19,7 @@ LABEL_OS: Final = "kubernetes.io/os"
 LABEL_ARCH: Final = "kubernetes.io/arch"
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"
 LABEL_REGION: Final = "topology.kubernetes.io/region"
+LABEL_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 LABEL_NODE_ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 LABEL_METADATA_NAME: Final = "kubernetes.io/metadata.name"
 

@@ -14,7 +14,8 @@ from mockube.component_base.packs import PackError, flags_of_packs, load_packs, 
 from mockube.component_base.release_options import gates_problem
 
 from .catalog import controllers_of_packs
-from .config.networks import MAX_SIMULATED_NODES, allocates, max_nodes, node_ranges
+from .config.networks import allocates, max_nodes, node_ranges
+from .config.node_pools.number import MAX_SIMULATED_NODES
 from .config.selection import unimplemented_names, unknown_names
 from .config.settings import SECTIONS, Config, Simulation
 from .config.signing import signer_files
@@ -220,7 +221,7 @@ def _files_and_ranges_problem(config: Config) -> str:
     try:
         if allocates(config):
             node_ranges(config)
-        if config.simulation.simulate_nodes > (limit := max_nodes(config)):
+        if config.simulation.simulate_nodes.count > (limit := max_nodes(config)):
             return f"--simulate-nodes: at most {limit} nodes can have addresses{_wider_network(limit)}"
         signer_files(config.signing)
     except ValueError as error:

@@ -17,7 +17,8 @@ from mockube import clients
 from mockube.apimachinery.schema import minors
 from mockube.component_base.release_options import read_minor
 from mockube.component_base.supervision import first_cause
-from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
+from mockube.controller_manager.config.node_pools.number import MAX_SIMULATED_NODES
+from mockube.controller_manager.config.node_pools.pool import NodePools, plain_nodes
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
@@ -52,7 +53,8 @@ class AsyncCluster(Handle, AwaitedObjectMethods):
 class Cluster(Handle, ObjectMethods):
     """A control plane in this process, as a context manager.
 
-    `packs` are packs of kinds to serve besides those of Kubernetes, `version` is the minor release of Kubernetes.
+    `nodes` are the simulated nodes: a number, or pools in the forms of `--simulate-nodes`, of which a list of dicts has the
+    fields of a file. `packs` are packs of kinds to serve besides those of Kubernetes, `version` is the minor release of Kubernetes.
     `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` maps
     Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, if they run outside of the
     cluster. `images` maps images to local commands, as a map or the path of a YAML file: containers with these images
@@ -62,7 +64,7 @@ class Cluster(Handle, ObjectMethods):
     def __init__(  # noqa: PLR0913 - each is an option of the cluster
         self,
         *,
-        nodes: int = NODES,
+        nodes: int | str | Path | Sequence[Mapping[str, Any]] = NODES,
         packs: str = PACKS,
         version: str = minors.NEWEST,
         flags: Sequence[str] = (),
@@ -81,10 +83,8 @@ class Cluster(Handle, ObjectMethods):
             webhook_services=webhook_services,
             images=images,
         )
-        if not 0 <= nodes <= MAX_SIMULATED_NODES:
-            raise ValueError(f"nodes must be from 0 to {MAX_SIMULATED_NODES}, not {nodes}")
         options = ClusterOptions(
-            nodes=nodes,
+            nodes=_pools(nodes),
             packs=packs,
             minor=_minor(version),
             flags=(*flags, *_service_flags(webhook_services or {})),
@@ -188,7 +188,7 @@ def _check_types(**options: object) -> None:
 
 
 _OPTION_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
-    "nodes": (int, "an int"),
+    "nodes": (int | str | Path | Sequence, "an int, a str, a Path or a list of dicts"),
     "packs": (str, "a str, with commas between the names"),
     "version": (str, 'a str, such as "1.33"'),
     "flags": (Sequence, 'a list of str, such as ["--event-ttl=5m"]'),
@@ -207,6 +207,19 @@ def _reason(error: BaseException) -> str:
 def _unexplained(error: Exception) -> Exception | None:
     """Return an error, unless its message explains it."""
     return None if isinstance(first_cause(error), (ValueError, OSError, Failure)) else error
+
+
+def _pools(nodes: int | str | Path | Sequence[Mapping[str, Any]]) -> NodePools:
+    __tracebackhide__ = True
+    if isinstance(nodes, int) and 0 <= nodes <= MAX_SIMULATED_NODES:
+        return plain_nodes(nodes)
+    from mockube.controller_manager.config.node_pools.errors import PoolError  # noqa: PLC0415 - most clusters have a number
+    from mockube.controller_manager.config.node_pools.reading import read_value  # noqa: PLC0415 - as above
+
+    try:
+        return read_value(nodes)
+    except PoolError as error:
+        raise ValueError(f"nodes: {error}") from error
 
 
 def _minor(version: str) -> str:

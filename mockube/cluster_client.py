@@ -15,8 +15,9 @@ from mockube.controller_manager.client.kinds import NODES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.kubeconfig import read
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.objects.watching import watch_objects
-from mockube.resizing import desired_node_count
+from mockube.resizing import desired_pools, request_nodes
 
 DEFAULT_TIMEOUT: Final = 86400.0
 _RETRY_SECONDS: Final = 0.1
@@ -26,22 +27,26 @@ _DEFAULT_ACCOUNT: Final = Key("default", "default")
 
 async def wait_usable(
     kubeconfig: Path,
-    nodes: int,
+    nodes: NodePools,
     *,
+    requests_nodes: bool = False,
     clock: Clock,
     report: Callable[[str], None],
     seconds: float = DEFAULT_TIMEOUT,
 ) -> int:
     """Wait until a new control plane is usable, and return its number of nodes.
 
-    Every node is ready, and the default ServiceAccount exists. The store may request another number of nodes than the
-    flag. Requests are repeated until the server responds; the caller checks whether the server has exited.
+    Every node is ready, and the default ServiceAccount exists. The store may request other nodes than the flag; with
+    `requests_nodes`, the flag's are requested instead. Requests are repeated until the server responds; the caller checks
+    whether the server has exited.
     """
     while True:
         try:
             options = ClientOptions(access=read(kubeconfig), clock=clock, agent=AGENT)
             async with connect(options) as client:
-                desired = await desired_node_count(client, nodes)
+                if requests_nodes:
+                    await request_nodes(client, nodes, clock)
+                desired = (await desired_pools(client, nodes)).count
                 report("API server ready")
                 await wait_for_pods(client, desired, seconds=seconds)
                 report("1 node ready" if desired == 1 else f"{desired} nodes ready")

@@ -8,10 +8,12 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.component_base.packs import own_pack_names
+from mockube.controller_manager.config.node_pools.pool import NodePools, plain_nodes
 
 NAME: Final = "default"
 """The default name of a cluster."""
 NODES: Final = 3
+DEFAULT_NODES: Final = plain_nodes(NODES)
 PACKS: Final = ",".join(own_pack_names())
 """The packs of kinds that are served besides those of Kubernetes: the ones that come with mockube."""
 
@@ -26,7 +28,7 @@ _CLUSTER_SIGNING_FLAG_PREFIX: Final = "--cluster-signing-"
 class LaunchOptions(Struct, frozen=True, kw_only=True):
     """The options of a control plane."""
 
-    nodes: int = NODES
+    nodes: NodePools = DEFAULT_NODES
     packs: str = PACKS
     """Packs of kinds to serve besides those of Kubernetes."""
     flags: Sequence[str] = ()
@@ -38,7 +40,7 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
         return (
             *("--packs", self.packs),
             # Resource usage is simulated if nodes are; later flags of the user may change that.
-            *("--simulate-metrics", str(self.nodes > 0).lower()),
+            *("--simulate-metrics", str(self.nodes.count > 0).lower()),
             # The admission plugin that kubeadm enables, unless other flags name it.
             *(() if any(_NODE_RESTRICTION in flag for flag in self.flags) else _WITH_NODE_RESTRICTION),
             *self.flags,
@@ -46,7 +48,7 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
 
     def manager_arguments(self) -> Sequence[str]:
         return (
-            *("--simulate-nodes", str(self.nodes), "--packs", self.packs),
+            *("--simulate-nodes", self.nodes.text, "--packs", self.packs),
             *_signing_flags(self.flags, self.manager_flags),
             *self.manager_flags,
         )

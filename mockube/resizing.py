@@ -1,4 +1,4 @@
-"""The number of simulated nodes: read from the API server, and set by a ConfigMap that the manager watches.
+"""The pools of simulated nodes: read from the API server, and set by a ConfigMap that the manager watches.
 
 It works with any API server that has a controller manager of mockube with simulated nodes.
 """
@@ -15,9 +15,11 @@ from mockube.component_base.supervision import timeout
 from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
-from mockube.controller_manager.config.settings import Simulation
+from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.controller_manager.kubelet.node_objects import is_simulated
-from mockube.controller_manager.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes, node_number
+from mockube.controller_manager.kubelet.node_shapes import recorded_shape, shaped_nodes
+from mockube.controller_manager.kubelet.resizing import NODES as NODES_KEY
+from mockube.controller_manager.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes, pool_member
 from mockube.failure import TimedOut
 
 FIELD_MANAGER: Final = "mockube-nodes"
@@ -27,8 +29,7 @@ REQUESTED_AT: Final = "mockube.dev/asked-at"
 STREAM_SECONDS: Final = 60.0
 
 
-async def request_nodes(client: Client, nodes: int, extra_data: Mapping[str, str], clock: Clock) -> None:
-    """Request a number of nodes; `extra_data` is more data of the ConfigMap: zones, labels."""
+async def request_nodes(client: Client, pools: NodePools, clock: Clock) -> None:
     metadata = {
         "name": NODES_CONFIG_MAP.name,
         "namespace": NODES_CONFIG_MAP.namespace,
@@ -38,47 +39,50 @@ async def request_nodes(client: Client, nodes: int, extra_data: Mapping[str, str
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata,
-        "data": {"nodes": str(nodes), **extra_data},
+        "data": {NODES_KEY: pools.content},
     }
     await client.patch(
         CONFIG_MAPS, NODES_CONFIG_MAP, body, kind="apply", field_manager=FIELD_MANAGER, force=True
     )
 
 
-async def desired_node_count(client: Client, flag: int) -> int:
-    """Return the desired number of nodes; `flag` is the value of the manager's --simulate-nodes."""
+async def desired_pools(client: Client, flag: NodePools) -> NodePools:
+    """Return the pools that are desired; `flag` is the value of the manager's --simulate-nodes."""
     try:
         config_map = await client.get(CONFIG_MAPS, NODES_CONFIG_MAP)
     except NotFound:
         config_map = None
-    return desired_nodes(config_map, Simulation(simulate_nodes=flag)).nodes
+    return desired_nodes(config_map, flag).pools
 
 
 async def count_nodes(client: Client) -> int:
-    return len(_ready_by_name((await client.list(NODES)).items))
+    return sum(map(_is_of_pool, (await client.list(NODES)).items))
 
 
-async def wait_for_nodes(client: Client, nodes: int, *, clock: Clock, seconds: float) -> None:
-    """Wait until there are exactly `nodes` simulated nodes and all of them are ready; raise TimedOut otherwise."""
+async def wait_for_nodes(client: Client, pools: NodePools, *, clock: Clock, seconds: float) -> None:
+    """Wait until there are exactly the nodes of the pools, and all of them are ready; raise TimedOut otherwise."""
+    shapes = {node.name: node.shape for node in shaped_nodes(pools)}
     ready_by_name: dict[str, bool] = {}
     try:
-        async with timeout(clock, seconds), aclosing(_watch_readiness(client)) as changes:
+        async with timeout(clock, seconds), aclosing(_watch_readiness(client, shapes)) as changes:
             async for ready_by_name in changes:
-                if len(ready_by_name) == nodes and all(ready_by_name.values()):
+                if ready_by_name.keys() == shapes.keys() and all(ready_by_name.values()):
                     return
     except TimeoutError as error:
         summary = f"{sum(ready_by_name.values())} of {len(ready_by_name)} nodes are ready"
         raise TimedOut(
-            f"{summary} after {seconds:g} s, but {nodes} were requested: "
+            f"{summary} after {seconds:g} s, but {pools.count} were requested: "
             "is a controller manager with --simulate-nodes running?"
         ) from error
 
 
-async def _watch_readiness(client: Client) -> AsyncGenerator[dict[str, bool], None]:
-    """Yield whether each simulated node is ready, by name: at once, and after every change."""
+async def _watch_readiness(
+    client: Client, shapes: Mapping[str, str]
+) -> AsyncGenerator[dict[str, bool], None]:
+    """Yield whether each node of a pool is ready, and has its shape, by name: at once, and after every change."""
     while True:
         node_list = await client.list(NODES)
-        ready_by_name = _ready_by_name(node_list.items)
+        ready_by_name = _ready_by_name(node_list.items, shapes)
         yield ready_by_name
         query = {"resourceVersion": node_list.resource_version}
         try:
@@ -87,15 +91,19 @@ async def _watch_readiness(client: Client) -> AsyncGenerator[dict[str, bool], No
                     for line in batch:
                         event_type, node, _ = parse_watch_event(line)
                         ready_by_name.pop(meta.name(node), None)
-                        ready_by_name |= {} if event_type == "DELETED" else _ready_by_name([node])
+                        ready_by_name |= {} if event_type == "DELETED" else _ready_by_name([node], shapes)
                     yield ready_by_name
         except (Expired, Gone):
             continue
 
 
-def _ready_by_name(nodes: list[Parsed]) -> dict[str, bool]:
+def _ready_by_name(nodes: list[Parsed], shapes: Mapping[str, str]) -> dict[str, bool]:
     return {
-        meta.name(node): conditions.is_true(node, "Ready")
+        name: conditions.is_true(node, "Ready") and recorded_shape(node) == shapes.get(name, "")
         for node in nodes
-        if node_number(meta.name(node)) is not None and is_simulated(node)
+        if _is_of_pool(node) and (name := meta.name(node))
     }
+
+
+def _is_of_pool(node: Parsed) -> bool:
+    return is_simulated(node) and pool_member(node) is not None

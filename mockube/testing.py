@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.addini(
         SCOPE, "scope of a cluster: function, class, module, package or session", default="function"
     )
-    parser.addini(NODES, "number of nodes of a cluster (3)", default="")
+    parser.addini(NODES, "nodes of a cluster: a number, pools or a file of pools (3)", default="")
     parser.addini(
         PACKS,
         "packs of kinds to serve besides those of Kubernetes (those that come with mockube)",
@@ -124,9 +124,7 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     options: dict[str, Any] = {}
     nodes, packs = request.config.getini(NODES), request.config.getini(PACKS)
     if nodes:
-        if not nodes.isdecimal():
-            pytest.fail(f"{NODES} must be a number, not {nodes!r}", pytrace=False)
-        options["nodes"] = int(nodes)
+        options["nodes"] = nodes
     if packs is not None:
         options["packs"] = packs
     if version := request.config.getini(VERSION):

@@ -3,10 +3,8 @@
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final, NamedTuple
 
+from .node_pools.number import MAX_SIMULATED_NODES
 from .settings import Config, Networks
-
-MAX_SIMULATED_NODES: Final = 15_000
-"""Three times as many as Kubernetes supports in one cluster."""
 
 Network = IPv4Network | IPv6Network
 
@@ -35,14 +33,14 @@ class NodeRange(NamedTuple):
 def allocates(config: Config) -> bool:
     """Return whether the manager allocates a pod CIDR for each node."""
     flag = config.networks.allocate_node_cidrs
-    return config.simulation.simulate_nodes > 0 if flag is None else flag
+    return config.simulation.simulate_nodes.count > 0 if flag is None else flag
 
 
 def node_ranges(config: Config) -> tuple[NodeRange, ...]:
     """Return a range for each address family. Raises `ValueError` if the flags contradict each other."""
     networks = config.networks
-    if not networks.cluster_cidr and config.simulation.simulate_nodes > 0:
-        network, nodes = ip_network(SIMULATED_CIDR), config.simulation.simulate_nodes
+    if not networks.cluster_cidr and config.simulation.simulate_nodes.count > 0:
+        network, nodes = ip_network(SIMULATED_CIDR), config.simulation.simulate_nodes.count
         by_number = (mask for mask in _SIMULATED_MASK_SIZES if NodeRange(network, mask).nodes >= nodes)
         mask = networks.node_cidr_mask_size_ipv4 or networks.node_cidr_mask_size
         return (_range(network, mask or next(by_number, _SIMULATED_MASK_SIZES[-1])),)

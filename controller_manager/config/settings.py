@@ -11,7 +11,6 @@ from mockube.component_base.flags import (
     address,
     boolean,
     comma_separated,
-    labels,
     network,
     networks,
     non_negative_int,
@@ -19,13 +18,14 @@ from mockube.component_base.flags import (
     positive,
     positive_duration,
     positive_int,
-    quantities,
     seconds,
 )
 from mockube.component_base.klog import Logging
 
 from . import simulation_values
 from .features import Features
+from .node_pools.flag import read_nodes
+from .node_pools.pool import NodePools
 from .signing import CertificateSigningOptions
 
 
@@ -266,14 +266,15 @@ class Simulation(Struct, frozen=True, kw_only=True):
     """Simulation"""
 
     simulate_nodes: Annotated[
-        int,
+        NodePools,
         Flag(
-            "number of nodes to simulate, with their pods; 0: none (0)",
-            non_negative_int,
-            metavar="N",
+            "nodes to simulate, with their pods: a number, pools such as cpu=4,memory=16Gi:3 with commas between them, "
+            "or a file of pools; 0: none (0)",
+            read_nodes,
+            metavar="N|POOLS|FILE",
             alias="nodes",
         ),
-    ] = 0
+    ] = NodePools()
     stages: Annotated[
         tuple[Path, ...],
         Flag(
@@ -284,27 +285,6 @@ class Simulation(Struct, frozen=True, kw_only=True):
             topic="Nodes and pods",
         ),
     ] = ()
-    simulate_node_zones: Annotated[
-        tuple[str, ...], Flag("zones of the nodes, in turn (none)", comma_separated, topic="Nodes and pods")
-    ] = ()
-    node_labels: Annotated[
-        tuple[tuple[str, str], ...],
-        Flag(
-            "more labels of the nodes (none)",
-            labels,
-            metavar="KEY=VALUE",
-            topic="Nodes and pods",
-        ),
-    ] = ()
-    simulate_node_capacity: Annotated[
-        tuple[tuple[str, str], ...],
-        Flag(
-            "capacity of each node (cpu=32,memory=256Gi,pods=1100,ephemeral-storage=1Ti)",
-            quantities,
-            metavar="NAME=AMOUNT",
-            topic="Nodes and pods",
-        ),
-    ] = (("cpu", "32"), ("memory", "256Gi"), ("pods", "1100"))
     kubelet_address: Annotated[
         str,
         Flag("address of the simulated kubelets' server for logs, exec and so on (127.0.0.1)", address),

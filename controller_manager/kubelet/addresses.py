@@ -5,7 +5,7 @@ have 10.244.n.1 to 10.244.n.254; further pods, and further nodes, have further b
 a podCIDR has one block of 100.64.0.0/10.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final, Protocol
@@ -35,6 +35,15 @@ def node_address(number: int) -> str:
     return f"172.18.{high}.{low}"
 
 
+def number_of_address(address: str) -> int:
+    """Return the number of the node that has an address; 0 if no number has it."""
+    high, _, low = address.removeprefix("172.18.").partition(".")
+    if not (address.startswith("172.18.") and high.isdecimal() and low.isdecimal()):
+        return 0
+    number = int(high) * _ROW + int(low)
+    return number if node_address(number) == address else 0
+
+
 def pod_address(number: int, pod: int) -> str:
     """Return the address with the number `pod` on the node with the number `number`, which has no podCIDR."""
     if number > NODES_WITH_BLOCKS:
@@ -42,6 +51,24 @@ def pod_address(number: int, pod: int) -> str:
     row, column = divmod(number, _ROW)
     block, host = divmod(pod, _BLOCK)
     return f"10.{_POD_NETWORK - _BLOCKS_PER_NODE * row + block}.{column}.{host + 1}"
+
+
+class NodeAddresses:
+    """The addresses of nodes that are to be registered: none that a node has, and none that a node has by its number."""
+
+    def __init__(self, present: Iterable[str], numbered: int) -> None:
+        """`present` are the addresses of nodes; the nodes 1 to `numbered` have the addresses of their numbers."""
+        self._used = set(map(number_of_address, present))
+        self._next = numbered + 1
+
+    def allocate(self, number: int | None) -> str:
+        """Return the address of a node; "" if that of its number is free, because it is then clear."""
+        if number is not None and number not in self._used:
+            return ""
+        while self._next in self._used:
+            self._next += 1
+        self._used.add(self._next)
+        return node_address(self._next)
 
 
 class PodNetwork(Protocol):

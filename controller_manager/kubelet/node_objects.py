@@ -13,7 +13,7 @@ from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .resizing import DesiredNodes
+from .node_shapes import SHAPE, ShapedNode
 
 SIMULATED_NODE_ANNOTATION: Final = ("kwok.x-k8s.io/node", "fake")
 """kwok's annotation of simulated nodes."""
@@ -21,8 +21,6 @@ ATTACHED_BY_CONTROLLER: Final = ("volumes.kubernetes.io/controller-managed-attac
 """The annotation of a node whose volumes are attached by a controller."""
 STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 """The annotation that stops all activity of a node's kubelet, as if the node were disconnected."""
-DEFAULT_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
-"""The capacity of a node, apart from what a flag sets."""
 DECLARED_FEATURES: Final = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
@@ -85,41 +83,43 @@ def internal_ip(node: ReadOnlyTree) -> str:
     return next((address["address"] for address in addresses if address["type"] == "InternalIP"), "")
 
 
-def node_name(number: int) -> str:
-    return f"node-{number}"
-
-
-def node(
-    number: int, desired: DesiredNodes, *, capacity: Mapping[str, str], version: str, now: datetime
-) -> dict[str, Any]:
-    """Return the Node as it is registered, not yet ready. Zones are assigned in turn."""
-    name, zones = node_name(number), desired.zones
+def node(desired: ShapedNode, address: str, *, version: str, now: datetime) -> dict[str, Any]:
+    """Return the Node as it is registered, not yet ready. Its address is "" if it follows from the name."""
+    pool, name = desired.pool, desired.name
     labels = {
-        **desired.labels,
-        wellknown.LABEL_ARCH: "amd64",
-        wellknown.LABEL_HOSTNAME: name,
         wellknown.LABEL_OS: "linux",
+        **pool.labels,
+        wellknown.LABEL_ARCH: pool.architecture,
+        wellknown.LABEL_HOSTNAME: name,
     }
     labels |= {f"beta.{label}": labels[label] for label in (wellknown.LABEL_ARCH, wellknown.LABEL_OS)}
-    if zones:
-        labels[wellknown.LABEL_ZONE] = zones[(number - 1) % len(zones)]
-    amounts = {**DEFAULT_CAPACITY, **capacity}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": labels,
-            "annotations": dict([SIMULATED_NODE_ANNOTATION, ATTACHED_BY_CONTROLLER]),
-        },
-        "status": {
-            "allocatable": amounts,
-            "capacity": amounts,
-            "conditions": _initial_conditions(format_time(now)),
-            "declaredFeatures": [*DECLARED_FEATURES],
-            "nodeInfo": node_info({"metadata": {"name": name, "labels": labels}}, version),
-        },
+    annotations = {**pool.annotations, **dict([SIMULATED_NODE_ANNOTATION, ATTACHED_BY_CONTROLLER])}
+    if desired.zone:
+        labels[wellknown.LABEL_ZONE] = desired.zone
+    if desired.shape:
+        annotations[SHAPE] = desired.shape
+    metadata = {"name": name, "labels": labels, "annotations": annotations}
+    status: dict[str, Any] = {
+        "allocatable": dict(pool.allocatable),
+        "capacity": dict(pool.capacity),
+        "conditions": _initial_conditions(format_time(now)),
+        "declaredFeatures": [*DECLARED_FEATURES],
+        "nodeInfo": node_info(
+            {"metadata": metadata, "status": {"nodeInfo": {"osImage": pool.os_image}}}, version
+        ),
     }
+    if pool.images:
+        status["images"] = [*pool.images]
+    if address:
+        status["addresses"] = [
+            {"type": "InternalIP", "address": address},
+            {"type": "Hostname", "address": name},
+        ]
+    tree = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
+    spec: dict[str, Any] = {"taints": [*pool.taints]} if pool.taints else {}
+    if pool.unschedulable:
+        spec["unschedulable"] = True
+    return {**tree, "spec": spec} if spec else tree
 
 
 def _initial_conditions(now: str) -> list[dict[str, str]]:

@@ -46,9 +46,15 @@ class NodeRegistry:
         return node if node is not None and node_objects.has_active_kubelet(node) else None
 
     def number_of(self, name: str) -> int:
-        """Return the number in the name of a node of mockube; other nodes are numbered from `NODES_WITH_BLOCKS` down."""
-        return node_number(name) or self._foreign_numbers.setdefault(
-            name, addresses.NODES_WITH_BLOCKS - len(self._foreign_numbers)
+        """Return the number of a node's address, or in its name; other nodes are numbered from `NODES_WITH_BLOCKS` down."""
+        node = self._nodes.get("", name)
+        number = addresses.number_of_address(node_objects.internal_ip(node)) if node else 0
+        return (
+            number
+            or node_number(name)
+            or self._foreign_numbers.setdefault(
+                name, addresses.NODES_WITH_BLOCKS - len(self._foreign_numbers)
+            )
         )
 
     def ip_of(self, name: str) -> str:

@@ -13,12 +13,15 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, max_nodes
+from mockube.controller_manager.config.node_pools.pool import DEFAULT_POOL
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 
+from .addresses import NodeAddresses
 from .node_events import NodeEvents
-from .node_objects import is_simulated, node, node_name
+from .node_objects import internal_ip, is_simulated, node
 from .node_registry import NodeRegistry
+from .node_shapes import ShapedNode, recorded_shape, shaped_nodes
 from .registration import NodeRegistration
 from .resizing import NODES_CONFIG_MAP, DesiredNodes, desired_nodes, node_number
 from .stages.files import load_stages, of_kind
@@ -29,6 +32,7 @@ from .template_context import TemplateContext
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"
 """The event source of stages; kwok's."""
+_RETRY: Final = timedelta(seconds=1)
 _ALL_NODES: Final = Key("", "")
 """The key that stands for all nodes: its reconciliation finds the nodes to register and to delete."""
 
@@ -71,9 +75,11 @@ class SimulatedNodes:
         self._statuses = self._loop(context, "simulated-nodes", self._sync)
         self._version = ""
         """The version of the API server, which is that of the simulated kubelets."""
-        self._nodes_to_register: dict[str, dict[str, Any]] = {}
-        """The nodes to register, by name."""
-        self._desired = DesiredNodes(nodes=self._options.simulate_nodes)
+        self._to_register: dict[str, tuple[ShapedNode, str]] = {}
+        """The nodes to register, and their addresses, by name."""
+        self._to_change: dict[str, ShapedNode] = {}
+        """The registered nodes whose pool has changed, by name."""
+        self._desired = DesiredNodes(pools=self._options.simulate_nodes)
         self._nodes.add_handler(self._on_change)
         self._config_maps.add_handler(self._on_resize)
 
@@ -87,28 +93,34 @@ class SimulatedNodes:
     async def _sync_all(self) -> None:
         """Find the nodes to register, and queue all nodes."""
         config_map = self._config_maps.lister.get(*NODES_CONFIG_MAP)
-        desired = desired_nodes(config_map, self._options, self._max_nodes)
+        self._desired = desired_nodes(config_map, self._options.simulate_nodes, self._max_nodes)
         self._version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
         registered = {meta.name(csi_node) for csi_node in (await self._client.list(kinds.CSI_NODES)).items}
-        capacity = dict(self._options.simulate_node_capacity)
-        self._nodes_to_register = {
-            name: node(number, desired, capacity=capacity, version=self._version, now=self._clock.now())
-            for number in range(1, desired.nodes + 1)
-            if self._needs_registration(name := node_name(number), registered)
-        }
-        self._desired = desired
+        self._plan_registrations(registered)
         for name in [
-            *self._nodes_to_register,
+            *self._to_register,
             *(meta.name(registered_node) for registered_node in self._nodes.lister.all()),
         ]:
             self._statuses.add(Key("", name))
 
-    def _needs_registration(self, name: str, registered: Container[str]) -> bool:
-        """Return whether a node is to be registered.
+    def _plan_registrations(self, registered: Container[str]) -> None:
+        """Find the nodes to register and those whose pool has changed. `registered` are the names of CSINodes.
 
         An earlier process may have ended between the creation of the Node and that of the CSINode, which is the last.
         """
-        return self._nodes.lister.get("", name) is None or name not in registered
+        self._to_register, self._to_change = {}, {}
+        pools = self._desired.pools
+        plain_pool = pools.by_name.get(DEFAULT_POOL)
+        present_addresses = map(internal_ip, self._nodes.lister.all())
+        addresses = NodeAddresses(present_addresses, plain_pool.count if plain_pool else 0)
+        for desired in shaped_nodes(pools):
+            present = self._nodes.lister.get("", desired.name)
+            if present is None:
+                self._to_register[desired.name] = desired, addresses.allocate(node_number(desired.name))
+            elif desired.name not in registered:
+                self._to_register[desired.name] = desired, ""
+            if present is not None and is_simulated(present) and recorded_shape(present) != desired.shape:
+                self._to_change[desired.name] = desired
 
     def _on_resize(self, change: Change) -> None:
         if Key.of(change.last_known) == NODES_CONFIG_MAP:
@@ -131,12 +143,13 @@ class SimulatedNodes:
         if key == _ALL_NODES:
             await self._sync_all()
             return None
-        node_to_register = self._nodes_to_register.get(key.name)
-        if node_to_register is not None:
-            await self._registration.register(node_to_register)
-            self._nodes_to_register.pop(key.name, None)
+        if key.name in self._to_register:
+            await self._registration.register(self._node(*self._to_register[key.name]))
+            self._to_register.pop(key.name, None)
         present = self._nodes.lister.get("", key.name)
-        if present is not None and self._is_surplus(present):
+        if present is not None and key.name in self._to_change and not await self._change(present):
+            return _RETRY
+        if present is not None and is_simulated(present) and self._desired.is_surplus(present):
             await self._delete(present)
             return None
         if present is None or not is_simulated(present) or self._status_writer.is_outdated(key, present):
@@ -144,9 +157,16 @@ class SimulatedNodes:
         # A node without a podCIDR has no network and does not become ready.
         return None if self._registry.lacks_pod_cidr(present) else await self._stages.run(key, present)
 
-    def _is_surplus(self, present: ReadOnlyTree) -> bool:
-        number = node_number(meta.name(present)) or 0
-        return self._desired.deletes_surplus and number > self._desired.nodes and is_simulated(present)
+    async def _change(self, present: ReadOnlyTree) -> bool:
+        """Change a node as its pool has changed; return False if another client has changed it meanwhile."""
+        name = meta.name(present)
+        with suppress(Conflict):
+            await self._registration.change(present, self._node(self._to_change[name]))
+            self._to_change.pop(name, None)
+        return name not in self._to_change
+
+    def _node(self, desired: ShapedNode, address: str = "") -> dict[str, Any]:
+        return node(desired, address, version=self._version, now=self._clock.now())
 
     async def _delete(self, present: ReadOnlyTree) -> None:
         """Delete a node as `kubectl delete node` does: the garbage collector deletes its pods."""

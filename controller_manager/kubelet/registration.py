@@ -16,6 +16,7 @@ from mockube.controller_manager.client.client import AnyResource, Client
 from mockube.controller_manager.client.kinds import CSI_NODES, LEASES, NODES
 from mockube.controller_manager.client.resources import Key
 
+from . import node_shapes
 from .node_objects import csi_node, lease, lease_renewal
 from .node_registry import NodeRegistry
 
@@ -46,6 +47,13 @@ class NodeRegistration:
         self._without_lease.add(meta.name(node))
         owner = await self._get_or_create(NODES, node)
         await self._get_or_create(CSI_NODES, csi_node(owner))
+
+    async def change(self, present: ReadOnlyTree, desired: ReadOnlyTree) -> None:
+        """Change a registered node as its pool has changed; raise Conflict if another client has just changed it."""
+        key = Key.of(present)
+        changes = node_shapes.status_patch(present, desired)
+        present = await self._client.patch(NODES, key, changes, subresource="status")
+        await self._client.patch(NODES, key, node_shapes.patch(present, desired))
 
     async def heartbeat(self, name: str) -> timedelta | None:
         """Renew the node's Lease if it is due; return the delay to the next renewal, None for an inactive kubelet."""

@@ -1,76 +1,96 @@
-"""The desired number of simulated nodes: a ConfigMap overrides the flags while the manager runs.
+"""The desired simulated nodes: a ConfigMap overrides the flag while the manager runs.
 
     kind: ConfigMap
     metadata: {name: mockube-nodes, namespace: kube-system}
     data:
-      nodes: "10"            node-1 to node-10 are registered, nodes of higher numbers are deleted
-      zones: "a,b"           zones of nodes that are registered from now on, in turn; the default is the flag
-      labels: "disk=ssd"     additional labels of these nodes; the default is the flag
+      nodes: "10"            node-1 to node-10, or pools in the forms of `--simulate-nodes`, but for the path of a file
 
-Each write of the ConfigMap, even without a change, registers deleted nodes again. Pure.
+The nodes of these pools are registered or changed, and other nodes of pools are deleted. Each write of the ConfigMap, even
+without a change, registers deleted nodes again. Pure.
 """
 
 import logging
-import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES
-from mockube.controller_manager.config.settings import Simulation
+from mockube.controller_manager.config.node_pools.number import MAX_SIMULATED_NODES
+from mockube.controller_manager.config.node_pools.pool import (
+    DEFAULT_POOL,
+    NODE_POOL,
+    NodePools,
+    split_node_name,
+)
 
 LOG = logging.getLogger(__name__)
 
 NODES_CONFIG_MAP: Final = Key(NAMESPACE_SYSTEM, "mockube-nodes")
-_NODE_NAME: Final = re.compile(r"node-([1-9][0-9]*)")
+NODES: Final = "nodes"
+"""The key of the ConfigMap."""
 
 
 class DesiredNodes(Struct, frozen=True, kw_only=True):
-    nodes: int
-    zones: Sequence[str] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
+    pools: NodePools
     deletes_surplus: bool = False
-    """Whether nodes of higher numbers are deleted."""
+    """Whether other nodes of pools are deleted."""
+
+    def is_surplus(self, node: ReadOnlyTree) -> bool:
+        """Return whether a simulated node was created for a pool that does not have it any more."""
+        member = pool_member(node)
+        if member is None or not self.deletes_surplus:
+            return False
+        pool = self.pools.by_name.get(member.pool)
+        return pool is None or member.number > pool.count
+
+
+class PoolMember(NamedTuple):
+    pool: str
+    number: int
 
 
 def node_number(name: str) -> int | None:
-    """Return the number in the name of a node of mockube; None for another name."""
-    match = _NODE_NAME.fullmatch(name)
-    return int(match[1]) if match and int(match[1]) <= MAX_SIMULATED_NODES else None
+    """Return the number in the name of a node of the pool that a plain number is; None for another name."""
+    parts = split_node_name(name)
+    return parts[1] if parts and parts[0] == DEFAULT_POOL else None
+
+
+def pool_member(node: ReadOnlyTree) -> PoolMember | None:
+    """Return the pool of a node and its number there; None if it was not created for a pool."""
+    parts = split_node_name(meta.name(node))
+    if parts is None or parts[0] != meta.labels(node).get(NODE_POOL, DEFAULT_POOL):
+        return None
+    return PoolMember(*parts)
 
 
 def desired_nodes(
-    config_map: ReadOnlyTree | None, flags: Simulation, max_nodes: int = MAX_SIMULATED_NODES
+    config_map: ReadOnlyTree | None, flag: NodePools, max_nodes: int = MAX_SIMULATED_NODES
 ) -> DesiredNodes:
-    """Return the nodes that the ConfigMap asks for, or else the flags; an invalid ConfigMap is ignored and logged."""
-    data: Mapping[str, str] = (config_map or {}).get("data") or {}
-    from_flags = DesiredNodes(
-        nodes=flags.simulate_nodes,
-        zones=flags.simulate_node_zones,
-        labels=dict(flags.node_labels),
-    )
+    """Return the nodes that the ConfigMap asks for, or else the flag; an invalid ConfigMap is ignored and logged."""
+    data = (config_map or {}).get("data") or {}
     if not data:
-        return from_flags
+        return DesiredNodes(pools=flag)
+    if others := sorted(data.keys() - {NODES}):
+        LOG.warning(
+            "ConfigMap %s: %s is not read: pools in %s have labels and zones, as in zone=a,zone=b,label=disk=ssd:3",
+            NODES_CONFIG_MAP,
+            others[0],
+            NODES,
+        )
     try:
-        return _read(data, flags, max_nodes)
+        return DesiredNodes(pools=_read(data.get(NODES, ""), max_nodes), deletes_surplus=True)
     except ValueError as error:
-        LOG.warning("ConfigMap %s is ignored: %s", NODES_CONFIG_MAP, error)
-        return from_flags
+        LOG.warning("ConfigMap %s is ignored: %s: %s", NODES_CONFIG_MAP, NODES, error)
+        return DesiredNodes(pools=flag)
 
 
-def _read(data: Mapping[str, str], flags: Simulation, max_nodes: int) -> DesiredNodes:
-    nodes = int(data["nodes"]) if data.get("nodes", "").isdecimal() else -1
-    if not 0 <= nodes <= max_nodes:
-        raise ValueError(f"nodes must be a number from 0 to {max_nodes}, not {data.get('nodes', '')[:100]!r}")
-    labels = [pair.partition("=")[::2] for pair in data.get("labels", "").split(",") if pair]
-    zones = tuple(filter(None, data.get("zones", "").split(",")))
-    return DesiredNodes(
-        nodes=nodes,
-        zones=zones or flags.simulate_node_zones,
-        labels=dict(labels or flags.node_labels),
-        deletes_surplus=True,
-    )
+def _read(text: str, max_nodes: int) -> NodePools:
+    from mockube.controller_manager.config.node_pools.reading import read_pools  # noqa: PLC0415 - few clusters are resized
+
+    pools = read_pools(text)
+    if pools.count > max_nodes:
+        raise ValueError(f"at most {max_nodes} nodes can have addresses")
+    return pools

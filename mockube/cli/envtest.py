@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.failure import UsageError
 
 from .parsing import CommandParser
@@ -137,7 +138,9 @@ def add_flags(parser: CommandParser) -> None:
         action="store_true",
         help="also run the controller manager and simulated nodes, which envtest does not",
     )
-    add_nodes(parser, "number of simulated nodes, with --with-controllers (1)", 1)
+    add_nodes(
+        parser, "simulated nodes, with --with-controllers: a number, pools or a file (1)", plain_nodes(1)
+    )
     add_version(parser)
 
 
@@ -169,7 +172,9 @@ def launchers(options: argparse.Namespace) -> Mapping[str, str]:
     flags = shlex.join(version_flags(options))
     run_server = _RUN_SERVER
     if options.with_controllers:
-        run_server = _RUN_SERVER_AND_MANAGER.format(nodes=options.simulate_nodes, flags=flags)
+        run_server = _RUN_SERVER_AND_MANAGER.format(
+            nodes=shlex.quote(options.simulate_nodes.text), flags=flags
+        )
     kubectl = shutil.which("kubectl")
     start = _NO_KUBECTL if kubectl is None else f'exec {shlex.quote(kubectl)} "$@"'
     return {

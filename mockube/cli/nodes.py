@@ -1,19 +1,17 @@
-"""`mockube nodes [N]`: print or set the number of simulated nodes."""
+"""`mockube nodes [N|POOLS|FILE]`: print the number of simulated nodes, or set them."""
 
 import argparse
 import asyncio
 from typing import Final
 
 from mockube import resizing
-from mockube.apimachinery.names import check_label_value
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
-from mockube.component_base.flags import labels, seconds
+from mockube.component_base.flags import seconds
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.failure import UsageError
+from mockube.controller_manager.config.node_pools.flag import read_nodes
 
 from .parsing import CommandParser
-from .shared_flags import node_count
 from .target import add_server_flags, convert_errors, server_access
 
 TIMEOUT: Final = 60.0
@@ -21,16 +19,13 @@ TIMEOUT: Final = 60.0
 
 def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
-        "nodes", type=node_count, nargs="?", metavar="N", help="the new number of nodes, node-1 to node-N"
+        "nodes",
+        type=read_nodes,
+        nargs="?",
+        metavar="N|POOLS|FILE",
+        help="the new nodes: node-1 to node-N, pools such as cpu=4,memory=16Gi:3, or a file of pools",
     )
     add_server_flags(parser)
-    parser.add_argument(
-        "--zones",
-        type=_zones,
-        metavar="A,B",
-        help="zones of new nodes, in turn (unchanged)",
-    )
-    parser.add_argument("--labels", type=_labels, metavar="K=V,...", help="labels of new nodes (none)")
     parser.add_argument(
         "--timeout",
         type=seconds,
@@ -41,8 +36,6 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.nodes is None and (options.zones or options.labels):
-        raise UsageError("--zones and --labels are of new nodes: give the new number of nodes, too")
     with convert_errors():
         print(asyncio.run(_run(options, server_access(options))))
     return 0
@@ -54,20 +47,6 @@ async def _run(options: argparse.Namespace, access: Access) -> str:
     async with open_client(access, clock) as client:
         if options.nodes is None:
             return str(await resizing.count_nodes(client))
-        flags = {"zones": options.zones, "labels": options.labels}
-        extra_data = {name: text for name, text in flags.items() if text}
-        await resizing.request_nodes(client, options.nodes, extra_data, clock)
+        await resizing.request_nodes(client, options.nodes, clock)
         await resizing.wait_for_nodes(client, options.nodes, clock=clock, seconds=options.timeout)
-        return "1 node is ready" if options.nodes == 1 else f"{options.nodes} nodes are ready"
-
-
-def _zones(text: str) -> str:
-    for zone in text.split(","):
-        if problems := check_label_value(zone):
-            raise argparse.ArgumentTypeError(f'"{zone}": {problems[0]}')
-    return text
-
-
-def _labels(text: str) -> str:
-    labels(text)
-    return text
+        return "1 node is ready" if options.nodes.count == 1 else f"{options.nodes.count} nodes are ready"

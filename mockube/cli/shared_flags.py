@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.schema import minors
-from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
+from mockube.controller_manager.config.node_pools.flag import read_nodes
+from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.controller_manager.config.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
-from mockube.launch import NAME, NODES, PACKS
+from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS
 
 from .parsing import CommandParser, FlagGroup
 
@@ -38,7 +39,7 @@ def add_output(parser: CommandParser, *more: str) -> None:
 
 
 def add_cluster_flags(flags: FlagGroup) -> None:
-    add_nodes(flags, f"number of simulated nodes ({NODES})", NODES)
+    add_nodes(flags, f"simulated nodes: a number, pools or a file ({NODES})", DEFAULT_NODES)
     flags.add_argument(
         "--packs",
         default=PACKS,
@@ -48,25 +49,16 @@ def add_cluster_flags(flags: FlagGroup) -> None:
     add_version(flags)
 
 
-def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: int) -> None:
+def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: NodePools) -> None:
     flags.add_argument(
         "--nodes",
         "--simulate-nodes",
         dest="simulate_nodes",
-        type=node_count,
+        type=read_nodes,
         default=default,
-        metavar="N",
+        metavar="N|POOLS|FILE",
         help=help_text,
     )
-
-
-def node_count(text: str) -> int:
-    from mockube.controller_manager.config.networks import MAX_SIMULATED_NODES  # noqa: PLC0415 - with all flags of the manager
-
-    number = non_negative_int(text)
-    if number > MAX_SIMULATED_NODES:
-        raise argparse.ArgumentTypeError(f"at most {MAX_SIMULATED_NODES} nodes can have addresses")
-    return number
 
 
 def add_version(flags: CommandParser | FlagGroup) -> None:

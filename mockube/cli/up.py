@@ -40,6 +40,7 @@ from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
 from mockube.kubectl import KUBECTL, how_to_install
+from mockube.launch import DEFAULT_NODES
 
 from .detach import Reports, detach
 from .output import code_of, program_name
@@ -245,6 +246,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
             "--etcd-servers, and --keep or --data-dir, cannot be set together: objects are stored in etcd or here"
         )
     data_dir = None if etcd else _data_dir(options, folder)
+    is_kept = bool(etcd or data_dir)
     return ClusterSpec(
         version=version("mockube"),
         nodes=options.simulate_nodes,
@@ -258,6 +260,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         manager_flags=(*manager, *version_flags(options)),
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
         detached=options.detach,
+        requests_nodes=is_kept and options.simulate_nodes is not DEFAULT_NODES,
         copy_to=copy_to,
         until=options.wait.until,
         seconds=options.wait.seconds,

@@ -18,6 +18,7 @@ from msgspec import Struct
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
+from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.failure import Failure, TimedOut
 from mockube.processes.child_processes import Report, exit_message
 from mockube.processes.control_plane import (
@@ -52,7 +53,7 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     """The options of a named cluster."""
 
     version: str
-    nodes: int
+    nodes: NodePools
     packs: str
     flags: Sequence[str]
     """Flags of the API server, including its port."""
@@ -65,6 +66,8 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     until: ReadyCondition = ReadyCondition.NODES
     seconds: float = math.inf
     """The timeout until the cluster is ready."""
+    requests_nodes: bool = False
+    """Whether the nodes replace those that the store requests."""
     notes_times: bool = False
     """Whether to report how long the start takes."""
 
@@ -88,7 +91,7 @@ class Supervisor:
             version=spec.version,
             started=format_time(clock.now()),
             detached=spec.detached,
-            nodes=spec.nodes,
+            nodes=spec.nodes.count,
             packs=spec.packs,
             store=spec.store,
             flags=(*spec.flags, *spec.manager_flags),
@@ -157,7 +160,11 @@ class Supervisor:
     async def _wait_nodes(self, client: ModuleType) -> None:
         launch = self._launch()
         nodes = await client.wait_usable(
-            launch.kubeconfig, launch.nodes, clock=self._clock, report=self._note_time
+            launch.kubeconfig,
+            launch.nodes,
+            requests_nodes=self._spec.requests_nodes,
+            clock=self._clock,
+            report=self._note_time,
         )
         self._record = msgspec.structs.replace(self._record, nodes=nodes)
 

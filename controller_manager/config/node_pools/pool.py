@@ -1,0 +1,85 @@
+"""The pools that `--simulate-nodes` asks for: how many nodes of which shape. `kubelet/node_objects.py` makes their nodes."""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from .number import MAX_SIMULATED_NODES
+
+DEFAULT_POOL: Final = "node"
+"""The name of the pool that a plain number is: its nodes are node-1, node-2 and so on."""
+DEFAULT_CAPACITY: Final[Mapping[str, str]] = {
+    "ephemeral-storage": "1Ti",
+    "hugepages-1Gi": "0",
+    "hugepages-2Mi": "0",
+    "cpu": "32",
+    "memory": "256Gi",
+    "pods": "1100",
+}
+"""The capacity of a node, apart from what its pool sets."""
+AMD64: Final = "amd64"
+NODE_POOL: Final = "mockube.dev/node-pool"
+"""The label with the name of a node's pool. Nodes of a pool without settings do not have it."""
+_NODE_NAME: Final = re.compile(r"(.+)-([1-9][0-9]{0,4})")
+
+
+class NodePool(Struct, frozen=True, kw_only=True):
+    """Nodes of one shape. Without settings, only their number is set, as by a plain number."""
+
+    name: str = DEFAULT_POOL
+    count: int
+    has_settings: bool = False
+    zones: tuple[str, ...] = ()
+    """The zones, over which the nodes are distributed in turn."""
+    labels: Mapping[str, str] = {}
+    """Labels, without those whose values differ by node."""
+    annotations: Mapping[str, str] = {}
+    taints: tuple[Mapping[str, str], ...] = ()
+    capacity: Mapping[str, str] = field(default_factory=lambda: DEFAULT_CAPACITY)
+    allocatable: Mapping[str, str] = field(default_factory=lambda: DEFAULT_CAPACITY)
+    architecture: str = AMD64
+    os_image: str = ""
+    images: tuple[Mapping[str, Any], ...] = ()
+    """The images that are on the nodes, as in a node's status."""
+    unschedulable: bool = False
+
+    def zone_of(self, number: int) -> str:
+        """Return the zone of the node with a number; "" without zones."""
+        return self.zones[(number - 1) % len(self.zones)] if self.zones else ""
+
+
+class NodePools(Struct, frozen=True, kw_only=True, dict=True):
+    """All pools, and the text that they were read from."""
+
+    pools: tuple[NodePool, ...] = ()
+    text: str = "0"
+    """The value of `--simulate-nodes` for other processes: the text, or the path of the file."""
+    content: str = "0"
+    """The text, or that of the file."""
+
+    @cached_property
+    def count(self) -> int:
+        return sum(pool.count for pool in self.pools)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, NodePool]:
+        return {pool.name: pool for pool in self.pools}
+
+
+def plain_nodes(count: int) -> NodePools:
+    """Return the pool of a plain number."""
+    return NodePools(pools=(NodePool(count=count),) if count else (), text=str(count), content=str(count))
+
+
+def node_name(pool: str, number: int) -> str:
+    return f"{pool}-{number}"
+
+
+def split_node_name(name: str) -> tuple[str, int] | None:
+    """Return the pool and the number of which a node's name consists; None if no pool has a node of that name."""
+    match = _NODE_NAME.fullmatch(name)
+    number = int(match[2]) if match else 0
+    return (match[1], number) if match and number <= MAX_SIMULATED_NODES else None
