@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import AddressValueError, NetmaskValueError, ip_address, ip_network
 from typing import Any, Final, get_type_hints
 
-from mockube.apimachinery import quantity
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.gotext import parse_bool, quote
-from mockube.apimachinery.names import check_dns1123_subdomain, check_label_key, check_label_value
-from mockube.apimachinery.quantity import QuantityError
+from mockube.apimachinery.names import check_dns1123_subdomain
 
 DEFAULT_SERVICE_NETWORKS: Final = ("10.0.0.0/24",)
 MIN_SERVICE_ADDRESSES: Final = 8
@@ -194,34 +192,6 @@ def _network(text: str) -> str:
 def comma_separated(text: str) -> tuple[str, ...]:
     """Split a list at its commas; blanks around the elements and empty elements are dropped."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def quantities(text: str) -> tuple[tuple[str, str], ...]:
-    """Read amounts by resource name: `cpu=32,memory=256Gi`."""
-    pairs = []
-    for word in comma_separated(text):
-        name, equals, amount = word.partition("=")
-        if not name or not equals:
-            raise ArgumentTypeError(f"{quote(word)} is not a name and an amount such as cpu=32")
-        try:
-            pairs.append((name, str(quantity.parse(amount))))
-        except QuantityError as error:
-            raise ArgumentTypeError(f"{quote(word)}: {error}") from error
-    return tuple(pairs)
-
-
-def labels(text: str) -> tuple[tuple[str, str], ...]:
-    """Read labels: `disk=ssd,tier=front`."""
-    return tuple(_label(word) for word in comma_separated(text))
-
-
-def _label(word: str) -> tuple[str, str]:
-    key, equals, value = word.partition("=")
-    problems = check_label_key(key) + check_label_value(value)
-    if not equals or problems:
-        problem = problems[0] if equals else "it must be KEY=VALUE"
-        raise ArgumentTypeError(f"{quote(word)} is not a label: {problem}")
-    return key, value
 
 
 def choice(*allowed: str) -> Callable[[str], str]:

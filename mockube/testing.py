@@ -7,6 +7,7 @@ test or for a module: `@pytest.mark.mockube(nodes=5)`.
 """
 
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from importlib.abc import MetaPathFinder
@@ -124,7 +125,7 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     options: dict[str, Any] = {}
     nodes, packs = request.config.getini(NODES), request.config.getini(PACKS)
     if nodes:
-        options["nodes"] = nodes
+        options["nodes"] = _check_nodes(nodes)
     if packs is not None:
         options["packs"] = packs
     if version := request.config.getini(VERSION):
@@ -140,6 +141,16 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
         accepted = ", ".join(OPTIONS)
         pytest.fail(f"the marker mockube takes {accepted}, not {', '.join(unknown)}", pytrace=False)
     return {**options, **marker.kwargs}
+
+
+def _check_nodes(text: str) -> str:
+    from mockube.controller_manager.config.node_pools.flag import read_nodes  # noqa: PLC0415 - see the top
+
+    try:
+        read_nodes(text)
+    except ArgumentTypeError as error:
+        pytest.fail(f"{NODES}: {error}", pytrace=False)
+    return text
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.config.node_pools.pool import NodePool, NodePools, node_name
+from mockube.controller_manager.config.node_pools.pool import DEFAULT_CAPACITY, NodePool, NodePools, node_name
 
 SHAPE: Final = "mockube.dev/node-shape"
 _DIGEST_BYTES: Final = 8
@@ -64,7 +64,7 @@ def _record(pool: NodePool, zone: str) -> str:
         labels=tuple(sorted({*pool.labels, *([wellknown.LABEL_ZONE] if zone else ())})),
         annotations=tuple(sorted(pool.annotations)),
         taints=tuple(sorted(map(_taint_id, pool.taints))),
-        resources=tuple(sorted(pool.capacity)),
+        resources=tuple(sorted(pool.capacity.keys() - DEFAULT_CAPACITY.keys())),
         unschedulable=pool.unschedulable,
     )
     return msgspec.json.encode(shape).decode()

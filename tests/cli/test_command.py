@@ -112,14 +112,14 @@ def test_command_line_without_command_prints_the_first_commands(capsys):
             id="unknown condition",
         ),
         pytest.param(
-            ["up", "--simulate-node-capacity=cpu"],
-            '--simulate-node-capacity: "cpu" is not a name and an amount such as cpu=32 (see `mockube up --help`)',
-            id="amount without a number",
+            ["up", "--nodes=gpus=8:2"],
+            '--nodes/--simulate-nodes: unknown key "gpus": did you mean "gpu"? (see `mockube up --help`)',
+            id="unknown key of a pool",
         ),
         pytest.param(
-            ["nodes", "--zones=a"],
-            "--zones and --labels are of new nodes: give the new number of nodes, too",
-            id="zones of no nodes",
+            ["up", "--simulate-node-zones=a"],
+            "unknown flag --simulate-node-zones: did you mean --simulate-nodes? (see `mockube up --help`)",
+            id="flag of an earlier release",
         ),
         pytest.param(["run"], "no command: use `mockube run -- CMD ...`", id="no command to run"),
         pytest.param(

@@ -38,13 +38,12 @@ def test_node_count_change_survives_manager_restart(tmp_path, nodes):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(["many"], '"many" is not a whole number', id="not a number"),
-        pytest.param(["-1"], '"-1" is not a whole number', id="negative"),
+        pytest.param(["many"], '"many" is neither a number of nodes nor pools', id="not a number"),
+        pytest.param(["-1"], '"-1" is neither a number of nodes nor pools', id="negative"),
         pytest.param(["15001"], "at most 15000 nodes can have addresses", id="too many"),
-        pytest.param(
-            ["3", "--labels", "ssd"], '"ssd" is not a label: it must be KEY=VALUE', id="invalid label"
-        ),
-        pytest.param(["3", "--zones", "a,b c"], '"b c": a valid label must be', id="invalid zone"),
+        pytest.param(["label=ssd:3"], '"ssd" is not KEY=VALUE', id="invalid label"),
+        pytest.param(["zone=b c:3"], '"b c": a valid label must be', id="invalid zone"),
+        pytest.param(["pools.yaml"], "pools.yaml: No such file or directory", id="no file"),
     ],
 )
 def test_invalid_node_count_is_refused(nodes, arguments, message):

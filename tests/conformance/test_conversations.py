@@ -20,6 +20,7 @@ from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
 from mockube.component_base.clock import RealClock
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.launch import LaunchOptions, temporary_server_flags
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls
@@ -119,7 +120,9 @@ def wait_for_aggregated_roles(server):
 def server_within_one_second(folder, flags):
     clock = OneSecond()
     config = parse(
-        LaunchOptions(nodes=0, packs="", flags=(*temporary_server_flags(folder), *flags)).server_arguments(),
+        LaunchOptions(
+            nodes=plain_nodes(0), packs="", flags=(*temporary_server_flags(folder), *flags)
+        ).server_arguments(),
         {},
     )
     credentials = load_credentials(config, "", now=clock.now(), random=SystemRandom())

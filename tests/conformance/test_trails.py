@@ -7,6 +7,7 @@ and updates not above the maximum. The clock is stepped, so the speed of the mac
 import pytest
 
 from mockube.controller_manager import catalog
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from tests.conformance.golden import golden
 from tests.support.controllers.running_manager import running_cluster
@@ -35,7 +36,7 @@ QUIET = 90
 @pytest.fixture
 async def cluster():
     # The nodes of the recordings were kwok's.
-    config = Config(simulation=Simulation(simulate_nodes=3, simulate_kubelet_details=False))
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(3), simulate_kubelet_details=False))
     controllers = [one for one in catalog.CONTROLLERS if not one.needs]
     left_out = (catalog.SIMULATED_STORAGE_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
     runnables = [one for one in catalog.RUNNABLES if one not in left_out]

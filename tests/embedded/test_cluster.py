@@ -114,10 +114,7 @@ def test_flags_are_passed_to_server():
 
 
 def test_manager_flags_are_passed_to_manager():
-    without = ["--controllers=*,-deployment-controller", "--simulate-node-zones=a,b"]
-    with Cluster(nodes=2, manager_flags=without) as cluster:
-        zones = [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in cluster.list("Node")]
-        assert zones == ["a", "b"]
+    with Cluster(nodes=2, manager_flags=["--controllers=*,-deployment-controller"]) as cluster:
         cluster.apply(MANIFESTS)
         cluster.advance(60)
         assert cluster.list("ReplicaSet", namespace="shop") == []
@@ -265,9 +262,20 @@ def test_invalid_options_are_reported(options, problem):
         pass
 
 
-def test_invalid_number_of_nodes_is_refused():
-    with pytest.raises(ValueError, match="nodes must be from 0 to"):
-        Cluster(nodes=-1)
+@pytest.mark.parametrize(
+    ("nodes", "problem"),
+    [
+        pytest.param(-1, "nodes: -1 is negative", id="negative"),
+        pytest.param(15_001, "nodes: at most 15000 nodes can have addresses", id="too many"),
+        pytest.param("few", 'nodes: "few" is neither a number of nodes nor pools', id="text"),
+        pytest.param([{"name": "a"}], r"nodes: pools\[0\]: there is no count", id="list"),
+        pytest.param(b"3", "nodes: pools must be a list", id="bytes"),
+        pytest.param(Path("none.yaml"), "nodes: none.yaml: No such file or directory", id="missing file"),
+    ],
+)
+def test_invalid_nodes_are_refused(nodes, problem):
+    with pytest.raises(ValueError, match=problem):
+        Cluster(nodes=nodes)
 
 
 def test_failed_start_reports_reason_and_leaves_nothing(tmp_path, monkeypatch):

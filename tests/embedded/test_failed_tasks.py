@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.embedded.control_plane import ClusterOptions, control_plane
 from tests.support.processes.failing_program import fail
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 async def run_until_failed(task):
-    async with control_plane(ClusterOptions(nodes=1)):
+    async with control_plane(ClusterOptions(nodes=plain_nodes(1))):
         fail(asyncio.get_running_loop(), task)
         await asyncio.get_running_loop().create_future()
 

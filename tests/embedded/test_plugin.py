@@ -94,8 +94,8 @@ def test_positional_marker_argument_is_refused(mockube):
         pytest.param([], [f"{OPTIONS} 'nodess'", f"{OPTIONS} 4"], id="invalid markers"),
         pytest.param(
             ["-o", "mockube_nodes=few"],
-            ["mockube_nodes must be a number, not 'few'"],
-            id="setting is not a number",
+            ['mockube_nodes: "few" is neither a number of nodes nor pools'],
+            id="setting is neither a number nor pools",
         ),
         pytest.param(
             ["-o", "mockube_scope=module"],
@@ -285,7 +285,7 @@ import pytest
 def test_flag(mockube):
     pass
 
-@pytest.mark.mockube(nodes="3")
+@pytest.mark.mockube(nodes=3.5)
 def test_type(mockube):
     pass
 """
@@ -293,7 +293,10 @@ def test_type(mockube):
     assert answer.returncode == 1
     assert "the cluster did not start: " in answer.stdout
     assert "unrecognized arguments: --bogus" in answer.stdout
-    assert "the cluster did not start: nodes must be an int, not '3'" in answer.stdout
+    assert (
+        "the cluster did not start: nodes must be an int, a str, a Path or a list of dicts, not 3.5"
+        in answer.stdout
+    )
     assert "Traceback" not in answer.stdout
     assert "def mockube" not in answer.stdout
 

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
@@ -32,7 +33,7 @@ RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 @pytest.fixture
 async def scenario():
     clock = SteppedClock()
-    config = Config(simulation=Simulation(simulate_nodes=3))
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(3)))
     async with (
         running(clock=clock) as server,
         running_manager(

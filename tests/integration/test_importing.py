@@ -7,6 +7,7 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager import catalog
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin
 from mockube.importing.importer import Importer, ImportOptions, ImportOutcome
@@ -16,7 +17,7 @@ from tests.support.server.definitions import definition
 
 PODS = "/api/v1/namespaces/shop/pods"
 SETS = "/apis/apps/v1/namespaces/shop/replicasets"
-CONFIG = Config(simulation=Simulation(simulate_nodes=1))
+CONFIG = Config(simulation=Simulation(simulate_nodes=plain_nodes(1)))
 
 
 class ImportingCluster:

@@ -7,6 +7,7 @@ import pytest
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.config.features import Features
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
@@ -68,7 +69,7 @@ class NodeFailureCluster:
 async def cluster_of(nodes=3, *, minor=NEWEST, disturbance=None, **options):
     clock = SteppedClock()
     config = Config(
-        simulation=Simulation(simulate_nodes=nodes),
+        simulation=Simulation(simulate_nodes=plain_nodes(nodes)),
         controllers=Controllers(**options),
         features=Features(kubernetes_version=minor),
     )

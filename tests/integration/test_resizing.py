@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from tests.support.controllers.running_manager import running_manager
@@ -58,7 +59,7 @@ async def test_deleted_node_returns_when_requested(cluster):
 
 async def test_restarted_manager_keeps_requested_number():
     clock = SteppedClock()
-    config = Config(simulation=Simulation(simulate_nodes=2))
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(2)))
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         for nodes in ("3", "1"):

@@ -5,6 +5,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from mockube.apimachinery.timestamps import format_time, parse_micro_time
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
@@ -260,7 +261,7 @@ async def test_restarted_manager_continues(cluster):
     await cluster.run(containers=[container], restartPolicy="Never")
     first = await cluster.run("q")
     await cluster.manager.step(10)
-    config = Config(simulation=Simulation(simulate_nodes=2))
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(2)))
     runnables = [SIMULATED_NODES, SIMULATED_PODS]
     async with running_manager(cluster.server, cluster.clock, runnables=runnables, config=config) as second:
         writes = [write for write in second.transport.writes if not write[1].endswith("/events")]

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.wire import OutcomeUnknown, Response, Unreachable
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
@@ -14,7 +15,7 @@ from tests.support.server.apiserver import running
 
 PODS = "/api/v1/namespaces/default/pods"
 RUNNABLES = (SIMULATED_NODES, SIMULATED_PODS)
-CONFIG = Config(simulation=Simulation(simulate_nodes=2))
+CONFIG = Config(simulation=Simulation(simulate_nodes=plain_nodes(2)))
 
 SPECS = {
     "service": {},

@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
@@ -32,7 +33,7 @@ async def scenario():
             clock,
             controllers=CONTROLLERS,
             runnables=[KUBE_SCHEDULER],
-            config=Config(simulation=Simulation(simulate_nodes=1)),
+            config=Config(simulation=Simulation(simulate_nodes=plain_nodes(1))),
         ) as manager,
     ):
         yield Scenario(server, manager)

@@ -15,6 +15,7 @@ from mockube.apiserver.patch.apply.atoms import atom_of_type
 from mockube.apiserver.schema import document, faults
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.wire.parse import parse
+from mockube.controller_manager.config.node_pools.reading import read_pools
 from tests.support.hostile.doubling import check_linear, size_of_run
 
 pytestmark = pytest.mark.slow
@@ -46,6 +47,7 @@ TEXTS = {
     parse_selector: ("a=b,", "a in (b),", "!a,", "a", "(", "a in (b,", "=", ",", "a in (", "! "),
     fields.parse: ("a=b,", "a", "\\", ",", "=", "!", "a!=b,", "\\,"),
     timestamps.parse_time: ("1", "2026-01-01T00:00:00Z", "Z", ":"),
+    read_pools: ("cpu=4,", "1,", "name=a:1,", "a=", ":", "9", "[", "[{count: 1},", "- count: 1\n"),
     jsonpath.parse: (
         ".a",
         "[0]",

@@ -82,5 +82,5 @@ def _tree_of_yaml(data: bytes) -> Any:
     if len(documents) > 1:
         raise PoolError("all pools must be in one YAML document, as a list")
     if documents and documents[0].strict_errors:
-        raise PoolError(documents[0].strict_errors[0])
+        raise PoolError(" ".join(documents[0].strict_errors[0].split()))
     return documents[0].tree if documents else None

@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 from mockube.component_base.clock import SteppedClock
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
@@ -34,7 +35,7 @@ RUNNABLES = [GARBAGE_COLLECTOR, ROOT_CA, KUBE_SCHEDULER, SIMULATED_NODES, SIMULA
 async def running_scenario(controller, sets, make, *, flags=(), details=False, scenario_class=None):
     """A scenario about the sets at one path; `make` is called with the fields of a spec. `scenario_class` is a subclass of `Scenario`."""
     clock = SteppedClock()
-    simulation = Simulation(simulate_nodes=3, simulate_kubelet_details=details)
+    simulation = Simulation(simulate_nodes=plain_nodes(3), simulate_kubelet_details=details)
     manager = {
         "controllers": [controller, *OTHERS],
         "runnables": RUNNABLES,

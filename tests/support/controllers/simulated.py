@@ -3,6 +3,7 @@
 import contextlib
 
 from mockube.component_base.clock import SteppedClock
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
@@ -54,7 +55,7 @@ async def simulated_cluster(
     *, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, networks=None, **options
 ):
     clock = SteppedClock()
-    simulation = Simulation(simulate_nodes=nodes, **options)
+    simulation = Simulation(simulate_nodes=plain_nodes(nodes), **options)
     config = Config(simulation=simulation, networks=networks or Networks())
     used = {"runnables": runnables, "config": config, "namespaces": ["kube-node-lease"]}
     async with running_cluster(clock=clock, **used) as (server, manager):

@@ -10,6 +10,7 @@ from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.transport import FencedTransport
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, lead
 from mockube.controller_manager.running import ManagerRun
@@ -37,7 +38,7 @@ PERIODIC_WRITES = ("/apis/coordination.k8s.io/", "/api/v1/nodes/", "/apis/events
 """Writes that continue nevertheless: leases, node status, and counts of repeated events."""
 LEASE = Key("kube-system", "kube-controller-manager")
 
-CONFIG = Config(simulation=Simulation(simulate_nodes=NODES))
+CONFIG = Config(simulation=Simulation(simulate_nodes=plain_nodes(NODES)))
 
 
 class DisturbedCluster:

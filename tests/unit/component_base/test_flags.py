@@ -1,12 +1,11 @@
 """Parsers of flag values, and the errors for invalid values."""
 
 import dataclasses
-from argparse import ArgumentTypeError
 from typing import Annotated
 
 import pytest
 
-from mockube.component_base.flags import Flag, Sections, boolean, labels
+from mockube.component_base.flags import Flag, Sections, boolean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,29 +37,3 @@ def test_flag_takes_next_argument_as_its_value(arguments, expected):
 def test_variable_of_each_name_sets_flag_that_is_not_an_argument(variable, arguments, is_quick):
     records, _ = Sections({"writing": Writing}, ignored=()).parse(arguments, {variable: "true"}, "TEST")
     assert records == {"writing": Writing(quick=is_quick)}
-
-
-@pytest.mark.parametrize(
-    ("text", "pairs"),
-    [
-        ("disk=ssd", (("disk", "ssd"),)),
-        ("example.com/tier=front, empty=", (("example.com/tier", "front"), ("empty", ""))),
-        ("", ()),
-    ],
-)
-def test_label_flag_is_parsed(text, pairs):
-    assert labels(text) == pairs
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("disk", '"disk" is not a label: it must be KEY=VALUE'),
-        ("=ssd", '"=ssd" is not a label: '),
-        ("disk=s s", '"disk=s s" is not a label: a valid label must be'),
-        ("a/b/c=d", '"a/b/c=d" is not a label: '),
-    ],
-)
-def test_invalid_label_flag_is_refused(text, says):
-    with pytest.raises(ArgumentTypeError, match="^" + says.replace("(", r"\(")):
-        labels(text)

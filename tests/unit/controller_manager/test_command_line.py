@@ -10,6 +10,7 @@ from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.configz import configz
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Controllers
 from mockube.controller_manager.config.upstream import IGNORED
 from tests.architecture.source import paths
@@ -35,7 +36,7 @@ def test_defaults_are_upstreams():
     assert config.controllers.concurrent_deployment_syncs == 5
     assert (config.leading.leader_elect, config.leading.leader_elect_lease_duration) == (True, 15.0)
     assert (config.serving.bind_address, config.serving.secure_port) == ("127.0.0.1", 10257)
-    assert config.simulation.simulate_nodes == 0
+    assert config.simulation.simulate_nodes == plain_nodes(0)
     assert config.ignored == ()
 
 
@@ -45,14 +46,7 @@ def test_defaults_are_upstreams():
         pytest.param(["--concurrent-gc-syncs=3"], "controllers", "concurrent_gc_syncs", 3, id="syncs"),
         pytest.param(["--controllers=*,-x-y"], "controllers", "controllers", ("*", "-x-y"), id="controllers"),
         pytest.param(["--leader-elect=false"], "leading", "leader_elect", False, id="alone"),
-        pytest.param(
-            ["--simulate-node-capacity=cpu=4000m,pods=7"],
-            "simulation",
-            "simulate_node_capacity",
-            (("cpu", "4"), ("pods", "7")),
-            id="amounts",
-        ),
-        pytest.param(["--simulate-nodes", "5"], "simulation", "simulate_nodes", 5, id="nodes"),
+        pytest.param(["--simulate-nodes", "5"], "simulation", "simulate_nodes", plain_nodes(5), id="nodes"),
         pytest.param(["--root-ca-file=a"], "controllers", "root_ca_file", Path("a"), id="a file"),
         pytest.param(
             ["--cluster-signing-duration=24h"],
@@ -169,8 +163,11 @@ def test_every_controller_has_a_concurrency_flag():
             id="two ways to sign",
         ),
         pytest.param(["--stages=none.yaml"], "none.yaml: No such file", id="no stages"),
-        pytest.param(["--simulate-node-capacity=cpu"], "is not a name and an amount", id="no amount"),
-        pytest.param(["--simulate-node-capacity==1"], "not a name and an amount", id="no name"),
+        pytest.param(
+            ["--simulate-nodes=memroy=4Gi:3"],
+            '--simulate-nodes/--nodes: unknown key "memroy": did you mean "memory"?',
+            id="unknown key of a pool",
+        ),
         pytest.param(["--leader-elect-lease-duration=10s"], "must be longer than", id="too short a lease"),
         pytest.param(["--leader-elect-retry-period=9s"], "must be longer than 1.2 times", id="too few tries"),
     ],

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.launch import LaunchOptions
 
 SIGNING_TOKENS = ("--service-account-private-key-file", "pki/sa.key")
@@ -23,13 +24,13 @@ SIGNING_CERTIFICATES = (
     ids=["no-folder", "folder", "last-folder", "other-tokens", "other-client-ca", "other-signer"],
 )
 def test_manager_signs_with_keys_of_server_unless_flags_set_others(flags, manager_flags, signing):
-    options = LaunchOptions(nodes=2, packs="kruise", flags=flags, manager_flags=manager_flags)
+    options = LaunchOptions(nodes=plain_nodes(2), packs="kruise", flags=flags, manager_flags=manager_flags)
     own = ("--simulate-nodes", "2", "--packs", "kruise")
     assert options.manager_arguments() == (*own, *signing, *manager_flags)
 
 
 def test_server_simulates_metrics_of_simulated_nodes_only():
-    options = [LaunchOptions(nodes=nodes).server_arguments() for nodes in (0, 1)]
+    options = [LaunchOptions(nodes=plain_nodes(nodes)).server_arguments() for nodes in (0, 1)]
     assert [words[words.index("--simulate-metrics") + 1] for words in options] == ["false", "true"]
 
 

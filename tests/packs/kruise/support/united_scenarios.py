@@ -2,6 +2,7 @@
 
 import contextlib
 
+from mockube.controller_manager.config.node_pools.flag import read_nodes
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
@@ -37,8 +38,9 @@ ZONE = "topology.kubernetes.io/zone"
 
 @contextlib.asynccontextmanager
 async def united_scenario(*, zones=(), flags=KRUISE):
+    pool = "".join(f"zone={zone}," for zone in zones)
     config = Config(
-        simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones),
+        simulation=Simulation(simulate_nodes=read_nodes(f"{pool}pods=1100:{max(len(zones), 1)}")),
         controllers=Controllers(packs=("kruise",)),
     )
     manager = {"controllers": CONTROLLERS, "runnables": RUNNABLES, "config": config}

@@ -3,11 +3,12 @@
 import pytest
 
 from mockube.controller_manager.config.networks import allocates, max_nodes, node_ranges
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 
 
 def config(nodes=0, **networks):
-    return Config(simulation=Simulation(simulate_nodes=nodes), networks=Networks(**networks))
+    return Config(simulation=Simulation(simulate_nodes=plain_nodes(nodes)), networks=Networks(**networks))
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,65 @@
-"""The desired nodes come from flags and from the ConfigMap, which may change while the manager runs."""
+"""The desired nodes come from the flag and from the ConfigMap, which may change while the manager runs."""
 
 import pytest
 
-from mockube.controller_manager.config.settings import Simulation
-from mockube.controller_manager.kubelet.resizing import DesiredNodes, desired_nodes
+from mockube.controller_manager.config.node_pools.pool import plain_nodes
+from mockube.controller_manager.config.node_pools.reading import read_value
+from mockube.controller_manager.kubelet.resizing import DesiredNodes, desired_nodes, pool_member
 
-FLAGS = Simulation(simulate_nodes=3, simulate_node_zones=("a",), node_labels=(("disk", "ssd"),))
-BY_FLAGS = DesiredNodes(nodes=3, zones=("a",), labels={"disk": "ssd"})
+FLAG = read_value("zone=a:3")
+BY_FLAG = DesiredNodes(pools=FLAG)
+
+
+def by_config_map(value):
+    return DesiredNodes(pools=read_value(value), deletes_surplus=True)
 
 
 @pytest.mark.parametrize(
-    ("data", "meant"),
+    ("data", "desired"),
     [
-        pytest.param(None, BY_FLAGS, id="no ConfigMap"),
-        pytest.param(
-            {"nodes": "5"},
-            DesiredNodes(nodes=5, zones=("a",), labels={"disk": "ssd"}, deletes_surplus=True),
-            id="number only, rest from flags",
-        ),
-        pytest.param(
-            {"nodes": "1", "zones": "x,y", "labels": "tier=front"},
-            DesiredNodes(nodes=1, zones=("x", "y"), labels={"tier": "front"}, deletes_surplus=True),
-            id="all fields set",
-        ),
-        pytest.param({"nodes": "many"}, BY_FLAGS, id="unparsable number"),
+        pytest.param(None, BY_FLAG, id="no ConfigMap"),
+        pytest.param({"nodes": "5"}, by_config_map(5), id="number"),
+        pytest.param({"nodes": "zone=b:1"}, by_config_map("zone=b:1"), id="pools"),
+        pytest.param({"nodes": "- count: 1\n"}, by_config_map("- count: 1\n"), id="YAML"),
+        pytest.param({"nodes": "many"}, BY_FLAG, id="invalid text"),
+        pytest.param({"nodes": "/etc/passwd"}, BY_FLAG, id="path"),
+        pytest.param({"nodes": "11"}, BY_FLAG, id="too many"),
+        pytest.param({"zones": "a"}, BY_FLAG, id="no nodes"),
     ],
 )
-def test_desired_nodes_follow_config_map(data, meant):
-    assert desired_nodes(None if data is None else {"data": data}, FLAGS) == meant
+def test_desired_nodes_follow_config_map(data, desired):
+    assert desired_nodes(None if data is None else {"data": data}, FLAG, max_nodes=10) == desired
+
+
+def test_key_of_an_earlier_release_is_logged(caplog):
+    assert desired_nodes({"data": {"nodes": "2", "zones": "a"}}, FLAG) == by_config_map(2)
+    assert "zones is not read: pools in nodes have labels and zones" in caplog.text
+
+
+def registered(name, pool=None):
+    labels = {} if pool is None else {"mockube.dev/node-pool": pool}
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("node", "is_surplus"),
+    [
+        pytest.param(registered("node-2"), False, id="node of the plain pool"),
+        pytest.param(registered("node-3"), True, id="higher number"),
+        pytest.param(registered("gpu-1", "gpu"), False, id="node of a pool"),
+        pytest.param(registered("gpu-2", "gpu"), True, id="higher number in a pool"),
+        pytest.param(registered("old-1", "old"), True, id="pool that is gone"),
+        pytest.param(registered("old-1"), False, id="node of somebody else"),
+        pytest.param(registered("mine", "gpu"), False, id="name that no pool gives"),
+        pytest.param(registered("gpu-2", "other"), False, id="label of another pool"),
+    ],
+)
+def test_surplus_nodes_are_those_that_pools_no_longer_have(node, is_surplus):
+    pools = read_value("2, name=gpu,gpu=8:1")
+    assert pools.pools[0].has_settings is False
+    assert DesiredNodes(pools=pools, deletes_surplus=True).is_surplus(node) is is_surplus
+    assert not DesiredNodes(pools=plain_nodes(0)).is_surplus(node)
+
+
+def test_name_with_several_dashes_has_one_pool():
+    assert pool_member(registered("a-1-2", "a-1")) == ("a-1", 2)

@@ -138,6 +138,6 @@ def test_similar_word_is_suggested():
 
 
 def test_flags_ending_with_word_are_suggested_first():
-    flags = ["--node-labels", "--simulate-nodes", "--http-port", "--secure-port"]
+    flags = ["--node-cidr-mask-size", "--simulate-nodes", "--http-port", "--secure-port"]
     assert suggestion("--nodes", flags) == ": did you mean --simulate-nodes?"
     assert suggestion("--port", flags) == ": did you mean --http-port or --secure-port?"

@@ -69,7 +69,7 @@ def test_number_of_nodes_has_two_names(command, arguments, environment):
     parser = CommandParser(prog="mockube")
     command.add_flags(parser)
     rest = [] if command is up else ["folder"]
-    assert parser.read([*arguments, *rest], environment).simulate_nodes == 7
+    assert parser.read([*arguments, *rest], environment).simulate_nodes.count == 7
 
 
 @pytest.mark.parametrize(
