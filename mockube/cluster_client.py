@@ -17,7 +17,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.objects.watching import watch_objects
-from mockube.resizing import desired_pools, request_nodes
+from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
 
 DEFAULT_TIMEOUT: Final = 86400.0
 _RETRY_SECONDS: Final = 0.1
@@ -29,30 +29,36 @@ async def wait_usable(
     kubeconfig: Path,
     nodes: NodePools,
     *,
-    requests_nodes: bool = False,
+    has_only_these: bool = False,
     clock: Clock,
     report: Callable[[str], None],
     seconds: float = DEFAULT_TIMEOUT,
 ) -> int:
     """Wait until a new control plane is usable, and return its number of nodes.
 
-    Every node is ready, and the default ServiceAccount exists. The store may request other nodes than the flag; with
-    `requests_nodes`, the flag's are requested instead. Requests are repeated until the server responds; the caller checks
-    whether the server has exited.
+    Every node is ready, and the default ServiceAccount exists. The store may request other nodes than the flag;
+    `has_only_these`: it requests the same, so that nodes of earlier runs are changed or deleted. Requests are repeated
+    until the server responds; the caller checks whether the server has exited.
     """
     while True:
         try:
             options = ClientOptions(access=read(kubeconfig), clock=clock, agent=AGENT)
             async with connect(options) as client:
-                if requests_nodes:
-                    await request_nodes(client, nodes, clock)
-                desired = (await desired_pools(client, nodes)).count
                 report("API server ready")
+                if has_only_these:
+                    await wait_for_nodes(client, nodes, clock=clock, seconds=seconds)
+                desired = (await desired_pools(client, nodes)).count
                 await wait_for_pods(client, desired, seconds=seconds)
                 report("1 node ready" if desired == 1 else f"{desired} nodes ready")
                 return desired
         except NoResponse:
             await clock.sleep(_RETRY_SECONDS)
+
+
+async def replace_nodes(kubeconfig: Path, nodes: NodePools, *, clock: Clock) -> None:
+    """Request nodes instead of those that the store requests."""
+    async with connect(ClientOptions(access=read(kubeconfig), clock=clock, agent=AGENT)) as client:
+        await request_nodes(client, nodes, clock)
 
 
 async def wait_for_pods(client: Client, nodes: int, *, seconds: float) -> None:

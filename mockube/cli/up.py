@@ -260,7 +260,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         manager_flags=(*manager, *version_flags(options)),
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
         detached=options.detach,
-        requests_nodes=is_kept and options.simulate_nodes is not DEFAULT_NODES,
+        replaces_nodes=is_kept and options.simulate_nodes is not DEFAULT_NODES,
         copy_to=copy_to,
         until=options.wait.until,
         seconds=options.wait.seconds,

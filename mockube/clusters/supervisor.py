@@ -66,7 +66,7 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     until: ReadyCondition = ReadyCondition.NODES
     seconds: float = math.inf
     """The timeout until the cluster is ready."""
-    requests_nodes: bool = False
+    replaces_nodes: bool = False
     """Whether the nodes replace those that the store requests."""
     notes_times: bool = False
     """Whether to report how long the start takes."""
@@ -149,7 +149,10 @@ class Supervisor:
         url = kubeconfigs.publish(self._folder)
         if self._spec.copy_to is not None:
             kubeconfigs.copy(self._folder, self._spec.copy_to)
-        if self._spec.until is ReadyCondition.NODES:
+        if self._spec.replaces_nodes:
+            request = client.replace_nodes(self._folder.kubeconfig, self._spec.nodes, clock=self._clock)
+            await wait_first(request, plane.wait_until_stopped())
+        if self._spec.until is ReadyCondition.NODES and not plane.is_over:
             self._step("waiting for the nodes")
             await wait_first(self._wait_nodes(client), plane.wait_until_stopped())
         if plane.is_over:
@@ -162,7 +165,7 @@ class Supervisor:
         nodes = await client.wait_usable(
             launch.kubeconfig,
             launch.nodes,
-            requests_nodes=self._spec.requests_nodes,
+            has_only_these=self._spec.replaces_nodes,
             clock=self._clock,
             report=self._note_time,
         )

@@ -134,20 +134,6 @@ async def test_annotated_foreign_nodes_are_simulated(cluster):
     assert (await cluster.run("b", node="real"))["status"]["phase"] == "Pending"
 
 
-async def test_zones_and_capacity_are_set():
-    async with simulated_cluster(
-        simulate_node_zones=("a", "b"), simulate_node_capacity=(("pods", "7"),), nodes=3
-    ) as cluster:
-        nodes = (await cluster.get(NODES))["items"]
-        assert [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes] == [
-            "a",
-            "b",
-            "a",
-        ]
-        assert nodes[0]["status"]["capacity"]["pods"] == "7"
-        assert "cpu" not in nodes[0]["status"]["capacity"]
-
-
 # --- pods
 
 
