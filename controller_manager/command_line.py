@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from mockube.apimachinery.schema import minors
 from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.flags import Sections
+from mockube.component_base.node_pools.number import MAX_SIMULATED_NODES
 from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
 
 from .catalog import controllers_of_packs
 from .config.networks import allocates, max_nodes, node_ranges
-from .config.node_pools.number import MAX_SIMULATED_NODES
 from .config.selection import unimplemented_names, unknown_names
 from .config.settings import SECTIONS, Config, Simulation
 from .config.signing import signer_files

@@ -8,6 +8,7 @@ from typing import Final
 from mockube.apimachinery import conditions, meta
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import ClientOptions, connect
@@ -15,7 +16,6 @@ from mockube.controller_manager.client.kinds import NODES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.kubeconfig import read
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
 

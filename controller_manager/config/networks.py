@@ -3,7 +3,8 @@
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final, NamedTuple
 
-from .node_pools.number import MAX_SIMULATED_NODES
+from mockube.component_base.node_pools.number import MAX_SIMULATED_NODES
+
 from .settings import Config, Networks
 
 Network = IPv4Network | IPv6Network

@@ -21,11 +21,11 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
+from mockube.component_base.node_pools.flag import read_nodes
+from mockube.component_base.node_pools.pool import NodePools
 
 from . import simulation_values
 from .features import Features
-from .node_pools.flag import read_nodes
-from .node_pools.pool import NodePools
 from .signing import CertificateSigningOptions
 
 
@@ -271,7 +271,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
             "nodes to simulate, with their pods: a number, pools such as cpu=4,memory=16Gi:3 with commas between them, "
             "or a file of pools; 0: none (0)",
             read_nodes,
-            metavar="N|POOLS|FILE",
+            metavar="NODES",
             alias="nodes",
         ),
     ] = NodePools()

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.config.node_pools.pool import DEFAULT_CAPACITY, NodePool, NodePools, node_name
+from mockube.component_base.node_pools.pool import DEFAULT_CAPACITY, NodePool, NodePools, node_name
 
 SHAPE: Final = "mockube.dev/node-shape"
 _DIGEST_BYTES: Final = 8

@@ -8,12 +8,12 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.node_pools.pool import DEFAULT_POOL
 from mockube.component_base.supervision import run_all
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, max_nodes
-from mockube.controller_manager.config.node_pools.pool import DEFAULT_POOL
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 

@@ -17,14 +17,14 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.config.node_pools.number import MAX_SIMULATED_NODES
-from mockube.controller_manager.config.node_pools.pool import (
+from mockube.component_base.node_pools.number import MAX_SIMULATED_NODES
+from mockube.component_base.node_pools.pool import (
     DEFAULT_POOL,
     NODE_POOL,
     NodePools,
     split_node_name,
 )
+from mockube.controller_manager.client.resources import Key
 
 LOG = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def desired_nodes(
 
 
 def _read(text: str, max_nodes: int) -> NodePools:
-    from mockube.controller_manager.config.node_pools.reading import read_pools  # noqa: PLC0415 - few clusters are resized
+    from mockube.component_base.node_pools.reading import read_pools  # noqa: PLC0415 - few clusters are resized
 
     pools = read_pools(text)
     if pools.count > max_nodes:

@@ -1,4 +1,4 @@
-"""`mockube nodes [N|POOLS|FILE]`: print the number of simulated nodes, or set them."""
+"""`mockube nodes [NODES]`: print the number of simulated nodes, or set them."""
 
 import argparse
 import asyncio
@@ -8,8 +8,8 @@ from mockube import resizing
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import seconds
+from mockube.component_base.node_pools.flag import read_nodes
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.config.node_pools.flag import read_nodes
 
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
@@ -22,7 +22,7 @@ def add_flags(parser: CommandParser) -> None:
         "nodes",
         type=read_nodes,
         nargs="?",
-        metavar="N|POOLS|FILE",
+        metavar="NODES",
         help="the new nodes: node-1 to node-N, pools such as cpu=4,memory=16Gi:3, or a file of pools",
     )
     add_server_flags(parser)

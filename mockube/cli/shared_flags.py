@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.schema import minors
+from mockube.component_base.node_pools.flag import read_nodes
+from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.release_options import read_minor
-from mockube.controller_manager.config.node_pools.flag import read_nodes
-from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.controller_manager.config.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
 from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS
 
@@ -56,7 +56,7 @@ def add_nodes(flags: CommandParser | FlagGroup, help_text: str, default: NodePoo
         dest="simulate_nodes",
         type=read_nodes,
         default=default,
-        metavar="N|POOLS|FILE",
+        metavar="NODES",
         help=help_text,
     )
 

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
+from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.supervision import wait_first
-from mockube.controller_manager.config.node_pools.pool import NodePools
 from mockube.failure import Failure, TimedOut
 from mockube.processes.child_processes import Report, exit_message
 from mockube.processes.control_plane import (

@@ -20,7 +20,7 @@ from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.launch import LaunchOptions, temporary_server_flags
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls

@@ -6,8 +6,8 @@ and updates not above the maximum. The clock is stepped, so the speed of the mac
 
 import pytest
 
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager import catalog
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from tests.conformance.golden import golden
 from tests.support.controllers.running_manager import running_cluster

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.embedded.control_plane import ClusterOptions, control_plane
 from tests.support.processes.failing_program import fail
 

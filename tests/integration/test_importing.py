@@ -6,8 +6,8 @@ import contextlib
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager import catalog
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin
 from mockube.importing.importer import Importer, ImportOptions, ImportOutcome

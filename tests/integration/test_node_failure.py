@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.features import Features
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR

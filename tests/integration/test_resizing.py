@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.config.node_pools.flag import read_nodes
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.flag import read_nodes
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from tests.support.controllers.running_manager import running_manager

@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from mockube.apimachinery.timestamps import format_time, parse_micro_time
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES

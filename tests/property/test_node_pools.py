@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.controller_manager.config.node_pools.errors import PoolError
-from mockube.controller_manager.config.node_pools.pool import MAX_SIMULATED_NODES
-from mockube.controller_manager.config.node_pools.reading import read_pools
-from mockube.controller_manager.config.node_pools.text import KEYS
+from mockube.component_base.node_pools.errors import PoolError
+from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES
+from mockube.component_base.node_pools.reading import read_pools
+from mockube.component_base.node_pools.text import KEYS
 
 WORDS = st.sampled_from(
     [

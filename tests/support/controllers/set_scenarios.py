@@ -3,7 +3,7 @@
 from contextlib import asynccontextmanager
 
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR

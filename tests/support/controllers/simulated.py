@@ -3,7 +3,7 @@
 import contextlib
 
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from mockube.controller_manager.config.node_pools.flag import read_nodes
+from mockube.component_base.node_pools.flag import read_nodes
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR

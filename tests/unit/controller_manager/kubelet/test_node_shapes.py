@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.apimachinery.patch.json_merge import apply
-from mockube.controller_manager.config.node_pools.reading import read_value
+from mockube.component_base.node_pools.reading import read_value
 from mockube.controller_manager.kubelet.node_objects import node
 from mockube.controller_manager.kubelet.node_shapes import (
     SHAPE,

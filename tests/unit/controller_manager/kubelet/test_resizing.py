@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.controller_manager.config.node_pools.pool import plain_nodes
-from mockube.controller_manager.config.node_pools.reading import read_value
+from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.reading import read_value
 from mockube.controller_manager.kubelet.resizing import DesiredNodes, desired_nodes, pool_member
 
 FLAG = read_value("zone=a:3")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mockube.controller_manager.config.node_pools.errors import PoolError
-from mockube.controller_manager.config.node_pools.pool import DEFAULT_CAPACITY, plain_nodes
-from mockube.controller_manager.config.node_pools.reading import read_pools, read_value
+from mockube.component_base.node_pools.errors import PoolError
+from mockube.component_base.node_pools.pool import DEFAULT_CAPACITY, plain_nodes
+from mockube.component_base.node_pools.reading import read_pools, read_value
 
 GPUS = """
 - name: gpu
