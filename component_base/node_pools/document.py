@@ -63,28 +63,28 @@ def decode_all(tree: Any) -> list[PoolDocument]:
     return [_decode(item, f"pools[{index}]") for index, item in enumerate(tree)]
 
 
-def _decode(tree: Any, where: str) -> PoolDocument:
+def _decode(tree: Any, path: str) -> PoolDocument:
     if not isinstance(tree, Mapping):
-        raise PoolError(f"{where} must be an object with the fields of a pool")
+        raise PoolError(f"{path} must be an object with the fields of a pool")
     for field in tree:
         if field not in FIELDS:
             name = str(field)
             hint = did_you_mean(name, FIELDS) or f": one of {', '.join(FIELDS)}"
-            raise PoolError(f"{where}: unknown field {quote_short(name)}{hint}")
+            raise PoolError(f"{path}: unknown field {quote_short(name)}{hint}")
     for field in ("labels", "annotations"):
-        _check_texts(tree.get(field), f"{where}.{field}")
+        _check_texts(tree.get(field), f"{path}.{field}")
     try:
         return msgspec.convert({key: value for key, value in tree.items() if value is not None}, PoolDocument)
     except msgspec.ValidationError as error:
-        raise PoolError(f"{where}{_type_problem(str(error))}") from error
+        raise PoolError(f"{path}{_type_problem(str(error))}") from error
 
 
-def _check_texts(value: Any, where: str) -> None:
+def _check_texts(value: Any, path: str) -> None:
     """Check that all values are strings: the number or the boolean that YAML makes of a text has another text."""
     for key, text in value.items() if isinstance(value, Mapping) else ():
         if not isinstance(text, str):
             raise PoolError(
-                f"{where}: the value of {quote_short(str(key))} must be a string: write it in quotes"
+                f"{path}: the value of {quote_short(str(key))} must be a string: write it in quotes"
             )
 
 

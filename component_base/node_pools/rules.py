@@ -55,13 +55,13 @@ def complete(documents: Sequence[PoolDocument], text: str, *, path: Path | None 
 
 def _names_of(documents: Sequence[PoolDocument]) -> list[str]:
     """Return the pools' names: those that are set, or else instance types, `node` for one pool, and the pool's position."""
-    taken = {document.name for document in documents}
+    used_names = {document.name for document in documents}
     pool_names = []
     for position, document in enumerate(documents, 1):
         name = document.name or _name_of_type(document.instance_type)
-        if not document.name and name in taken:
+        if not document.name and name in used_names:
             name = f"pool-{position}"
-        taken.add(name)
+        used_names.add(name)
         pool_names.append(name)
     repeated = [name for name, count in Counter(pool_names).items() if count > 1]
     if repeated:
