@@ -23,6 +23,7 @@ DEFAULT_CAPACITY: Final[Mapping[str, str]] = {
 AMD64: Final = "amd64"
 NODE_POOL: Final = "mockube.dev/node-pool"
 """The label with the name of a node's pool. Nodes of a pool without settings do not have it."""
+_MAX_SHORT: Final = 80
 _NODE_NAME: Final = re.compile(r"(.+)-([1-9][0-9]{0,4})")
 
 
@@ -63,6 +64,12 @@ class NodePools(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def count(self) -> int:
         return sum(pool.count for pool in self.pools)
+
+    @property
+    def summary(self) -> str:
+        """The text if it is short, or else how many nodes there are."""
+        is_short = "\n" not in self.text and len(self.text) <= _MAX_SHORT
+        return self.text if is_short else f"{self.count} nodes in {len(self.pools)} pools"
 
     @cached_property
     def by_name(self) -> Mapping[str, NodePool]:

@@ -6,6 +6,7 @@ wrong one. Flags that are not set may be anything.
 
 import argparse
 import asyncio
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +16,14 @@ import msgspec
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config import settings
 from mockube.clusters import kubeconfigs, named_cluster
-from mockube.clusters.health import count_nodes
+from mockube.clusters.health import count_nodes, read_config_map
 from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, ClusterRecord, ClusterState
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import flags_of
+from mockube.component_base.node_pools.flag import read_nodes
+from mockube.component_base.node_pools.pool import NodePools
 from mockube.controller_manager.config import settings as manager
+from mockube.controller_manager.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes
 from mockube.failure import Failure
 
 _MINOR: Final = "--kubernetes-version"
@@ -76,9 +80,7 @@ def differences(options: argparse.Namespace, folder: ClusterFolder, running: Clu
         minor = next(iter(_texts_of(running, _MINOR)), minors.NEWEST)
         yield from _compare(_MINOR, minor, options.kubernetes_version)
     if "simulate_nodes" in options.set_flags:
-        requested = str(options.simulate_nodes)
-        hint = f" (`mockube nodes{named_cluster.name_flag(folder.name)} {requested}` changes it)"
-        yield from _compare("--nodes", str(running.nodes), requested, hint)
+        yield from _node_differences(options.simulate_nodes, folder, running)
     if "packs" in options.set_flags:
         yield from _compare("--packs", _sorted_names(running.packs), _sorted_names(options.packs))
     yield from _store_differences(options, folder, running)
@@ -86,6 +88,15 @@ def differences(options: argparse.Namespace, folder: ClusterFolder, running: Clu
         _, dot, name = dest.partition(".")
         if dot and texts:
             yield from _process_flag_differences(running, name, texts)
+
+
+def _node_differences(requested: NodePools, folder: ClusterFolder, running: ClusterRecord) -> Iterator[str]:
+    config_map = read_config_map(folder.kubeconfig, *NODES_CONFIG_MAP)
+    pools = desired_nodes(config_map, read_nodes(running.pools or str(running.nodes))).pools
+    if pools.pools != requested.pools:
+        words = shlex.join(("mockube", "nodes", requested.text))
+        hint = f" (`{words}{named_cluster.name_flag(folder.name)}` changes it)"
+        yield from _compare("--nodes", pools.summary, requested.summary, hint)
 
 
 def _compare(flag: str, running: str, requested: str, hint: str = "") -> Iterator[str]:

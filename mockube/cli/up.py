@@ -40,7 +40,6 @@ from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
 from mockube.kubectl import KUBECTL, how_to_install
-from mockube.launch import DEFAULT_NODES
 
 from .detach import Reports, detach
 from .output import code_of, program_name
@@ -260,7 +259,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         manager_flags=(*manager, *version_flags(options)),
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
         detached=options.detach,
-        replaces_nodes=is_kept and options.simulate_nodes is not DEFAULT_NODES,
+        replaces_nodes=is_kept and "simulate_nodes" in options.set_flags,
         copy_to=copy_to,
         until=options.wait.until,
         seconds=options.wait.seconds,

@@ -74,6 +74,16 @@ def count_nodes(kubeconfig: Path) -> int | None:
     return len(tree.get("items") or ()) + int(tree["metadata"].get("remainingItemCount", 0))
 
 
+def read_config_map(kubeconfig: Path, namespace: str, name: str) -> Mapping[str, Any] | None:
+    """Return a ConfigMap; None if it does not exist, or if the server does not respond."""
+    try:
+        status, body = get(read(kubeconfig), f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+    except (OSError, http.client.HTTPException, KubeconfigError):
+        return None
+    tree: Mapping[str, Any] = msgspec.json.decode(body) if status == http.client.OK else {}
+    return tree or None
+
+
 def read_not_simulated(kubeconfig: Path) -> Sequence[str]:
     """Return the pods with programs that are not simulated; none if the server does not respond."""
     try:

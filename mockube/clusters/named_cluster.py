@@ -217,6 +217,8 @@ class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     detached: bool
     nodes: int
+    pools: str = ""
+    """The pools of the nodes, unless the store requests others."""
     packs: str
     store: str
     """`MEMORY`, the data folder, or the endpoints of etcd."""

@@ -92,6 +92,7 @@ class Supervisor:
             started=format_time(clock.now()),
             detached=spec.detached,
             nodes=spec.nodes.count,
+            pools=spec.nodes.content,
             packs=spec.packs,
             store=spec.store,
             flags=(*spec.flags, *spec.manager_flags),

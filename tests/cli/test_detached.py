@@ -66,3 +66,24 @@ def test_detached_start_failure_is_reported_to_caller(mockube):
     answer = mockube.run(*DETACHED, "--packs=nothing-known")
     assert (answer.returncode, answer.stdout) == (2, "")
     assert 'unknown pack "nothing-known"' in answer.stderr
+
+
+@pytest.mark.slow
+def test_nodes_of_kept_cluster_are_those_of_the_last_start_that_sets_them(mockube):
+    assert started_nodes(mockube, "--nodes=zone=a,cpu=4:2, name=gpu,gpu=8:1") == {
+        "gpu-1": ("32", "8"),
+        "node-1": ("4", None),
+        "node-2": ("4", None),
+    }
+    assert started_nodes(mockube) == {"gpu-1": ("32", "8"), "node-1": ("4", None), "node-2": ("4", None)}
+    assert started_nodes(mockube, "--nodes=name=gpu,gpu=4:2") == {"gpu-1": ("32", "4"), "gpu-2": ("32", "4")}
+
+
+def started_nodes(mockube, *flags):
+    """Return the CPUs and GPUs of the nodes of the kept cluster, which is started and stopped."""
+    up = mockube.run("up", "--detach", "--name=side", "--keep", *flags)
+    assert up.returncode == 0, up.stderr
+    _, nodes = ask(mockube.folder("side").kubeconfig, "GET", "/api/v1/nodes")
+    assert mockube.run("down", "--name=side").returncode == 0
+    capacities = {node["metadata"]["name"]: node["status"]["capacity"] for node in nodes["items"]}
+    return {name: (capacity["cpu"], capacity.get("nvidia.com/gpu")) for name, capacity in capacities.items()}

@@ -80,6 +80,11 @@ def test_second_cluster_of_same_name_is_refused_without_reuse(running):
             ["--kubernetes-version=1.33"], f"--kubernetes-version is {NEWEST} and not 1.33", id="minor"
         ),
         pytest.param(["--nodes=2"], "--nodes is 1 and not 2 (`mockube nodes 2` changes it)", id="nodes"),
+        pytest.param(
+            ["--nodes=cpu=4:1"],
+            "--nodes is 1 and not cpu=4:1 (`mockube nodes cpu=4:1` changes it)",
+            id="pools",
+        ),
         pytest.param(["--packs="], "--packs is kruise and not empty", id="packs"),
         pytest.param(["--keep"], "--keep is not set: the store is memory", id="store"),
         pytest.param(["--event-ttl=5m"], "--event-ttl is not set", id="flag of a process"),
