@@ -40,9 +40,9 @@ def test_detached_kept_cluster_survives_restarts_until_deleted(mockube):
     assert mockube.run("down", "--name=side").returncode == 0
     wait_gone(first)
 
-    again = mockube.run(*DETACHED)
+    again = mockube.run("up", "--detach", "--name=side")
     assert again.returncode == 0, "a kept cluster needs no flag to start again"
-    assert "with 2 simulated nodes" in again.stdout, "the last number of nodes applies, not that of the flag"
+    assert "with 2 simulated nodes" in again.stdout, "the last number of nodes applies, not the default"
     assert ask(folder.kubeconfig, "GET", f"{CONFIG_MAPS}/mine")[0] == 200
     assert mockube.record("side").url == first_url
 
