@@ -18,14 +18,7 @@ from mockube.component_base.klog import Logging
 from mockube.component_base.release_options import gates_problem, ignored_settings
 from mockube.component_base.version import print_version, version_problem
 
-from . import (
-    admission_plugins,
-    authentication_configuration,
-    authorization,
-    request_headers,
-    tls,
-    tracing_configuration,
-)
+from . import admission_plugins, authentication_configuration, authorization, request_headers, tls
 from .authentication_configuration import OpenIDConnect
 from .authorization import AuthorizationOptions
 from .features import IMPLEMENTED_GATES, Features
@@ -171,8 +164,7 @@ def _problem(config: Config) -> str:
         return f"--packs: {problem}"
     admission = config.admission
     return (
-        tracing_configuration.problem(config.tracing.tracing_config_file)
-        or gates_problem(*_gates(config))
+        gates_problem(*_gates(config))
         or runtime_config_problem(
             config.features.runtime_config,
             config.features.kubernetes_version,

@@ -1,5 +1,6 @@
 """`--tracing-config-file`: a TracingConfiguration, which names a collector and the share of requests that are traced."""
 
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,16 +47,14 @@ class TracingConfiguration(Struct, frozen=True, kw_only=True):
     samples_per_million: int = 0
 
 
-def problem(configuration: TracingConfiguration | None) -> str:
-    """Return what traces need and is not installed; "" if that is nothing."""
-    if configuration is None or find_spec("grpc") is not None:
-        return ""
-    return "--tracing-config-file needs the package grpcio: type `pip install grpcio`, or install mockube's extra `tracing`"
-
-
 def tracing_configuration(text: str) -> TracingConfiguration:
-    """Read the file that a flag names."""
-    return files.from_flag(read, text)
+    """Read the file that a flag names; refuse it if the package is missing that only traces need."""
+    configuration = files.from_flag(read, text)
+    if find_spec("grpc") is None:
+        raise ArgumentTypeError(
+            "traces need the package grpcio: type `pip install grpcio`, or install mockube's extra `tracing`"
+        )
+    return configuration
 
 
 def read(path: Path) -> TracingConfiguration:

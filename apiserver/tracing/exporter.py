@@ -137,25 +137,30 @@ class SpanExporter:
     def _export(self) -> None:
         assert self._channel is not None
         export = self._channel.unary_unary(otlp.EXPORT)
-        while not self._closing.is_set():
+        is_closing = False
+        while not is_closing:
             self._any.wait()
             self._many.wait(self._limits.seconds)
             self._any.clear()
             self._many.clear()
-            while self._queue:
-                if self._export_batch(export):
-                    continue
-                if self._closing.wait(self._limits.retry_seconds):
+            is_closing = self._closing.is_set()  # afterwards, because `close` sets it before the others
+            minimum = 1  # later batches are full, unless there are no more
+            while len(self._queue) >= minimum:
+                if not self._export_batch(export) and self._closing.wait(self._limits.retry_seconds):
                     self._export_batch(export)
                     return
+                minimum = 1 if is_closing else self._limits.batch
+            if self._queue:
+                self._any.set()
 
     def _export_batch(self, export: Any) -> bool:
         """Send the oldest spans; return False if that failed and may be tried again."""
         import grpc  # noqa: PLC0415 - see `start`
 
         batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._limits.batch))]
+        request = otlp.export_request(batch, self._resource)
         try:
-            export(otlp.export_request(batch, self._resource), timeout=CALL_SECONDS)
+            export(request, timeout=CALL_SECONDS)
         except grpc.RpcError as error:
             code = error.code().name
             if code != _CANCELLED:  # by `close`, which logs the number of lost spans

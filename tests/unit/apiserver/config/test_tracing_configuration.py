@@ -5,7 +5,6 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.config.tracing_configuration import TracingConfiguration, tracing_configuration
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n"
@@ -108,11 +107,12 @@ def test_missing_file_is_refused(tmp_path):
         tracing_configuration(str(tmp_path / "none.yaml"))
 
 
-def test_flag_without_grpc_names_what_to_install(tmp_path, monkeypatch, capsys):
+def test_missing_package_is_named(tmp_path, monkeypatch):
     (tmp_path / "tracing.yaml").write_text(HEAD)
     monkeypatch.setitem(sys.modules, "grpc", None)
-    with pytest.raises(SystemExit):
-        parse([f"--tracing-config-file={tmp_path / 'tracing.yaml'}"], {})
-    error = capsys.readouterr().err.splitlines()[-1]
-    expected = "--tracing-config-file needs the package grpcio: type `pip install grpcio`, or install mockube's extra `tracing`"
-    assert error.endswith(expected)
+    with pytest.raises(ArgumentTypeError) as failure:
+        tracing_configuration(str(tmp_path / "tracing.yaml"))
+    problem = (
+        "traces need the package grpcio: type `pip install grpcio`, or install mockube's extra `tracing`"
+    )
+    assert str(failure.value) == problem
