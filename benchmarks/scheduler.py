@@ -17,7 +17,8 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, LABEL_HOSTNAME, LABEL_ZONE
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Store
+from mockube.controller_manager.cache.store import Change, Store
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.algorithm import SchedulingAlgorithm
@@ -35,9 +36,11 @@ from mockube.controller_manager.scheduler.volumes import (
     Storage,
     claims_of,
 )
+from mockube.controller_manager.scheduler.watched import nodes_of_change
 
 ZONES = "abc"
 NOW = "2026-01-01T00:00:00Z"
+KINDS = {"claims": kinds.PERSISTENT_VOLUME_CLAIMS, "volumes": kinds.PERSISTENT_VOLUMES}
 IN_FLIGHT = 32
 """The number of bindings in progress."""
 
@@ -62,8 +65,9 @@ class Cluster:
         self.gates = FeatureGates()
         names = ("claims", "volumes", "classes", "csi_nodes", "drivers", "capacities", "attachments")
         self.stores = {name: Store() for name in names}
-        for name, index in INDEXES.items():
-            self.stores[name].add_index(*index)
+        for name, indexes in INDEXES.items():
+            for index in indexes:
+                self.stores[name].add_index(*index)
         self.storage = Storage(**self.stores, assumed=AssumedBindings())
         self.cache = SchedulerCache(self.gates)
         monitor = SchedulerMonitor(time.monotonic, Registry())
@@ -84,7 +88,14 @@ class Cluster:
         )
 
     def put(self, store: str, obj: ReadOnlyTree) -> None:
-        self.stores[store].put(Key.of(obj), obj)
+        old = self.stores[store].put(Key.of(obj), obj)
+        change = Change(old, obj)
+        for name in {
+            *nodes_of_change(
+                change, KINDS.get(store, kinds.STORAGE_CLASSES), self.storage, self.cache.users_of_claim
+            )
+        }:
+            self.cache.mark_changed(name)
 
     async def measure(self, kind: str, pods: int) -> float:
         getattr(self, f"prepare_{kind}", lambda _: None)(pods)

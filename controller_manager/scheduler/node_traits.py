@@ -34,7 +34,7 @@ class NeedsReference(Exception):
 
 
 class NodePart(NamedTuple):
-    """What is not in the labels of nodes: their devices."""
+    """What is not in the labels of nodes: their devices, or how many volumes they can attach."""
 
     key: Hashable
     """Two parts with the same key are the same."""
@@ -42,10 +42,10 @@ class NodePart(NamedTuple):
 
 
 class NodeTraits(Struct, frozen=True, kw_only=True):
-    """Nodes of one group with the same values of these labels, and the same part, are alike for a pod."""
+    """Nodes of one group with the same values of these labels, and the same parts, are alike for a pod."""
 
     label_keys: frozenset[str] = frozenset()
-    part: NodePart | None = None
+    parts: tuple[NodePart, ...] = ()
     hosts: frozenset[str] | None = None
     """The hostname labels of the only nodes that can be feasible; None if others can be, too."""
     names: frozenset[str] | None = None
@@ -54,7 +54,7 @@ class NodeTraits(Struct, frozen=True, kw_only=True):
     def join(self, other: "NodeTraits") -> "NodeTraits":
         return NodeTraits(
             label_keys=self.label_keys | other.label_keys,
-            part=self.part or other.part,
+            parts=(*self.parts, *(part for part in other.parts if part.key not in self._keys_of_parts)),
             hosts=_common(self.hosts, other.hosts),
             names=_common(self.names, other.names),
         )
@@ -62,11 +62,17 @@ class NodeTraits(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> Hashable:
         """Pods whose traits have the same key can have a class together."""
-        return self.label_keys, None if self.part is None else self.part.key
+        return self.label_keys, self._keys_of_parts
+
+    @property
+    def _keys_of_parts(self) -> tuple[Hashable, ...]:
+        return tuple(part.key for part in self.parts)
 
     def of(self, node: NodeInfo) -> tuple[Hashable, ...]:
-        labels = tuple(map(node.labels.get, sorted(self.label_keys))) if self.label_keys else ()
-        return labels if self.part is None else (labels, self.part.of(node))
+        return (*map(node.labels.get, sorted(self.label_keys)), *self.parts_of(node))
+
+    def parts_of(self, node: NodeInfo) -> tuple[Hashable, ...]:
+        return tuple(part.of(node) for part in self.parts)
 
 
 NO_TRAITS: Final = NodeTraits()

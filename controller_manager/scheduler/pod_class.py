@@ -143,9 +143,8 @@ class PodClass:
             self._add(self._judgement(node), [node])
 
     def _state_of(self, node: NodeInfo) -> Hashable:
-        """Return the state of a node, with the part that is not in it; labels are in it."""
-        part = self._traits.part
-        return node.state if part is None else (node.state, part.of(node))
+        """Return the state of a node, with the parts that are not in it; labels are in it."""
+        return (node.state, self._traits.parts_of(node)) if self._traits.parts else node.state
 
     def _judgement(self, node: NodeInfo) -> _Judgement:
         state = self._state_of(node)

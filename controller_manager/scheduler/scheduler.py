@@ -108,7 +108,7 @@ class Scheduler:
         for resource, name, index in watched.INDEXES:
             self._informers[resource].add_index(name, index)
         for resource in watched.STORAGE:
-            self._informers[resource].add_handler(self._move_by(resource.kind))
+            self._informers[resource].add_handler(self._move_by(resource))
 
     @staticmethod
     def _make_extenders(configurations: Sequence["ExtenderAccess"]) -> "Extenders | None":
@@ -170,9 +170,16 @@ class Scheduler:
         if meta.labels(change.old or {}) != meta.labels(change.new or {}):
             self._algorithm.forget_classes()
 
-    def _move_by(self, kind: str) -> Callable[[Change], None]:
-        """Return a handler of changes of objects of a kind that pods may wait for."""
-        return lambda change: self._queue.move(requeueing.event_of(kind, change.old, change.new))
+    def _move_by(self, resource: Resource[ReadOnlyTree]) -> Callable[[Change], None]:
+        """Return a handler of changes of storage for which pods may wait."""
+
+        def move(change: Change) -> None:
+            users_of = self._cluster.users_of_claim
+            for name in {*watched.nodes_of_change(change, resource, self._storage, users_of)}:
+                self._cluster.mark_changed(name)
+            self._queue.move(requeueing.event_of(resource.kind, change.old, change.new))
+
+        return move
 
     def _is_worth_requeuing(self, key: Key, plugins: Collection[str], event: ClusterEvent) -> bool:
         view = self._pods.lister.get(*key)

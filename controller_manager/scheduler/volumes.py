@@ -6,6 +6,7 @@ are volumes, writes the choice, and binds the pod when its claims are bound.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
@@ -90,6 +91,8 @@ class AssumedBindings:
 
 _BY_USE: Final = "claim-or-class"
 """The index of volumes: by the claim that they name, else by their class."""
+_BY_ATTACHED_VOLUME: Final = "attached-volume"
+"""The index of VolumeAttachments by their volume."""
 _BY_LIMITED_DRIVER: Final = "limited-driver"
 """The index of CSINodes by the drivers that can attach only some number of volumes there."""
 
@@ -107,17 +110,25 @@ def _limited_drivers(csi_node: ReadOnlyTree) -> Iterable[str]:
             yield driver["name"]
 
 
-INDEXES: Final[Mapping[str, tuple[str, Indexer]]] = {
-    "volumes": (_BY_USE, _use_of_volume),
-    "csi_nodes": (_BY_LIMITED_DRIVER, _limited_drivers),
-    "attachments": (BY_ATTACHED_NODE, node_of_attachment),
+def _volume_of_attachment(attachment: ReadOnlyTree) -> Iterable[str]:
+    name = (attachment["spec"].get("source") or {}).get("persistentVolumeName")
+    return (name,) if name else ()
+
+
+INDEXES: Final[Mapping[str, Sequence[tuple[str, Indexer]]]] = {
+    "volumes": ((_BY_USE, _use_of_volume),),
+    "csi_nodes": ((_BY_LIMITED_DRIVER, _limited_drivers),),
+    "attachments": (
+        (BY_ATTACHED_NODE, node_of_attachment),
+        (_BY_ATTACHED_VOLUME, _volume_of_attachment),
+    ),
 }
-"""The name and the function of the index that each lister of Storage must have."""
+"""The names and the functions of the indexes that listers of Storage must have."""
 
 
 def _no_objects() -> Lister[ReadOnlyTree]:
     store: Store[ReadOnlyTree] = Store()
-    for name, function in INDEXES.values():
+    for name, function in chain.from_iterable(INDEXES.values()):
         store.add_index(name, function)
     return store
 
@@ -139,6 +150,11 @@ class Storage(Struct, frozen=True, kw_only=True):
     def limited_drivers(self) -> frozenset[str]:
         """The drivers that can attach only some number of volumes to a node."""
         return frozenset(self.csi_nodes.index_counts(_BY_LIMITED_DRIVER))
+
+    def nodes_of_volume(self, volume: str) -> Sequence[str]:
+        """Return the names of the nodes to which a volume is attached."""
+        attachments = self.attachments.by_index(_BY_ATTACHED_VOLUME, volume)
+        return [attachment["spec"]["nodeName"] for attachment in attachments]
 
     def volumes_for(self, claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
         """Return the volumes that name a claim, and those of its class that name none."""

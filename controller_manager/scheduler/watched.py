@@ -1,11 +1,13 @@
 """The resources that the scheduler watches besides pods, and their listers."""
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Resource
+from mockube.controller_manager.client.resources import Key, Resource
 
 from . import volumes
 from .volumes import AssumedBindings, Storage
@@ -22,12 +24,13 @@ STORAGE: Final[tuple[Resource[ReadOnlyTree], ...]] = (
 )
 """The resources for which pods with volumes may wait."""
 INDEXES: Final = tuple(
-    (resource, *volumes.INDEXES[name])
+    (resource, *index)
     for name, resource in (
         ("volumes", kinds.PERSISTENT_VOLUMES),
         ("csi_nodes", kinds.CSI_NODES),
         ("attachments", kinds.VOLUME_ATTACHMENTS),
     )
+    for index in volumes.INDEXES[name]
 )
 """The indexes that the scheduler reads: the resource, the name and the function of each."""
 _CONTROLLERS: Final = (kinds.REPLICA_SETS, kinds.REPLICATION_CONTROLLERS, kinds.STATEFUL_SETS)
@@ -40,6 +43,37 @@ WATCHED: Final[tuple[Resource[ReadOnlyTree], ...]] = (
     *_CONTROLLERS,
     *STORAGE,
 )
+
+
+UsersOf = Callable[[Key], Collection[str]]
+"""Returns the names of the nodes with pods that use a claim."""
+
+
+def _nodes_of_volume(volume: ReadOnlyTree, storage: Storage, users_of: UsersOf) -> Iterator[str]:
+    yield from storage.nodes_of_volume(meta.name(volume))
+    reference = volume["spec"].get("claimRef") or {}
+    yield from users_of(Key(reference.get("namespace", ""), reference.get("name", "")))
+
+
+_NODES_OF: Final[
+    Mapping[Resource[ReadOnlyTree], Callable[[ReadOnlyTree, Storage, UsersOf], Iterable[str]]]
+] = {
+    kinds.CSI_NODES: lambda csi_node, _, __: (meta.name(csi_node),),
+    kinds.VOLUME_ATTACHMENTS: lambda attachment, _, __: (attachment["spec"].get("nodeName") or "",),
+    kinds.PERSISTENT_VOLUME_CLAIMS: lambda claim, _, users_of: users_of(Key.of(claim)),
+    kinds.PERSISTENT_VOLUMES: _nodes_of_volume,
+}
+"""The nodes on which an object may change how many volumes can be attached."""
+
+
+def nodes_of_change(
+    change: Change, resource: Resource[ReadOnlyTree], storage: Storage, users_of: UsersOf
+) -> Iterator[str]:
+    """Yield the names of the nodes of which a change of storage may change how many volumes they can attach."""
+    nodes_of = _NODES_OF.get(resource)
+    for obj in (change.old, change.new):
+        if obj is not None and nodes_of is not None:
+            yield from nodes_of(obj, storage, users_of)
 
 
 def storage_of(caches: Caches, assumed: AssumedBindings) -> Storage:

@@ -215,7 +215,7 @@ class Comparison:
         if created is None:
             return
         name = f"{created['metadata']['namespace']}/{created['metadata']['name']}"
-        attempt = self._wait_for_attempt(start, name)
+        attempt = self._wait_for_attempt(start, name, state)
         if "bound" in attempt and state["deviceclasses"]:
             attempt["devices"] = self._devices_of(created)
         if self._preempts(name):
@@ -297,7 +297,16 @@ class Comparison:
             *sorted(Counter(mapping["requestName"] for mapping in devices["mappings"]).values()),
         )
 
-    def _wait_for_attempt(self, start, name):
+    def _wait_for_attempt(self, start, name, state):
+        """Return the first attempt of a pod for which the caches of the real scheduler had the state.
+
+        They are filled by a watch for each resource: a pod may arrive before a claim that was created before it.
+        """
+        existing = {
+            f'{kind} "{one["metadata"]["name"]}" not found'
+            for kind in ("persistentvolumeclaim", "persistentvolume")
+            for one in state[f"{kind}s"]
+        }
         done = re.compile(
             r'"(Unable to schedule pod[^"]*|Successfully bound pod to node|Error scheduling pod; retrying)"'
         )
@@ -319,7 +328,11 @@ class Comparison:
                     message = pairs.get("err", "").replace('\\"', '"').replace("\\\\", "\\")
                     if "no nodes are registered" in match[1]:
                         message = "no nodes available to schedule pods"
-                    return {"message": message, "scores": scores}
+                    if any(text in message for text in existing):
+                        self._count("attempt before a claim or volume arrived", message)
+                        scores.clear()
+                    else:
+                        return {"message": message, "scores": scores}
 
     def _wait_for_victims(self, pod):
         """Wait until the preempting pod is bound or cannot be bound, and return the names of the pods that it preempted."""

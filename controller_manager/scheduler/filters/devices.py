@@ -72,7 +72,8 @@ def device_traits(pod: PodInfo, devices: DeviceSnapshot) -> NodeTraits:
         for alternative in alternatives
     )
     names = attribute_names(alternatives, claims.unallocated)
-    return traits.join(NodeTraits(part=NodePart(names, partial(_device_part, names, devices))))
+    part = NodePart(("devices", names), partial(_device_part, names, devices))
+    return traits.join(NodeTraits(parts=(part,)))
 
 
 def _device_part(names: AttributeNames, devices: DeviceSnapshot, node: NodeInfo) -> Hashable:

@@ -1,13 +1,14 @@
 """Reject nodes that cannot attach more volumes of a driver. Upstream: plugins/nodevolumelimits."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.node_traits import NO_TRAITS, NeedsReference, NodeTraits
+from mockube.controller_manager.scheduler.node_traits import NO_TRAITS, NeedsReference, NodePart, NodeTraits
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage, claim_names, class_of
@@ -32,25 +33,14 @@ def volume_limits(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
     required = _required_drivers(volumes, snapshot.storage) if needs_drivers else []
 
     def check(node: NodeInfo) -> Rejection | None:
-        csi_node = snapshot.storage.csi_nodes.get("", node.name)
-        drivers = (
-            {}
-            if csi_node is None
-            else {driver["name"]: driver for driver in csi_node["spec"].get("drivers") or ()}
-        )
+        drivers = _drivers_of(node.name, snapshot.storage)
         for name in required:
             if name not in drivers:
                 return Rejection((f"{name} CSI driver is not installed on the node",))
-        limits = {
-            name: int(driver["allocatable"]["count"])
-            for name, driver in drivers.items()
-            if (driver.get("allocatable") or {}).get("count") is not None
-        }
+        limits = _limits_of(drivers)
         if limits.keys().isdisjoint(volumes.values()):
             return None
-        attached: dict[tuple[str, str], str] = {}
-        for other in node.pods.values():
-            attached |= _volumes_of(other, snapshot.storage)
+        attached = _volumes_on(node, snapshot.storage)
         new_counts = Counter(driver for volume, driver in volumes.items() if volume not in attached)
         if counts_attachments:
             attached |= _attachments_of(node.name, snapshot.storage)
@@ -65,13 +55,56 @@ def volume_limits(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
 
 
 def volume_limits_traits(pod: PodInfo, snapshot: ClusterSnapshot) -> NodeTraits:
-    """Without limits for the drivers of a pod, nodes are alike; with limits, the volumes on each node count."""
-    volumes = _volumes_of(pod, snapshot.storage)
-    if not snapshot.storage.limited_drivers.isdisjoint(volumes.values()):
+    """Return how many volumes of the pod's drivers a node can attach. Raises NeedsReference if it may have attached the pod's."""
+    storage = snapshot.storage
+    volumes = _volumes_of(pod, storage)
+    if snapshot.gates.is_on("VolumeLimitScaling") and _required_drivers(volumes, storage):
         raise NeedsReference
-    if snapshot.gates.is_on("VolumeLimitScaling") and _required_drivers(volumes, snapshot.storage):
-        raise NeedsReference
-    return NO_TRAITS
+    limited_drivers = storage.limited_drivers & {*volumes.values()}
+    if not limited_drivers:
+        return NO_TRAITS
+    for name in pod.claims:
+        claim = storage.claims.get(pod.view.key.namespace, name)
+        volume = "" if claim is None else claim["spec"].get("volumeName") or ""
+        if snapshot.users_of_claim(Key(pod.view.key.namespace, name)) or storage.nodes_of_volume(volume):
+            raise NeedsReference
+    drivers = tuple(sorted(limited_drivers))
+    counts_attachments = not snapshot.gates.is_before("1.32")
+
+    def free_volumes(node: NodeInfo) -> Hashable:
+        limits = _limits_of(_drivers_of(node.name, storage))
+        if limits.keys().isdisjoint(drivers):
+            return ()
+        attached = _volumes_on(node, storage)
+        if counts_attachments:
+            attached |= _attachments_of(node.name, storage)
+        counts = Counter(attached.values())
+        return tuple(limits[driver] - counts[driver] if driver in limits else None for driver in drivers)
+
+    return NodeTraits(parts=(NodePart(("limits", drivers), free_volumes),))
+
+
+def _drivers_of(node: str, storage: Storage) -> Mapping[str, ReadOnlyTree]:
+    """Return the CSI drivers that are installed on a node, by name."""
+    csi_node = storage.csi_nodes.get("", node)
+    drivers = () if csi_node is None else csi_node["spec"].get("drivers") or ()
+    return {driver["name"]: driver for driver in drivers}
+
+
+def _limits_of(drivers: Mapping[str, ReadOnlyTree]) -> Mapping[str, int]:
+    return {
+        name: int(driver["allocatable"]["count"])
+        for name, driver in drivers.items()
+        if (driver.get("allocatable") or {}).get("count") is not None
+    }
+
+
+def _volumes_on(node: NodeInfo, storage: Storage) -> dict[tuple[str, str], str]:
+    """Return the volumes that the pods on a node use."""
+    volumes: dict[tuple[str, str], str] = {}
+    for pod in node.pods.values():
+        volumes |= _volumes_of(pod, storage)
+    return volumes
 
 
 def _required_drivers(volumes: Volumes, storage: Storage) -> list[str]:

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
@@ -18,6 +20,7 @@ from mockube.controller_manager.scheduler.pod_class import PodClasses
 from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from mockube.controller_manager.scheduler.sampling import NodeSample
 from mockube.controller_manager.scheduler.volumes import Storage, claims_of
+from mockube.controller_manager.scheduler.watched import nodes_of_change
 from mockube.controller_manager.scheduler.workload_selector import Workloads
 from mockube.controller_manager.workloads.volumes import NO_PROVISIONER, SELECTED_NODE
 from tests.support.controllers.scheduler_objects import (
@@ -213,6 +216,13 @@ def devices_of(name, models):
     return [{"metadata": {"name": name}, "spec": spec}] if models else []
 
 
+KINDS = {
+    "claims": kinds.PERSISTENT_VOLUME_CLAIMS,
+    "volumes": kinds.PERSISTENT_VOLUMES,
+    "csi_nodes": kinds.CSI_NODES,
+}
+
+
 class Few(SchedulerPlugin):
     """A plugin that judges pods and nodes by what kube-scheduler's plugins read."""
 
@@ -266,7 +276,7 @@ OPERATIONS = st.lists(
         st.tuples(st.just(DEVICE), st.sampled_from([*DEVICE_CLAIMS]), st.integers(0, 99)),
         st.tuples(st.just(DEVICE), st.sampled_from([*DEVICE_CLAIMS]), st.integers(0, 99)),
         st.tuples(st.just(SLICE), st.sampled_from(NODES[:5]), MODELS),
-        st.tuples(st.just(LIMIT), st.sampled_from(NODES)),
+        st.tuples(st.just(LIMIT), st.sampled_from(NODES), st.integers(0, 2)),
         st.tuples(st.just(TERMINATE), st.integers(0, 99)),
         st.tuples(st.just(DELETE), st.integers(0, 99)),
     ),
@@ -303,16 +313,18 @@ class Cluster:
         self.bindings = []
 
     def put(self, store, obj):
-        self.stores[store].put(Key.of(obj), obj)
+        old = self.stores[store].put(Key.of(obj), obj)
+        for name in nodes_of_change(Change(old, obj), KINDS[store], self.storage, self.cache.users_of_claim):
+            self.cache.mark_changed(name)
 
     def schedule(self, spec, draw):
         name = f"pod-{len(self.trees)}"
         self.place(name, pod(name, **SPECS[spec]), draw)
 
-    def schedule_with_claims(self, kinds, draw):
+    def schedule_with_claims(self, chosen, draw):
         """Schedule a pod of a StatefulSet: those of the same kinds of claims have one class."""
         name = f"pod-{len(self.trees)}"
-        names = [self.create_claim(kind, f"{name}-{number}") for number, kind in enumerate(kinds)]
+        names = [self.create_claim(kind, f"{name}-{number}") for number, kind in enumerate(chosen)]
         volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in names]
         self.place(name, pod(name, labels=DATABASE, volumes=volumes), draw)
 
@@ -387,9 +399,9 @@ class Cluster:
             self.put("claims", claim(name, volume=meta.name(bound)))
         self.storage.assumed.forget(uid)
 
-    def limit(self, name):
-        """Let a node attach one volume only."""
-        drivers = [{"name": "disk", "allocatable": {"count": 1}}]
+    def limit(self, name, count):
+        """Let a node attach few volumes only."""
+        drivers = [{"name": "disk", "allocatable": {"count": count}}]
         self.put("csi_nodes", {"metadata": {"name": name}, "spec": {"drivers": drivers}})
 
     def place(self, name, tree, draw):

@@ -1,5 +1,7 @@
 """Nodes and pods for tests of filters and scores, and the snapshot that these read."""
 
+from itertools import chain
+
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.controller_manager.cache.store import Store
@@ -74,7 +76,7 @@ def info(tree, gates=None):
 
 def store_of(*objects):
     store = Store()
-    for name, function in INDEXES.values():
+    for name, function in chain.from_iterable(INDEXES.values()):
         store.add_index(name, function)
     for obj in objects:
         store.put(Key.of(obj), obj)

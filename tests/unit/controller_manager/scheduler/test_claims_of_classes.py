@@ -18,7 +18,7 @@ from tests.support.controllers.scheduler_objects import (
     snapshot_of,
     store_of,
 )
-from tests.support.controllers.scheduler_volumes import claim, csi, storage_class, volume
+from tests.support.controllers.scheduler_volumes import DRIVER, claim, csi, storage_class, volume
 
 ZONES = dict(zip("abcd", "xxyz", strict=True))
 """The zones of nodes."""
@@ -38,6 +38,16 @@ def waiting(storage_class="disk", **more):
 
 def bound(**fields):
     return {"claims": [claim(volume="disk")], "volumes": [volume(**fields)]}
+
+
+def csi_node(name, count):
+    drivers = [{"name": DRIVER, "allocatable": {"count": count}}]
+    return {"metadata": {"name": name}, "spec": {"drivers": drivers}}
+
+
+def attachment(name, at):
+    spec = {"attacher": DRIVER, "nodeName": at, "source": {"persistentVolumeName": name}}
+    return {"metadata": {"name": f"{name}-{at}"}, "spec": spec}
 
 
 CASES = [
@@ -81,6 +91,11 @@ CASES = [
     pytest.param(bound(labels={ZONE: "y__z"}), "cd", id="labels of zones"),
     pytest.param(bound(on="c"), "c", id="bound to a host"),
     pytest.param(bound(), "abcd", id="bound anywhere"),
+    pytest.param(
+        {**bound(**csi("handle")), "csi_nodes": [csi_node("a", 3), csi_node("b", 0)]},
+        "acd",
+        id="limit of a driver",
+    ),
 ]
 
 
@@ -153,14 +168,10 @@ def test_claim_of_one_pod_at_a_time_is_not_used_twice():
             {
                 "claims": [claim(volume="disk")],
                 "volumes": [volume(**csi("handle"))],
-                "csi_nodes": [
-                    {
-                        "metadata": {"name": "a"},
-                        "spec": {"drivers": [{"name": "csi.example.com", "allocatable": {"count": 3}}]},
-                    }
-                ],
+                "csi_nodes": [csi_node("a", 3)],
+                "attachments": [attachment("disk", "b")],
             },
-            id="limit of a driver",
+            id="attached volume of a driver with a limit",
         ),
         pytest.param(bound(**reachable(HOST, "a", operator="NotIn")), id="other hosts"),
     ],
@@ -168,3 +179,20 @@ def test_claim_of_one_pod_at_a_time_is_not_used_twice():
 def test_claims_that_tell_single_nodes_apart_are_left_to_the_reference(storage):
     found, _ = Cluster(storage).find(with_claim())
     assert found is None
+
+
+def test_volumes_of_pods_and_attached_ones_count_for_the_limit_of_a_node():
+    volumes = [volume(name, **csi(name)) for name in ("data", "other", "left")]
+    cluster = Cluster(
+        {
+            "claims": [claim(name, volume=name) for name in ("data", "other")],
+            "volumes": volumes,
+            "csi_nodes": [csi_node(name, 1) for name in ZONES],
+            "attachments": [attachment("left", "d")],
+        }
+    )
+    found, state = cluster.find(with_claim())
+    assert sorted(one.name for one in best_of(found, state)) == [*"abc"]
+    cluster.cache.assign_pod(info(with_claim("other", "other")), "a")
+    found, state = cluster.find(with_claim())
+    assert sorted(one.name for one in best_of(found, state)) == [*"bc"]
