@@ -97,6 +97,12 @@ sizes: environment ## Measure the wheel, and what pip install and make up take; 
 bench: environment ## Measure the speed of the store
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
+bench-growth: environment ## Measure how cost grows with nodes, pods, watchers and objects, and draw it: an hour; QUICK=1 takes 5 minutes, ARGS="--with-kubernetes"
+	@"$(BIN)/python" -m benchmarks.growth $(if $(QUICK),--quick) $(ARGS)
+
+bench-ratios: environment ## Check that requests, pods and decisions cost the same in small and large clusters
+	@"$(BIN)/python" -m benchmarks.growth.ratios
+
 hostile: environment ## Measure how expensive requests of one client delay others; needs an idle machine
 	@"$(BIN)/python" benchmarks/hostile.py $(ARGS)
 
@@ -136,4 +142,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor dist image sizes bench hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check test test-all conformance compose-test cov fuzz differential shell-differential scheduling-differential record e2e charts suites definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
