@@ -24,7 +24,7 @@ from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane,
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.failure import Failure
 from mockube.launch import NODES, PACKS
-from mockube.objects.arguments import read_seconds
+from mockube.objects.arguments import read_span
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
 
@@ -35,9 +35,12 @@ class AsyncCluster(Handle, AwaitedObjectMethods):
     """A running cluster with asynchronous methods, which `async with Cluster()` returns."""
 
     async def advance(self, seconds: float) -> None:
-        """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
+        """Advance the clock of server and controllers by some seconds, and run everything that is due by then.
+
+        An hour of a cluster with three idle nodes takes a second or two, most of it for the Leases that kubelets renew.
+        """
         __tracebackhide__ = True
-        await self._do(lambda _: self._plane.advance(read_seconds(seconds, "the time to advance")))
+        await self._do(lambda _: self._plane.advance(read_span(seconds)))
 
     async def kr8s(self) -> Any:
         """Return an API object of `kr8s.asyncio`."""
@@ -161,9 +164,12 @@ class Cluster(Handle, ObjectMethods):
     # --- time
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock of server and controllers by some seconds, and run everything that is due by then."""
+        """Advance the clock of server and controllers by some seconds, and run everything that is due by then.
+
+        An hour of a cluster with three idle nodes takes a second or two, most of it for the Leases that kubelets renew.
+        """
         __tracebackhide__ = True
-        self._do(lambda _: self._plane.advance(read_seconds(seconds, "the time to advance")))
+        self._do(lambda _: self._plane.advance(read_span(seconds)))
 
     # --- clients
 
@@ -182,9 +188,13 @@ def _check_types(**options: object) -> None:
     __tracebackhide__ = True
     for name, value in options.items():
         types, description = _OPTION_TYPES[name]
-        is_list_in_text = isinstance(value, str) and types is Sequence
-        if not isinstance(value, types) or isinstance(value, bool) or is_list_in_text:
+        is_wrong_list = types is Sequence and (isinstance(value, str) or not _are_texts(value))
+        if not isinstance(value, types) or isinstance(value, bool) or is_wrong_list:
             raise TypeError(f"{name} must be {description}, not {value!r}")
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(value, str) for value in values)
 
 
 _OPTION_TYPES: Final[Mapping[str, tuple[Any, str]]] = {

@@ -1,6 +1,6 @@
 """Wait until a running control plane is usable: its nodes are ready, and pods can be created."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
+from mockube.suggestions import enumerate_names
 
 DEFAULT_TIMEOUT: Final = 86400.0
 _RETRY_SECONDS: Final = 0.1
@@ -62,22 +63,48 @@ async def replace_nodes(kubeconfig: Path, nodes: NodePools, *, clock: Clock) -> 
 
 
 async def wait_for_pods(client: Client, nodes: int, *, seconds: float) -> None:
-    """Wait until pods can be created and scheduled: `nodes` nodes are ready, and the default ServiceAccount exists."""
-    async with timeout(RealClock(), seconds):
-        await _wait_for_nodes(client, nodes, seconds)
-        accounts = watch_objects(
-            client, SERVICE_ACCOUNTS, _DEFAULT_ACCOUNT, clock=RealClock(), seconds=seconds
-        )
-        async with aclosing(accounts) as events:
-            async for event_type, _ in events:
-                if event_type != "DELETED":
-                    return
+    """Wait until pods can be created and scheduled: `nodes` nodes are ready, and the default ServiceAccount exists.
+
+    TimeoutError names what is missing after some seconds.
+    """
+    readiness: dict[str, bool] = {}
+    try:
+        async with timeout(RealClock(), seconds):
+            await _wait_for_nodes(client, nodes, readiness, seconds)
+            accounts = watch_objects(
+                client, SERVICE_ACCOUNTS, _DEFAULT_ACCOUNT, clock=RealClock(), seconds=seconds
+            )
+            async with aclosing(accounts) as events:
+                async for event_type, _ in events:
+                    if event_type != "DELETED":
+                        return
+    except TimeoutError:
+        problem = _missing(readiness, nodes)
+        raise TimeoutError(f"the cluster was not ready within {seconds:g} s: {problem}") from None
 
 
-async def _wait_for_nodes(client: Client, nodes: int, seconds: float) -> None:
-    ready: set[str] = set()
+async def _wait_for_nodes(client: Client, nodes: int, readiness: dict[str, bool], seconds: float) -> None:
+    """Wait until some nodes are ready, and note whether each is."""
     async with aclosing(watch_objects(client, NODES, None, clock=RealClock(), seconds=seconds)) as events:
-        while len(ready) < nodes:
+        while sum(readiness.values()) < nodes:
             _, node = await anext(events)
-            if conditions.is_true(node, "Ready"):
-                ready.add(meta.name(node))
+            readiness[meta.name(node)] = readiness.get(meta.name(node), False) or conditions.is_true(
+                node, "Ready"
+            )
+
+
+def _missing(readiness: Mapping[str, bool], nodes: int) -> str:
+    """Return what a cluster does not have yet."""
+    ready = sum(readiness.values())
+    if ready >= nodes:
+        return (
+            "the ServiceAccount default in namespace default does not exist, without which no pod can be created;"
+            " the serviceaccount-controller creates it"
+        )
+    unready = [name for name, is_ready in readiness.items() if not is_ready]
+    details = [f"{ready} of {nodes} nodes are ready"]
+    if unready:
+        details.append(f"not ready: {enumerate_names(unready)}")
+    if nodes > len(readiness):
+        details.append(f"{nodes - len(readiness)} do not exist")
+    return "; ".join(details)

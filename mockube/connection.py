@@ -21,7 +21,7 @@ from mockube.embedded.background_loop import BackgroundContext
 from mockube.failure import Failure, UsageError
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
-from mockube.objects.errors import call_without_frames
+from mockube.objects.errors import InvalidType, call_without_frames
 from mockube.objects.requests import ObjectRequests, Work
 from mockube.objects.senders import RequestSender
 
@@ -133,6 +133,8 @@ async def _requests_of(access: Access) -> AsyncIterator[ObjectRequests]:
 def _kubeconfig(
     name: str, kubeconfig: "str | os.PathLike[str] | None", environment: Mapping[str, str]
 ) -> Path:
+    if not isinstance(name, str):
+        raise InvalidType(f"the name of a cluster is a str, not {type(name).__name__}")
     if "/" in name:
         raise UsageError(f'"{name}" is not the name of a cluster: pass a path as connect(kubeconfig=...)')
     if name and kubeconfig is not None:

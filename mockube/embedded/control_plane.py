@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
@@ -16,9 +17,11 @@ from msgspec.structs import replace
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
+from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
+from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.supervision import start
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
@@ -26,9 +29,11 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import ClientOptions, connect
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse as parse_manager_flags
+from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 from mockube.controller_manager.config.settings import Config
 from mockube.launch import LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
+from mockube.suggestions import did_you_mean
 
 from .faults import FaultInjector
 from .log_capture import CapturedLog, capture_log
@@ -39,6 +44,7 @@ from .virtual_clock import VirtualClock, advance_clock
 T = TypeVar("T")
 
 START_SECONDS: Final = 30.0
+_UNKNOWN_FLAG: Final = re.compile(r"unrecognized arguments: (--[\w-]+)")
 SHUTDOWN_SECONDS: Final = 0.5
 """The time in which controllers can finish their current work at the end."""
 
@@ -130,7 +136,21 @@ def _parse_flags(parse: Callable[[], T]) -> T:
         with redirect_stderr(error_output):
             return parse()
     except SystemExit as error:
-        raise ValueError(error_output.getvalue().strip()) from error
+        raise ValueError(_without_usage(error_output.getvalue().strip())) from error
+
+
+def _without_usage(text: str) -> str:
+    """Return what an argument parser reports, with the most similar flag for one that is unknown."""
+    problem = text.rpartition(": error: ")[2]
+    unknown = _UNKNOWN_FLAG.search(problem)
+    records = (*SERVER_SECTIONS.values(), *MANAGER_SECTIONS.values()) if unknown else ()
+    names = (
+        flag
+        for record in records
+        for name, each in flags_of(record).items()
+        for flag in flag_names(name, each)
+    )
+    return problem + did_you_mean(unknown[1], names) if unknown else problem
 
 
 def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Sequence[str]:

@@ -7,12 +7,14 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 
 from .errors import InvalidType, InvalidValue
-from .trees import to_tree
+from .trees import encode_text, to_tree
 
 TIMEOUT: Final = 30.0
 """The default timeout of `wait`, `wait_gone` and `exec`, in seconds."""
 PATCH_TYPES: Final = ("strategic", "merge", "json")
 MAX_PORT: Final = 65535
+MAX_ADVANCE: Final = 366 * 86_400.0
+"""The seconds by which a clock can be advanced at once."""
 
 
 def read_patch(patch: Any, patch_type: Any) -> Any:
@@ -22,7 +24,7 @@ def read_patch(patch: Any, patch_type: Any) -> Any:
             f"the type of a patch is {', '.join(map(repr, PATCH_TYPES))} or None, not {patch_type!r}"
         )
     if isinstance(patch, str | bytes):
-        text = patch.encode() if isinstance(patch, str) else patch
+        text = encode_text(patch, "the patch") if isinstance(patch, str) else patch
         try:
             patch = load(text).tree
         except YamlError as error:
@@ -40,8 +42,17 @@ def read_labels(labels: Any) -> str:
     if isinstance(labels, str):
         return labels
     if isinstance(labels, Mapping):
-        return ",".join(f"{name}={value}" for name, value in labels.items())
+        return ",".join(f"{name}={_label_value(name, value)}" for name, value in labels.items())
     raise InvalidType(f'labels are a str such as "app=web", or a dict, not {type(labels).__name__}')
+
+
+def _label_value(name: object, value: Any) -> str:
+    """Return the value of a label or a field in a selector, where it cannot be quoted."""
+    if not isinstance(value, str | int):
+        raise InvalidType(f"the value of the label {name} is a str, not {type(value).__name__}")
+    if "," in str(value) or "=" in str(value):
+        raise InvalidValue(f'the value of the label {name} must not contain "," or "=": {value!r}')
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_timeout(timeout: Any) -> float:
@@ -55,6 +66,17 @@ def read_seconds(seconds: Any, name: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise InvalidValue(f"{name} is 0 or more seconds, not {seconds:g}")
     return float(seconds)
+
+
+def read_span(seconds: Any) -> float:
+    """Return the seconds by which a clock is advanced. Everything that is due runs, so that the time is limited."""
+    __tracebackhide__ = True
+    span = read_seconds(seconds, "the time to advance")
+    if span > MAX_ADVANCE:
+        raise InvalidValue(
+            f"the time to advance is at most {MAX_ADVANCE:g} seconds, a year, not {span:g}: an hour takes about a second"
+        )
+    return span
 
 
 def read_count(value: Any, name: str) -> int:
@@ -81,5 +103,5 @@ def read_stdin(stdin: Any) -> bytes | None:
     if stdin is None or isinstance(stdin, bytes):
         return stdin
     if isinstance(stdin, str):
-        return stdin.encode()
+        return encode_text(stdin, "stdin")
     raise InvalidType(f"stdin is a str or bytes, not {type(stdin).__name__}")

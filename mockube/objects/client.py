@@ -18,13 +18,14 @@ from mockube.controller_manager.client.client import Client, ListOptions, Parsed
 from mockube.controller_manager.client.discovery import DiscoveredResource
 from mockube.controller_manager.client.kinds import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS
 from mockube.controller_manager.client.resources import Key, Resource
+from mockube.suggestions import did_you_mean, enumerate_names
 
 from . import missing, wait_report
 from .caller import call_in_caller
 from .conditions import WaitCondition, check_condition
 from .errors import InvalidValue, KindNotServed, WaitFailed
 from .resource_names import ResourceNames
-from .targets import ObjectName
+from .targets import ObjectName, check_name
 from .trees import Objects
 from .watching import repeat_last, selector, watch_objects
 
@@ -78,6 +79,9 @@ class ObjectClient:
     ) -> Parsed:
         """Patch an object. Without a type, a list is a JSON patch, and a dict is a strategic patch, or a merge patch for custom resources."""
         found, key = await self._find(target)
+        if subresource and subresource not in found.subresources:
+            hint = did_you_mean(subresource, found.subresources) or _subresources_of(found)
+            raise InvalidValue(f'a {found.resource.kind} has no subresource "{subresource}"{hint}')
         if patch_type is not None or isinstance(body, list):
             return await self._patch(found, key, body, patch_type or "json", subresource)
         try:
@@ -179,6 +183,8 @@ class ObjectClient:
             )
         body = _in_namespace(resource, _without_managed_fields(tree), namespace)
         key = Key.of(body)
+        for part in filter(None, key):
+            check_name(part)  # it is a part of the path of the request
         work = self._client.patch(resource, key, body, kind="apply", field_manager=AGENT, force=True)
         return await self._explain(resource, key, work)
 
@@ -264,6 +270,10 @@ class ObjectClient:
         async with self._client.watch(resource, query, timeout_seconds=seconds) as stream:
             async for _ in stream.chunks():
                 return
+
+
+def _subresources_of(found: DiscoveredResource) -> str:
+    return f": it has {enumerate_names(found.subresources)}" if found.subresources else ""
 
 
 async def _meets(tree: Parsed, wait: wait_report.FailedWait) -> bool:

@@ -20,7 +20,7 @@ from mockube.importing.documents import is_list, type_name, with_kind
 from mockube.importing.files import NotAFile, read_file
 
 from .errors import InvalidType, InvalidValue, NoSuchFile
-from .trees import Model, Object, Objects, is_model, to_tree
+from .trees import Model, Object, Objects, encode_text, is_model, to_tree
 
 Manifests: TypeAlias = "str | bytes | os.PathLike[str] | Mapping[str, Any] | Model | Iterable[Manifests]"
 """Objects: a dict, a model of a client library, YAML or JSON as a text, the path of a file or of a folder, or several of these."""
@@ -29,13 +29,15 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 """The files of a folder that are read, as by kubectl."""
 KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """The file of a kustomization, of which a folder has one."""
+MAX_LIST_DEPTH: Final = 50
+"""The depth of lists of lists. A deeper one contains itself."""
 KUSTOMIZE_SECONDS: Final = 60.0
 _TEXT_MARKS: Final = ("\n", "{", ": ")
 
 
 def read_objects(manifests: Manifests) -> Objects:
     """Return the objects of manifests; raise InvalidType, InvalidValue or NoSuchFile for others."""
-    return [*_objects(manifests)]
+    return [*_objects(manifests, 0)]
 
 
 def is_text(value: str) -> bool:
@@ -43,12 +45,14 @@ def is_text(value: str) -> bool:
     return any(mark in value for mark in _TEXT_MARKS)
 
 
-def _objects(manifests: Any) -> Iterator[Object]:
+def _objects(manifests: Any, depth: int) -> Iterator[Object]:
+    if depth > MAX_LIST_DEPTH:
+        raise InvalidValue(f"the list is nested more than {MAX_LIST_DEPTH} times")
     match manifests:
-        case bytes():
-            yield from _text_objects(manifests, "the text")
+        case bytes() | bytearray() | memoryview():
+            yield from _text_objects(bytes(manifests), "the text")
         case str() if is_text(manifests):
-            yield from _text_objects(manifests.encode(), "the text")
+            yield from _text_objects(encode_text(manifests, "the text"), "the text")
         case str() | os.PathLike():
             yield from _path_objects(_path(manifests))
         case Mapping():
@@ -56,10 +60,10 @@ def _objects(manifests: Any) -> Iterator[Object]:
         case _ if is_model(manifests):
             yield from _tree_objects(_convert(manifests), f"the {type(manifests).__name__}")
         case _ if hasattr(manifests, "read"):  # an open file, which would yield its lines
-            yield from _objects(_text_of(manifests))
+            yield from _objects(_text_of(manifests), depth + 1)
         case Iterable():
             for item in manifests:
-                yield from _objects(item)
+                yield from _objects(item, depth + 1)
         case _:
             raise InvalidType(
                 "objects must be a dict, a list of dicts, YAML or JSON as a str, or a path,"
@@ -69,7 +73,7 @@ def _objects(manifests: Any) -> Iterator[Object]:
 
 def _text_of(file: Any) -> bytes:
     text = file.read()
-    return text.encode() if isinstance(text, str) else bytes(text)
+    return encode_text(text, "the file") if isinstance(text, str) else bytes(text)
 
 
 def _convert(value: Any) -> Any:
@@ -85,9 +89,12 @@ def _convert(value: Any) -> Any:
 
 
 def _path(value: "str | os.PathLike[str]") -> Path:
-    path = Path(value).expanduser() if value else None
-    if path is None:
+    if not value:
         raise InvalidValue("the text is empty: pass YAML or JSON, or the path of a file or folder")
+    try:
+        path = Path(value).expanduser()
+    except RuntimeError as error:  # there is no user of this name
+        raise InvalidValue(f'"{value}" is not a path: {error}') from error
     if "://" in str(value):
         raise InvalidValue(f'"{value}" is a URL: download it, and pass the text or the path of the file')
     try:
@@ -96,9 +103,10 @@ def _path(value: "str | os.PathLike[str]") -> Path:
         raise InvalidValue(f'"{str(value)[:80]}" is not a path: {error.strerror}') from error
     if not exists:
         place = "" if path.is_absolute() else f" in {Path.cwd()}"
-        raise NoSuchFile(
-            f'there is no file or folder "{value}"{place}; a text contains a line break, "{{" or ": "'
-        )
+        hint = 'a text contains a line break, "{" or ": "'
+        if str(value).count("/") == 1 and not path.suffix:
+            hint = f'a method takes "{value}" alone as the kind and the name of an object, but not in a list'
+        raise NoSuchFile(f'there is no file or folder "{value}"{place}; {hint}')
     return path
 
 
@@ -191,6 +199,8 @@ def _tree_objects(tree: Any, source: str) -> Iterator[Object]:
     """Yield an object, or the items of a list of any kind."""
     if not isinstance(tree, dict):
         raise InvalidValue(f"{source} is not an object: it is {type_name(tree)}")
+    if "items" in tree and not is_list(tree) and is_list({**tree, "items": []}):
+        raise InvalidValue(f"items of {source} must be a list: {_excerpt(tree)}")
     if is_list(tree):
         yield from _list_objects([with_kind(item, tree) for item in tree["items"] or ()], source)
         return

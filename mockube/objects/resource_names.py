@@ -129,6 +129,8 @@ def _unknown_kind(resources: Sequence[DiscoveredResource], name: str) -> str:
         candidate = nearest(kind, (found.resource.kind for found in resources))
     else:
         candidate = nearest(kind, (candidate for found in resources for candidate in _names(found)[:2]))
+        # A short name is similar to much, so that it counts only if no other name does.
+        candidate = candidate or nearest(kind, (short for found in resources for short in found.short_names))
     return f'{message}: did you mean "{candidate}"?' if candidate else message
 
 

@@ -69,7 +69,7 @@ def check_name(name: object) -> None:
     if not name:
         raise InvalidValue("the name is empty")
     if "/" in name or name in {".", ".."}:
-        raise InvalidValue(f'"{name}" is not a name: it must not contain "/"')
+        raise InvalidValue(f'"{name}" is not a name: it must not contain "/", or be "." or ".."')
     if any(character.isspace() for character in name):
         raise InvalidValue(
             f'"{name}" is not a name: objects are selected by their labels with list(kind, labels=...)'

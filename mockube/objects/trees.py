@@ -34,8 +34,10 @@ def to_tree(value: Any, path: str = "", depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise InvalidValue(f"{_shorten(path)} is nested more than {MAX_DEPTH} times")
     match value:
-        case None | str() | bool():
+        case None | bool():
             return value
+        case str():
+            return _text(value, path or "the object")
         case int() | float():
             return _number(value, path)
         case Mapping():
@@ -56,6 +58,22 @@ def to_tree(value: Any, path: str = "", depth: int = 0) -> Any:
     raise InvalidType(
         f"{path or 'the object'} is of type {type(value).__name__}, which JSON does not have{hint}"
     )
+
+
+def _text(value: str, name: str) -> str:
+    if not value.isascii():
+        encode_text(value, name)
+    return value
+
+
+def encode_text(text: str, name: str) -> bytes:
+    """Return a text as UTF-8; raise InvalidValue for half of a surrogate pair, which UTF-8 does not have."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            f"{name} has the character {text[error.start]!r} at position {error.start}, which UTF-8 does not have"
+        ) from error
 
 
 def _number(value: Any, path: str) -> Any:
@@ -85,7 +103,7 @@ def _model_fields(model: Any) -> Any:
 
 def _key(key: object, path: str) -> str:
     if isinstance(key, str):
-        return key
+        return _text(key, f"a key of {path or 'the object'}")
     raise InvalidType(
         f"{path or 'the object'} has a key of type {type(key).__name__}: keys must be str, not {key!r}"
     )

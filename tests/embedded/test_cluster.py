@@ -14,6 +14,10 @@ from pathlib import Path
 import pytest
 
 from mockube import Cluster, KindNotServed, NotFound, NotStarted
+from mockube.cluster_client import wait_for_pods
+from mockube.command_client import open_client
+from mockube.component_base.clock import RealClock
+from mockube.controller_manager.client.kubeconfig import read
 from tests.support.processes.process import tls, token
 
 MANIFESTS = """
@@ -255,6 +259,16 @@ def test_cluster_without_nodes_runs_controllers():
             "assign",
             id="unassignable address",
         ),
+        pytest.param(
+            {"flags": ["--evnt-ttl=5m"]},
+            '^unrecognized arguments: --evnt-ttl=5m: did you mean "--event-ttl"',
+            id="mistyped flag",
+        ),
+        pytest.param(
+            {"manager_flags": ["--controlers=job"]},
+            'did you mean "--controllers"',
+            id="mistyped flag of the manager",
+        ),
     ],
 )
 def test_invalid_options_are_reported(options, problem):
@@ -278,10 +292,30 @@ def test_invalid_nodes_are_refused(nodes, problem):
         Cluster(nodes=nodes)
 
 
+def test_flags_of_other_types_are_refused():
+    with pytest.raises(TypeError, match=r"flags must be a list of str, such as .*, not \[None\]"):
+        Cluster(flags=[None])
+
+
+async def test_cluster_that_does_not_become_ready_in_time_reports_what_is_missing(cluster):
+    async with open_client(read(cluster.kubeconfig), RealClock()) as client:
+        with pytest.raises(
+            TimeoutError, match=r"^the cluster was not ready within 0\.2 s: \d of 9 nodes are ready; \d do"
+        ):
+            await wait_for_pods(client, 9, seconds=0.2)
+        with (
+            cluster.inject(verb="watch", resource="serviceaccounts", status=503),
+            pytest.raises(
+                TimeoutError, match="the ServiceAccount default in namespace default does not exist"
+            ),
+        ):
+            await wait_for_pods(client, 1, seconds=0.2)
+
+
 def test_failed_start_reports_reason_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     threads = threading.enumerate()
-    with pytest.raises(NotStarted, match="unrecognized arguments: --bogus"), Cluster(flags=["--bogus"]):
+    with pytest.raises(NotStarted, match=r"^unrecognized arguments: --bogus$"), Cluster(flags=["--bogus"]):
         pass
     assert [*tmp_path.iterdir()] == []
     assert threading.enumerate() == threads

@@ -121,6 +121,8 @@ def test_kustomization_without_kubectl_is_refused(tmp_path, monkeypatch):
 
 ENDLESS = {"apiVersion": "v1", "kind": "A"}
 ENDLESS["spec"] = ENDLESS
+ENDLESS_LIST = []
+ENDLESS_LIST.append(ENDLESS_LIST)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,13 @@ ENDLESS["spec"] = ENDLESS
         pytest.param({**tree("a"), "data": 1 << 70}, InvalidValue, "data does not fit into 64 bits", id="long int"),
         pytest.param(ENDLESS, InvalidValue, "is nested more than 200 times", id="object that contains itself"),
         pytest.param(5, InvalidType, "not int", id="int"),
+        pytest.param(ENDLESS_LIST, InvalidValue, "the list is nested more than 50 times", id="list that contains itself"),
+        pytest.param("~nobody-of-this-name/a.yaml", InvalidValue, "is not a path: Could not determine home", id="unknown user"),
+        pytest.param({**tree("a"), "data": {"x": "\ud800"}}, InvalidValue, "ConfigMap a: data.x has the character '\\ud800' at position 0", id="surrogate"),
+        pytest.param({**tree("a"), "\ud800": 1}, InvalidValue, "ConfigMap a: a key of the object has the character", id="surrogate in a key"),
+        pytest.param("a: \ud800", InvalidValue, "the text has the character '\\ud800' at position 3", id="surrogate in a text"),
+        pytest.param({"kind": "List", "items": "x"}, InvalidValue, "items of the dict must be a list", id="text as items"),
+        pytest.param(["deploy/web"], NoSuchFile, 'a method takes "deploy/web" alone as the kind and the name', id="name in a list"),
     ],
 )  # fmt: skip
 def test_other_values_are_refused_with_sentence(manifests, error, message):
