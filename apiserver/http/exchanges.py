@@ -152,7 +152,6 @@ async def copy_to(
     try:
         await sink.begin()
         async for data in body:
-            request.streamed_bytes += len(data)
             await sink.write([data])
         await sink.end()
     except ConnectionError:

@@ -21,8 +21,6 @@ _LONG_RUNNING: Final = frozenset({"WATCH", "CONNECT"})
 _KNOWN_VERBS = _READ_ONLY | {"CONNECT", "POST", "PUT", "PATCH", "APPLY", "DELETE"}
 _VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETE"}
 _SIZED: Final = frozenset({"GET", "LIST", "WATCH"})
-_LOG: Final = "log"
-"""The subresource that is read, although its verb is CONNECT."""
 _BODIES: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "patch", "DELETE": "delete"}
 """The label of the size of a body, by verb."""
 
@@ -120,7 +118,7 @@ class RequestCounts:
         self.duration = metrics.durations.of(*labels)
         has_objective = not labels.dry_run and labels.verb != "WATCH"
         self.sli_duration = metrics.sli_durations.of(*bare) if has_objective else None
-        is_sized = labels.verb in _SIZED or labels.subresource == _LOG
+        is_sized = labels.verb in _SIZED or not labels.scope  # of a page, whatever the method
         self.sizes = metrics.sizes.of(*bare) if is_sized else None
         body = _body_verb(labels) if labels.resource else None
         self.bodies = metrics.bodies.of(labels.group, labels.resource, body) if body else None
@@ -165,7 +163,7 @@ class RequestMetrics:
         counts: RequestCounts,
         code: int | None,
         seconds: float,
-        size: int,
+        size: int | None,
         webhooks: float = 0,
         route: Route | None = RESOURCE_ROUTE,
     ) -> None:
@@ -182,7 +180,7 @@ class RequestMetrics:
         counts.duration.observe(seconds)
         if counts.sli_duration is not None:
             counts.sli_duration.observe(seconds - webhooks)
-        if counts.sizes is not None:
+        if counts.sizes is not None and size is not None:
             counts.sizes.observe(size)
 
     def _counts_of_page(self, labels: Labels, route: Route) -> RequestCounts:

@@ -120,7 +120,7 @@ class RequestObserver:
             report = context.report
             webhooks = report.mutating_seconds + report.validating_seconds
             self._metrics.end(record.counts, code, seconds, size, webhooks, request.route)
-            if record.counts.bodies is not None:
+            if record.counts.bodies is not None and code != HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
                 record.counts.bodies.observe(len(context.body.data))
         if self._audit is None or record.audited is None:
             return
@@ -130,11 +130,15 @@ class RequestObserver:
             self._audit.complete(record.audited, request, _outcome(record.audited, request, response))
 
 
-def _code_and_size(request: Request, response: Response | None) -> tuple[int | None, int]:
-    """Return the code and size for the metrics. As upstream, an aborted stream has no code, and one that left HTTP has 0."""
+def _code_and_size(request: Request, response: Response | None) -> tuple[int | None, int | None]:
+    """Return the code and size for the metrics.
+
+    As upstream, an aborted stream has no code, one that left HTTP has 0, and a watch by the deprecated path has no size.
+    """
     if response is None or request.stream_status == HTTPStatus.SWITCHING_PROTOCOLS:
         return 0, 0
-    return None if _is_cut_stream(request) else response.status, request.streamed_bytes or response.size
+    size = None if request.info.prefix else request.streamed_bytes or response.size
+    return None if _is_cut_stream(request) else response.status, size
 
 
 def _is_cut_stream(request: Request) -> bool:

@@ -109,6 +109,16 @@ async def test_watches_have_sizes_but_no_objective(client):
     assert await metric(client, "apiserver_response_sizes_sum", **about) == length
     assert await metric(client, "apiserver_request_duration_seconds_count", **about) == 1
     assert await metric(client, "apiserver_request_sli_duration_seconds_count", **about) == 0
+    await client.get("/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1")
+    assert await metric(client, "apiserver_request_total", **about) == 2
+    assert await metric(client, "apiserver_response_sizes_count", **about) == 1
+
+
+async def test_body_of_an_unknown_media_type_has_no_size(client):
+    await client.post(MAPS, {"metadata": {"name": "a"}})
+    await client.send("POST", MAPS, b"{}", Content_Type="text/plain")
+    about = {"verb": "create", "resource": "configmaps"}
+    assert await metric(client, "apiserver_request_body_size_bytes_count", **about) == 1
 
 
 async def test_stored_objects_are_counted(client):
