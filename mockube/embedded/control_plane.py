@@ -3,11 +3,9 @@
 import asyncio
 import io
 import re
-import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -23,6 +21,7 @@ from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
 from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.supervision import start
+from mockube.component_base.temporary_folder import temporary_folder
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.client.client import Client
@@ -82,8 +81,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
     recorder = CallRecorder(faults.inject, clock)
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
-        folder = Path(mkdtemp(prefix="mockube-"))  # a TemporaryDirectory is removed by forked processes, too
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = stack.enter_context(temporary_folder("mockube-"))
         options = _with_files(options, folder)
         config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
         manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder))

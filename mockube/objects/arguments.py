@@ -74,7 +74,7 @@ def read_span(seconds: Any) -> float:
     span = read_seconds(seconds, "the time to advance")
     if span > MAX_ADVANCE:
         raise InvalidValue(
-            f"the time to advance is at most {MAX_ADVANCE:g} seconds, a year, not {span:g}: an hour takes about a second"
+            f"the time to advance is at most {MAX_ADVANCE:g} seconds, a year, not {span:g}: an hour takes about two seconds"
         )
     return span
 

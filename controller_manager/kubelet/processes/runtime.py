@@ -9,13 +9,13 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.supervision import cancel_and_wait, start
+from mockube.component_base.temporary_folder import temporary_folder
 from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.kubeconfig import access_of
 from mockube.controller_manager.client.resources import Key
@@ -81,13 +81,13 @@ class ProcessRuntime:
     async def running(self) -> AsyncIterator[None]:
         """Allow processes to start during the block; end all of them at its end."""
         watch = GroupWatch()
-        with TemporaryDirectory(prefix="mockube-pods-", ignore_cleanup_errors=True) as folder:
+        with temporary_folder("mockube-pods-") as folder:
             self._context = RunContext(
                 clock=self._clock,
                 recorder=self._recorder,
                 watch=watch,
-                folder=Path(folder),
-                can_mount=MountSupport(Path(folder)).check,
+                folder=folder,
+                can_mount=MountSupport(folder).check,
                 server=self._server,
                 on_change=lambda pod: self.on_change(Key.of(pod)),
                 on_output=lambda pod: self.on_output(Key.of(pod)),

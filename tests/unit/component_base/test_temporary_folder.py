@@ -1,0 +1,33 @@
+"""A temporary folder is removed at the end of its block, and by no forked process."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mockube.component_base.temporary_folder import temporary_folder
+
+FORK = """
+import os, sys
+from mockube.component_base.temporary_folder import temporary_folder
+
+with temporary_folder("mockube-test-") as folder:
+    child = os.fork()
+    if child == 0:
+        sys.exit()
+    os.waitpid(child, 0)
+    print(folder.exists())
+"""
+
+
+def test_folder_is_removed_at_end():
+    with temporary_folder("mockube-test-") as folder:
+        (folder / "file").write_text("text")
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_folder_remains_when_a_forked_process_exits():
+    result = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True)
+    assert result.stdout == "True\n"
