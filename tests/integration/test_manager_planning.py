@@ -1,16 +1,20 @@
 """A controller that returns plans, in the controller runtime, with a real API server."""
 
 import asyncio
+from datetime import timedelta
 from functools import partial
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, EVENTS, SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import OutcomeUnknown
-from tests.support.controllers.example_controller import COPIES, parent
+from mockube.controller_manager.control.actions import Plan
+from mockube.controller_manager.control.controller import Watch
+from tests.support.controllers.example_controller import COPIES, own_key, parent
 from tests.support.controllers.running_manager import running_manager
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.processes.failing_program import fail
@@ -84,6 +88,21 @@ class PausedInformer:
 
 def creations(manager):
     return sum(method == "POST" and "secrets" in target for method, target in manager.transport.writes)
+
+
+COUNTED = 100_000
+"""Objects that a reconciliation looks at: it is paced by 20 microseconds for each."""
+
+
+def counting_controller(reconciled_at, clock):
+    """Return a controller that looks at many Secrets whenever one changes, and the times of its reconciliations."""
+
+    def reconcile(_, key, now):
+        reconciled_at.append(clock.monotonic())
+        return Plan(counted=COUNTED)
+
+    watch = Watch(resource=SECRETS, keys=own_key, delay=timedelta(milliseconds=50))
+    return replace(COPIES, watches=(watch,), indexes={}, reconcile=reconcile)
 
 
 async def names(manager, resource):
@@ -226,3 +245,15 @@ async def test_restart_after_any_write_creates_no_duplicates(server, clock, afte
         assert len(await names(second, SECRETS)) == creations(first) + creations(second) == 5
         config_map = await second.client.get(CONFIG_MAPS, Key("default", "a"))
         assert config_map["data"]["have"] == "5"
+
+
+async def test_controller_that_looks_at_many_objects_waits_longer_for_the_next_change(server, clock):
+    reconciled_at = []
+    controller = counting_controller(reconciled_at, clock)
+    async with running_manager(server, clock, controllers=[controller]) as manager:
+        await manager.client.create(SECRETS, {"metadata": {"name": "a", "namespace": "default"}})
+        await manager.step(1)
+        changed_at = clock.monotonic()
+        await manager.client.patch(SECRETS, Key("default", "a"), {"metadata": {"labels": {"a": "b"}}})
+        await manager.step(5)
+    assert reconciled_at[1:] == [pytest.approx(changed_at + 2)]

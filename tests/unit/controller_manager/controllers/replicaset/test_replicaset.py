@@ -61,6 +61,12 @@ def test_pods_are_created_and_deleted_to_match_replicas(cluster, have, want, exp
     assert pod_verbs(cluster) == []
 
 
+def test_plan_counts_the_owned_pods_whose_number_paces_the_next_one(cluster):
+    with_running_pods(cluster, replicas=3)
+    cluster.respecify(REPLICA_SETS, "web", ("replicas",), 5)
+    assert cluster.plan_of(REPLICA_SET).counted == 3
+
+
 def test_pod_is_created_from_template_with_event(cluster):
     with_set(cluster, replicas=1, template=template("a:7", tier="front"))
     pod_verbs(cluster)
