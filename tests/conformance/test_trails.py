@@ -35,8 +35,8 @@ QUIET = 90
 
 @pytest.fixture
 async def cluster():
-    # The nodes of the recordings were kwok's.
-    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(3), simulate_kubelet_details=False))
+    # The nodes of the recordings wrote as kwok's: without the status of a pod that has ended, which a kubelet writes.
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(3)))
     controllers = [one for one in catalog.CONTROLLERS if not one.needs]
     left_out = (catalog.SIMULATED_STORAGE_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
     runnables = [one for one in catalog.RUNNABLES if one not in left_out]

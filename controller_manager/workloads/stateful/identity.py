@@ -13,7 +13,7 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.podview import PENDING, PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.controller import ToKeys, Watch
 from mockube.controller_manager.workloads import indexes, templates
@@ -24,20 +24,45 @@ from mockube.controller_manager.workloads.volumes import pod_volumes
 from . import storage
 from .spec import SetView
 
-_STATUS_DELAY: Final = timedelta(milliseconds=50)
-"""The delay of changes of a set's status, which depends on pods only, whose changes are reconciled without a delay."""
+_BATCH_DELAY: Final = timedelta(milliseconds=50)
+"""The delay of changes after which no next step is due, so that one reconciliation counts several of them: of a set's status,
+and of pods that are starting or being deleted.
+"""
 
 
 def watches_of(resource: Resource[ReadOnlyTree]) -> tuple[Watch, ...]:
     """Return the watches of a controller of such sets."""
     return (
-        *indexes.watches_of(resource, delay=_STATUS_DELAY),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, resource, selector_of)),
+        *indexes.watches_of(resource, delay=_BATCH_DELAY),
+        *_watches_of_pods(keys_of_owners(PODS, resource, selector_of)),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_keys_of_claims(resource)),
         Watch(
             resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, resource, selector_of)
         ),
     )
+
+
+def _watches_of_pods(owners: ToKeys) -> tuple[Watch, Watch]:
+    def keys_now(caches: Caches, change: Change) -> Iterable[Key]:
+        return () if _is_between_steps(change) else owners(caches, change)
+
+    def keys_later(caches: Caches, change: Change) -> Iterable[Key]:
+        return owners(caches, change) if _is_between_steps(change) else ()
+
+    return (
+        Watch(resource=PODS, keys=keys_now),
+        Watch(resource=PODS, keys=keys_later, delay=_BATCH_DELAY),
+    )
+
+
+def _is_between_steps(change: Change) -> bool:
+    """Return whether a pod is starting or being deleted: a set waits for its readiness or its end, and only counts it."""
+    pod: PodView | None = change.new
+    if pod is None:
+        return False
+    if pod.phase != PENDING or pod.deleting:
+        return pod.deleting
+    return not (pod.object.get("spec") or {}).get("readinessGates")  # the set's controller may open a gate
 
 
 def _keys_of_claims(resource: Resource[ReadOnlyTree]) -> ToKeys:

@@ -1,5 +1,7 @@
 """StatefulSet: status, number of status writes, Events, and mapping of changes to sets."""
 
+from datetime import timedelta
+
 import pytest
 
 from mockube.apimachinery import meta
@@ -14,8 +16,6 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.controllers.statefulsets import WEB, StatefulSetHarness, claim_template
-
-KEYS = {watch.resource: watch.keys for watch in STATEFUL_SET.watches}
 
 
 def status_writes(sets):
@@ -211,44 +211,82 @@ def test_failed_reconciliation_still_writes_status():
 # --- mapping of changes to keys
 
 
-def pod(name="web-0", labels=None, owner=None):
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+NOT_READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
+
+
+def pod(name="web-0", labels=None, owner=None, status=READY, **fields):
     refs = [meta.controller_reference(owner)] if owner else []
     metadata = {"name": name, "namespace": "default", "labels": labels or {}, "ownerReferences": refs}
-    return PodView.of({"metadata": metadata})
+    deletion = {"deletionTimestamp": fields.pop("deleted")} if "deleted" in fields else {}
+    return PodView.of({"metadata": metadata | deletion, "status": status, "spec": fields})
+
+
+def delays(caches, resource, change):
+    """Return the keys to which a change maps, and their delays in milliseconds."""
+    return {
+        key: watch.delay / timedelta(milliseconds=1)
+        for watch in STATEFUL_SET.watches
+        if watch.resource is resource
+        for key in watch.keys(caches, change)
+    }
+
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(None, {"status": {}}, 50, id="created"),
+        pytest.param({"status": {}}, {"status": {"phase": "Pending"}, "nodeName": "n"}, 50, id="bound"),
+        pytest.param({"status": {}}, {}, 0, id="ready"),
+        pytest.param({}, {"status": NOT_READY}, 0, id="no longer ready"),
+        pytest.param({}, {"status": {"phase": "Failed"}}, 0, id="ended by itself"),
+        pytest.param({}, {"deleted": NOW}, 50, id="being deleted"),
+        pytest.param({"deleted": NOW}, {"deleted": NOW, "status": {"phase": "Succeeded"}}, 50, id="ended"),
+        pytest.param({"deleted": NOW}, None, 0, id="gone"),
+        pytest.param(None, {"status": {}, "readinessGates": [{"conditionType": "a"}]}, 0, id="has a gate"),
+    ],
+)
+def test_only_changes_after_which_a_step_is_due_are_reconciled_at_once(before, after, expected):
+    sets = StatefulSetHarness()
+    old, new = (None if fields is None else pod(owner=sets.set, **fields) for fields in (before, after))
+    assert delays(sets.caches(), PODS, Change(old, new)) == {WEB: expected}
 
 
 def test_pod_maps_to_current_and_former_owner():
     sets = StatefulSetHarness()
     mine, orphan = pod(owner=sets.set), pod()
     for change in (Change(None, mine), Change(mine, orphan), Change(mine, None)):
-        assert set(KEYS[PODS](sets.caches(), change)) == {WEB}
-    assert set(KEYS[PODS](sets.caches(), Change(None, orphan))) == set()
+        assert set(delays(sets.caches(), PODS, change)) == {WEB}
+    assert set(delays(sets.caches(), PODS, Change(None, orphan))) == set()
 
 
 def test_orphan_maps_to_sets_that_may_adopt_it():
     sets = StatefulSetHarness()
-    assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "web"})))) == {WEB}
-    assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "other"})))) == set()
+    assert set(delays(sets.caches(), PODS, Change(None, pod(labels={"app": "web"})))) == {WEB}
+    assert set(delays(sets.caches(), PODS, Change(None, pod(labels={"app": "other"})))) == set()
 
 
 def test_recreated_set_does_not_own_former_pod():
     sets = StatefulSetHarness()
     before = meta.with_metadata(sets.set, uid="before")
-    assert set(KEYS[PODS](sets.caches(), Change(None, pod(owner=before)))) == set()
+    assert set(delays(sets.caches(), PODS, Change(None, pod(owner=before)))) == set()
 
 
 def test_claim_maps_to_set_of_its_name():
     sets = StatefulSetHarness(volumeClaimTemplates=[claim_template()])
     for name, expected in (("data-web-0", {WEB}), ("data-other-0", set()), ("data-web-x", set())):
         claim = {"metadata": {"name": name, "namespace": "default"}}
-        assert set(KEYS[PERSISTENT_VOLUME_CLAIMS](sets.caches(), Change(claim, None))) == expected
+        assert set(delays(sets.caches(), PERSISTENT_VOLUME_CLAIMS, Change(claim, None))) == expected
 
 
 def test_revision_maps_to_its_set():
     sets = StatefulSetHarness()
     sets.round()
     (revision,) = sets.all(CONTROLLER_REVISIONS)
-    assert set(KEYS[CONTROLLER_REVISIONS](sets.caches(), Change(revision, None))) == {WEB}
+    assert set(delays(sets.caches(), CONTROLLER_REVISIONS, Change(revision, None))) == {WEB}
 
 
 def test_plan_does_not_modify_caches():
