@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
@@ -39,6 +39,8 @@ class BindingSlots:
 
     def __init__(self, count: int) -> None:
         self._semaphore = asyncio.Semaphore(count)
+        self._waiting: set[asyncio.Task[Any]] = set()
+        """The bindings that have left their slot."""
 
     async def acquire(self) -> None:
         await self._semaphore.acquire()
@@ -49,11 +51,20 @@ class BindingSlots:
     @asynccontextmanager
     async def left(self) -> AsyncIterator[None]:
         """Let others have the slot of the caller, which waits for something that may take long."""
+        task = asyncio.current_task()
+        assert task is not None
         self.release()
+        self._waiting.add(task)
         try:
             yield
         finally:
+            self._waiting.discard(task)
             await self.acquire()
+
+    def cancel_waiting(self) -> None:
+        """Cancel the bindings that wait, because nobody needs their end any more."""
+        for task in [*self._waiting]:
+            task.cancel()
 
 
 class Binder:

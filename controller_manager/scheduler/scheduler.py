@@ -119,7 +119,7 @@ class Scheduler:
         return Extenders(configurations)
 
     async def run(self) -> None:
-        """Schedule pods until cancelled, then wait for the bindings and preemptions in progress."""
+        """Schedule pods until cancelled, then wait for the bindings and preemptions that are sending requests."""
         await self._pods.wait_synced()
         for informer in self._informers.values():
             await informer.wait_synced()
@@ -141,7 +141,8 @@ class Scheduler:
         finally:
             self._stop_reporting()
             try:
-                await asyncio.gather(*bindings)
+                self._binding_slots.cancel_waiting()
+                await asyncio.gather(*bindings, return_exceptions=True)
                 await self._preemptions.finish()
             finally:
                 if self._extenders is not None:
