@@ -14,7 +14,7 @@ from mockube.apiserver.metrics.requests import labels
 from mockube.apiserver.registry.request_context import ListOptions, ListResult, ObjectResult, RequestContext
 from mockube.apiserver.registry.watch_stream import ClientWatch, WatchEvent
 from mockube.apiserver.tracing import spans
-from mockube.apiserver.tracing.spans import FILTER_LATENCY, OTEL_HTTP, Attributes, Span, SpanKind
+from mockube.apiserver.tracing.spans import FILTER_LATENCY, MAX_TEXT, OTEL_HTTP, Attributes, Span, SpanKind
 from mockube.apiserver.tracing.tracer import Tracer, remote_baggage, remote_context
 from mockube.apiserver.user import MASTERS
 from mockube.apiserver.wire.negotiation import OutputFormat
@@ -26,8 +26,6 @@ from .response import Response, error_response
 from .watch import WatchHandler
 
 _MONITORING: Final = "system:monitoring"
-_MAX_TEXT: Final = 2048
-"""Characters of a text that a client sent; what follows is cut off, so that spans that wait need little memory."""
 _METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 _SPANS: Final[Mapping[str, str]] = {
     "create": "Create",
@@ -131,7 +129,7 @@ def _span_name(request: Request) -> str:
     if info.name:
         parts.append("{:name}")
     parts.append(info.subresource)
-    return f"{request.method} /{'/'.join(filter(None, parts))}"
+    return f"{request.method} /{'/'.join(filter(None, parts))}"[:MAX_TEXT]
 
 
 def _request_attributes(request: Request) -> Attributes:
@@ -150,13 +148,13 @@ def _request_attributes(request: Request) -> Attributes:
         attributes["network.peer.address"] = client.address
         attributes["network.peer.port"] = client.port
     if user_agent := request.header("User-Agent"):
-        attributes["user_agent.original"] = user_agent[:_MAX_TEXT]
+        attributes["user_agent.original"] = user_agent[:MAX_TEXT]
     if address := request.header("X-Forwarded-For").partition(",")[0] or client.address:
-        attributes["client.address"] = address[:_MAX_TEXT]
-    attributes["url.path"] = request.path[:_MAX_TEXT]
+        attributes["client.address"] = address[:MAX_TEXT]
+    attributes["url.path"] = request.path[:MAX_TEXT]
     attributes["network.protocol.version"] = f"{request.version[0]}.{request.version[1]}"
-    attributes["http.target"] = client.uri[:_MAX_TEXT]
-    attributes["audit-id"] = request.audit_id[:_MAX_TEXT]
+    attributes["http.target"] = client.uri[:MAX_TEXT]
+    attributes["audit-id"] = request.audit_id[:MAX_TEXT]
     return attributes
 
 
@@ -204,7 +202,7 @@ class TracedEndpoints(Endpoints):
                 span.storage.end()
             if span.name in _WRITES:
                 size = len(context.body.data)
-                failure: dict[str, str | int] = {"len": size, "err": str(error)[:_MAX_TEXT]}
+                failure: dict[str, str | int] = {"len": size, "err": str(error)[:MAX_TEXT]}
                 span.add_event("Write to database call failed", failure)
             span.storage = _encoding(span, request, output)
             response = error_response(error, request, context.report.warnings)
@@ -307,18 +305,18 @@ def _handler_attributes(request: Request) -> Attributes:
     info = request.info
     label = labels(info, request.resource, dry_run=False, applies=request.applies)
     return {
-        "accept": request.header(ACCEPT)[:_MAX_TEXT],
-        "audit-id": request.audit_id[:_MAX_TEXT],
+        "accept": request.header(ACCEPT)[:MAX_TEXT],
+        "audit-id": request.audit_id[:MAX_TEXT],
         "client": request.client.address,
-        "api-group": info.group,
-        "api-version": info.version,
-        "name": info.name,
-        "subresource": info.subresource,
-        "namespace": info.namespace,
+        "api-group": info.group[:MAX_TEXT],
+        "api-version": info.version[:MAX_TEXT],
+        "name": info.name[:MAX_TEXT],
+        "subresource": info.subresource[:MAX_TEXT],
+        "namespace": info.namespace[:MAX_TEXT],
         "protocol": f"HTTP/{request.version[0]}.{request.version[1]}",
-        "resource": info.resource,
+        "resource": info.resource[:MAX_TEXT],
         "scope": label.scope,
-        "url": request.path[:_MAX_TEXT],
-        "user-agent": request.header("User-Agent")[:_MAX_TEXT],
+        "url": request.path[:MAX_TEXT],
+        "user-agent": request.header("User-Agent")[:MAX_TEXT],
         "verb": label.verb,
     }

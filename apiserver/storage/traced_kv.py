@@ -9,7 +9,7 @@ from typing import Final
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.tracing import spans
-from mockube.apiserver.tracing.spans import Attributes, Span
+from mockube.apiserver.tracing.spans import MAX_TEXT, Attributes, Span
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, Put, Range, RangeResult, Txn, TxnResult
 
@@ -129,7 +129,7 @@ class TracedKV:
 
     def _key(self, key: bytes) -> str:
         """Return a key without the prefix of the store, as upstream shows it."""
-        return key[self._start - 1 :].decode(errors="replace")
+        return key[self._start - 1 :].decode(errors="replace")[:MAX_TEXT]
 
     def _attributes(self, span: Span, key: bytes, *, has_type: bool = False) -> Attributes:
         name = self._resource_of(key)

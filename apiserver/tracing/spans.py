@@ -20,6 +20,8 @@ FILTER_LATENCY: Final = "k8s.op/apiserver/pkg/endpoints/filterlatency"
 OTEL_HTTP: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 SAMPLED: Final = 1
 """The flag of a trace that is sampled."""
+MAX_TEXT: Final = 2048
+"""Characters of a text that a client sent; what follows is cut off, so that spans that wait need little memory."""
 MAX_EVENTS: Final = 128
 """The maximum number of events of a span, as in OpenTelemetry's SDK; later ones are dropped."""
 

@@ -122,6 +122,21 @@ async def test_failed_call_of_webhook_is_error(traced, collector, tmp_path):
     assert (request.status, request.attributes["http.response.status_code"]) == ("ERROR", 500)
 
 
+async def test_long_texts_of_client_are_cut_off(traced, collector):
+    long = "x" * 5000
+    async with traced() as client:
+        await client.get(f"{PATH}/{long}", traceparent=SAMPLED, User_Agent=long)
+        collector.wait_until(lambda span: span.kind == "SERVER" and span.trace_id == TRACE)
+    texts = [
+        text
+        for span in collector.spans
+        if span.trace_id == TRACE
+        for text in (span.name, *span.attributes.values())
+        if isinstance(text, str)
+    ]
+    assert max(map(len, texts)) == 2048
+
+
 async def test_page_of_list_at_revision_is_read_from_store(traced, collector):
     async with traced() as client:
         for name in "ab":
