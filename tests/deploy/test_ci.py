@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,33 +66,60 @@ def runner(tmp_path):
     environment |= {"PATH": f"{bin_folder}{os.pathsep}{environment['PATH']}", "UV_PYTHON": sys.executable}
     yield Runner(tmp_path, environment)
     if (tmp_path / "mockube").exists():
-        run(tmp_path / "mockube/bin/mockube", "down", env=environment, cwd=tmp_path)
+        run(tmp_path / "mockube/bin/mockube", "down", "--name=ci", env=environment, cwd=tmp_path)
 
 
 def test_action_starts_a_cluster_for_later_steps(runner):
-    runner.use(ACTION, **{"kubernetes-version": "1.36", "nodes": "2", "flags": "--secure-port=0"})
+    inputs = {"kubernetes-version": "1.36", "nodes": "2", "flags": "--secure-port=0", "name": "ci"}
+    runner.use(ACTION, **inputs)
     (output,) = runner.lines("GITHUB_OUTPUT")
-    assert runner.lines("GITHUB_ENV") == [output.replace("kubeconfig=", "KUBECONFIG=")]
+    assert runner.lines("GITHUB_ENV") == [output.replace("kubeconfig=", "KUBECONFIG="), "MOCKUBE_NAME=ci"]
     assert Path(output.removeprefix("kubeconfig=")).is_file()
     (command_folder,) = runner.lines("GITHUB_PATH")
     assert [path.name for path in Path(command_folder).iterdir()] == ["mockube"]
-    status = run(f"{command_folder}/mockube", "status", env=runner.variables, cwd=runner.folder)
-    assert "2" in status
+    status = run(f"{command_folder}/mockube", "status", "--name=ci", env=runner.variables, cwd=runner.folder)
+    assert "2 of 2 ready" in status
     assert "::group::Logs of mockube" in runner.use(ACTION / "logs")
 
 
-def test_action_that_cannot_start_prints_the_logs_and_fails(runner, tmp_path):
+LOGS = 'echo "mockube $*"; [ "$1" != up ]'
+NO_LOGS = 'echo "mockube $*" >&2; exit 1'
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "printed"),
+    [
+        pytest.param(
+            LOGS,
+            "",
+            "mockube up --detach --nodes=3\n::group::Logs of mockube\nmockube logs --tail=500\n::endgroup::\n",
+            id="failed start",
+        ),
+        pytest.param(NO_LOGS, "", "mockube up --detach --nodes=3\n", id="refused start"),
+        *(
+            pytest.param(
+                NO_LOGS,
+                flags,
+                "mockube: name the cluster by the input `name`, and not in `flags`\n",
+                id=flags,
+            )
+            for flags in ("--keep --name=a", "--name a", "-n a", "-na")
+        ),
+    ],
+)
+def test_action_that_cannot_start_prints_the_reason_and_the_logs(tmp_path, script, flags, printed):
     command = tmp_path / "bin/mockube"
-    command.write_text('#!/bin/sh\necho "mockube $*"\n[ "$1" != up ]\n')
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\n{script}\n")
     command.chmod(0o755)
-    step = {
-        "run": '"$GITHUB_ACTION_PATH/start.sh"',
-        "env": {"MOCKUBE_NODES": "3", "MOCKUBE_FLAGS": "", "MOCKUBE_KUBERNETES_VERSION": ""},
-    }
-    with pytest.raises(
-        AssertionError, match=r"mockube up --detach --nodes=3\n::group::Logs of mockube\nmockube logs"
-    ):
-        runner._run(step, ACTION, {})
+    inputs = {"NODES": "3", "FLAGS": flags, "KUBERNETES_VERSION": "", "CLUSTER": ""}
+    environment = {f"MOCKUBE_{name}": text for name, text in inputs.items()}
+    environment["PATH"] = f"{command.parent}{os.pathsep}{os.defpath}"
+    done = subprocess.run(
+        [ACTION / "start.sh"], env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode != 0
+    assert done.stdout + done.stderr == printed
 
 
 def test_names_in_the_actions_exist():
@@ -104,12 +132,45 @@ def test_names_in_the_actions_exist():
             assert program.resolve().stat().st_mode & 0o111, program
 
 
+@pytest.mark.parametrize(
+    ("script", "flags", "printed"),
+    [
+        pytest.param('[ "$1" = up ]', "", "", id="no kubeconfig"),
+        pytest.param(
+            "true", "--nodes=1 --name=a", "name the cluster by the variable MOCKUBE_NAME", id="name"
+        ),
+        pytest.param("true", "-n a", "name the cluster by the variable MOCKUBE_NAME", id="short name"),
+    ],
+)
+def test_gitlab_job_without_a_cluster_fails_before_its_script(tmp_path, script, flags, printed):
+    """Otherwise the script would change the cluster of ~/.kube/config."""
+    job = yaml.safe_load(GITLAB.read_text())[".mockube"]
+    command = tmp_path / "bin/mockube"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    variables = {**job["variables"], "MOCKUBE_UP": flags, "MOCKUBE_ENVIRONMENT": str(tmp_path)}
+    lines = [line for line in job["before_script"] if "venv" not in line and "/pip" not in line]
+    done = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", "\n".join([*lines, "echo script"])],
+        env={**variables, "PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert printed in done.stderr
+
+
 def test_gitlab_job_has_a_cluster_and_prints_the_logs_if_it_fails(tmp_path):
     job = yaml.safe_load(GITLAB.read_text())[".mockube"]
     variables = {
         **empty_environment(tmp_path),
         **job["variables"],
         "MOCKUBE_PACKAGE": str(ROOT),
+        "MOCKUBE_NAME": "ci",
         "MOCKUBE_UP": "--nodes=1 --secure-port=0",
         "MOCKUBE_ENVIRONMENT": str(tmp_path / "environment"),
         "PATH": f"{Path(os.path.realpath(sys.executable)).parent}{os.pathsep}{os.defpath}",
