@@ -86,7 +86,7 @@ minor: environment ## Follow a new release of Kubernetes (needs Go); RELEASE=1.3
 	@"$(BIN)/python" -m tools.minors new "$(RELEASE)" $(ARGS)
 
 dist: environment ## Build wheel, source distribution, one-file program, bill of materials and checksums into dist/
-	@"$(BIN)/python" -m tools.distribution
+	@"$(BIN)/python" -m tools.distribution $(ARGS)
 
 image: ## Build the container image; IMAGE=registry/mockube:0.2.0 names it, ARGS="--platform linux/amd64,linux/arm64" is passed to docker build
 	@docker build --file deploy/Dockerfile --tag "$(or $(IMAGE),mockube:local)" $(ARGS) .

@@ -1,6 +1,6 @@
 """Measure how large an installation is, and how long it takes: `make sizes`. The exit code is 1 if one is larger than its limit.
 
-Sizes are sums of the sizes of files, in 2^20 bytes, as `du -m --apparent-size` counts. Times depend on the machine and on the installer's cache, so they have no limit.
+Sizes are sums of the sizes of files, in MiB (2^20 bytes), as `du -m --apparent-size` counts. Times depend on the machine and on the installer's cache, so they have no limit.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from tools.packages import ROOT, build_package
 
-MEGABYTE: Final = 1 << 20
+MEBIBYTE: Final = 1 << 20
 CLUSTER: Final = "sizes"
 UNUSUAL: Final = frozenset(
     {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON", "PYTHONDONTWRITEBYTECODE", "VENV", "VIRTUAL_ENV"}
@@ -27,16 +27,16 @@ class Measurement(NamedTuple):
     subject: str
     size: int
     limit: int
-    """In megabytes."""
+    """In MiB."""
     seconds: float | None = None
 
     @property
     def is_too_large(self) -> bool:
-        return self.size > self.limit * MEGABYTE
+        return self.size > self.limit * MEBIBYTE
 
     def row(self) -> Sequence[str]:
         time_taken = "" if self.seconds is None else f"{self.seconds:.1f} s"
-        return self.subject, f"{self.size / MEGABYTE:.1f} MB", f"{self.limit} MB", time_taken
+        return self.subject, f"{self.size / MEBIBYTE:.1f} MiB", f"{self.limit} MiB", time_taken
 
 
 def size_of(*folders: Path) -> int:

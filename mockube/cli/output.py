@@ -11,6 +11,8 @@ from typing import Final
 from mockube.component_base.printable import printable
 from mockube.failure import Failure, Missing, TimedOut, UsageError
 
+_PROGRAM: Final = "MOCKUBE_PROGRAM"
+
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as a text table with aligned columns; the first row is the header."""
@@ -26,8 +28,11 @@ def is_colored() -> bool:
 
 
 def program_name() -> str:
-    """Return what a user types to run mockube: its path if it is not on the PATH, as after `make up`."""
-    return (
+    """Return what a user types to run mockube: its path if it is not on the PATH, as after `make up`.
+
+    The program of one file sets a variable: its path is one in a cache.
+    """
+    return os.environ.get(_PROGRAM) or (
         "mockube"
         if shutil.which("mockube") or not sys.argv[0].endswith("mockube")
         else os.path.relpath(sys.argv[0])

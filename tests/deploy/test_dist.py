@@ -5,8 +5,11 @@ The tests that install packages are skipped, with the reason, if no package regi
 
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import tarfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -17,7 +20,9 @@ import pytest
 
 from tests.architecture.source import settings
 from tests.support.processes.empty_environment import empty_environment, run
-from tools.distribution.__main__ import SUMS, build, checksums
+from tools.distribution.__main__ import SUMS, build, check_committed, checksums
+from tools.distribution.bill import bill_of_materials
+from tools.distribution.source_tree import tracked_tree
 from tools.packages import ROOT
 
 UV = Path(sys.executable).with_name("uv")
@@ -76,9 +81,101 @@ def test_bill_of_materials_lists_every_locked_package(dist):
     lines = (ROOT / "requirements/run.txt").read_text().splitlines()
     locked = {line.split()[0].replace("==", "@") for line in lines if "==" in line}
     assert {component["purl"].removeprefix("pkg:pypi/") for component in bill["components"]} == locked
+    for component in bill["components"]:
+        assert {row["alg"] for row in component["hashes"]} == {"SHA-256"}
+        assert component["licenses"]
+    edges = {row["ref"].partition("@")[0]: row["dependsOn"] for row in bill["dependencies"]}
+    assert any(name.startswith("pkg:pypi/multidict@") for name in edges["pkg:pypi/aiohttp"])
     references = [component["bom-ref"] for component in bill["components"]]
     assert all(set(row["dependsOn"]) <= set(references) for row in bill["dependencies"])
     assert len(references) == len(set(references))
+
+
+def test_bill_of_materials_needs_the_metadata_of_each_package(tmp_path, wheel):
+    for pin, problem in {
+        "no-such-package==1": "no-such-package is not installed, so its licence and requirements are unknown",
+        "attrs==1": "and not 1: run `make setup`",
+    }.items():
+        (tmp_path / "run.txt").write_text(f"{pin} \\\n    --hash=sha256:{'0' * 64}\n")
+        with pytest.raises(SystemExit, match=problem):
+            bill_of_materials(wheel, tmp_path / "run.txt", EPOCH)
+
+
+def test_release_from_an_unpacked_source_distribution_needs_a_time(dist, tmp_path):
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        files.extractall(tmp_path, filter="data")
+    (tree,) = tmp_path.iterdir()
+    for value, problem in {
+        "": f"mockube: {tree} is no checkout of git, so the time of the commit is unknown: set SOURCE_DATE_EPOCH",
+        "now": 'mockube: SOURCE_DATE_EPOCH is "now", and must be a number of seconds since 1970',
+    }.items():
+        done = subprocess.run(
+            [sys.executable, "-m", "tools.distribution", tmp_path / "out"],
+            env={**os.environ, "SOURCE_DATE_EPOCH": value},
+            cwd=tree,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith(problem)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """Return a repository with one file that is committed, and one that git does not track."""
+    root = tmp_path / "checkout"
+    root.mkdir()
+    (root / "a.py").write_text("a = 1\n")
+    for command in (
+        "init --quiet",
+        "add a.py",
+        "-c user.name=a -c user.email=a@example.com commit --quiet -m a",
+    ):
+        run("git", *command.split(), env=os.environ, cwd=root)
+    (root / "other.txt").touch()
+    return root
+
+
+def test_only_tracked_files_are_packed(checkout):
+    with tracked_tree(checkout) as tree:
+        assert [path.name for path in tree.iterdir()] == ["a.py"]
+
+
+def test_release_of_changed_files_is_refused(checkout, capsys):
+    check_committed(checkout, may_differ=False)
+    assert capsys.readouterr().err == "mockube: not packed, because git does not track it: other.txt\n"
+    (checkout / "a.py").write_text("a = 2\n")
+    with pytest.raises(
+        SystemExit, match=r"these files differ from the commit: a\.py\. Commit them, or build with --dirty"
+    ):
+        check_committed(checkout, may_differ=False)
+    check_committed(checkout, may_differ=True)
+
+
+def test_interrupted_installation_of_the_program_of_one_file_leaves_nothing(dist, empty, tmp_path):
+    """The registry does not respond, so pip waits when the signal arrives."""
+    with socket.create_server(("127.0.0.1", 0)) as registry:
+        process = subprocess.Popen(
+            [os.path.realpath(sys.executable), dist / "mockube.pyz", "version"],
+            env={
+                **empty,
+                "PIP_INDEX_URL": f"http://127.0.0.1:{registry.getsockname()[1]}/simple",
+                "PIP_NO_CACHE_DIR": "1",
+                "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            },
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        connection, _ = registry.accept()
+        with connection:
+            os.killpg(process.pid, signal.SIGINT)
+            _, errors = process.communicate()
+    assert process.returncode == 130
+    assert [line.partition(" into ")[0] for line in errors.splitlines()] == ["mockube: installing"]
+    assert [path.suffix for path in (tmp_path / "cache/mockube").iterdir()] == [".lock"]
 
 
 def test_program_of_one_file_starts_a_cluster(dist, empty, tmp_path):
@@ -87,6 +184,10 @@ def test_program_of_one_file_starts_a_cluster(dist, empty, tmp_path):
     assert run(python, program, *STARTS, env=empty, cwd=tmp_path).endswith("started\n")
     again = run(python, program, "version", env={**empty, "PIP_NO_INDEX": "1"}, cwd=tmp_path)
     assert again.strip() == VERSION
+    refused = subprocess.run(
+        [python, program, "get", "pods"], env=empty, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert f"\n  {python} {program} up --detach\n" in refused.stderr
 
 
 @pytest.mark.parametrize(

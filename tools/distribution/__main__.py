@@ -10,10 +10,9 @@
 
 import argparse
 import hashlib
-import os
 import shutil
 import stat
-import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from tools.distribution.bill import bill_of_materials
+from tools.distribution.source_tree import changed_files, commit_time, is_checkout, listed, tracked_tree
 from tools.packages import ROOT, build_package
 
 LAUNCHER: Final = Path(__file__).with_name("launcher.py")
@@ -33,8 +33,9 @@ EARLIEST: Final = 315532800
 
 def build(folder: Path, epoch: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    wheel = build_package("wheel", folder, SOURCE_DATE_EPOCH=str(epoch))
-    build_package("sdist", folder, SOURCE_DATE_EPOCH=str(epoch))
+    with tracked_tree(ROOT) as tree:
+        wheel = build_package("wheel", folder, tree=tree, SOURCE_DATE_EPOCH=str(epoch))
+        build_package("sdist", folder, tree=tree, SOURCE_DATE_EPOCH=str(epoch))
     write_pyz(folder / PYZ, wheel, epoch)
     name = "-".join(wheel.name.split("-")[:2])
     (folder / f"{name}.cdx.json").write_bytes(bill_of_materials(wheel, REQUIREMENTS, epoch))
@@ -64,12 +65,15 @@ def checksums(paths: Iterable[Path]) -> str:
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in paths)
 
 
-def commit_time() -> int:
-    """Return the time of the commit, or of SOURCE_DATE_EPOCH: the files have no other one."""
-    if text := os.environ.get("SOURCE_DATE_EPOCH"):
-        return int(text)
-    command = ("git", "log", "-1", "--format=%ct")
-    return int(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+def check_committed(root: Path, *, may_differ: bool) -> None:
+    """Refuse files that differ from the commit, because nobody could build the release again, and name what is not packed."""
+    changed, untracked = changed_files(root)
+    if changed and not may_differ:
+        raise SystemExit(
+            f"mockube: these files differ from the commit: {listed(changed)}. Commit them, or build with --dirty"
+        )
+    if untracked:
+        print(f"mockube: not packed, because git does not track it: {listed(untracked)}", file=sys.stderr)
 
 
 def main() -> None:
@@ -77,8 +81,14 @@ def main() -> None:
     parser.add_argument(
         "folder", nargs="?", type=Path, default=ROOT / "dist", help="the folder to write (dist)"
     )
-    folder = parser.parse_args().folder
-    build(folder, commit_time())
+    parser.add_argument(
+        "--dirty", action="store_true", help="pack files that differ from the commit as they are"
+    )
+    options = parser.parse_args()
+    folder, epoch = options.folder, commit_time(ROOT)
+    if is_checkout(ROOT):
+        check_committed(ROOT, may_differ=options.dirty)
+    build(folder, epoch)
     for path in sorted(folder.iterdir()):
         print(f"{path.stat().st_size:10,} {path.name}")
 

@@ -4,10 +4,10 @@ import hashlib
 import re
 import tomllib
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +17,12 @@ from packaging.utils import canonicalize_name
 
 from tools.packages import ROOT
 
-_PIN: Final = re.compile(r"^([a-z0-9.-]+)==(\S+)(?: ; ([^\\]*?))? \\$", re.MULTILINE)
-"""A distribution in a file of `requirements/`: name, version, and for which systems it is."""
+_PIN: Final = re.compile(
+    r"^([a-z0-9.-]+)==(\S+)(?: ; ([^\\]*?))? \\\n((?: +--hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
+)
+"""A distribution in a file of `requirements/`: name, version, for which systems it is, and the hashes of its files."""
+_HASH: Final = re.compile(r"sha256:([0-9a-f]{64})")
+_LICENSE_CLASSIFIER: Final = re.compile(r"License :: (?:OSI Approved :: )?(.+)")
 
 
 def bill_of_materials(wheel: Path, requirements: Path, epoch: int) -> bytes:
@@ -57,17 +61,46 @@ def bill_of_materials(wheel: Path, requirements: Path, epoch: int) -> bytes:
 
 
 def _components(requirements: str) -> Iterator[Mapping[str, Any]]:
-    for name, version, marker in _PIN.findall(requirements):
-        reference = _purl(name, version)
+    """Yield the locked packages; the hashes of one are those of the files that its registry has for all systems."""
+    pins = _PIN.findall(requirements)
+    for name, locked_version, marker, hashes in pins:
+        _check_installed(name, {other_version for other, other_version, *_ in pins if other == name})
+        reference = _purl(name, locked_version)
         condition = {"properties": [{"name": "mockube:marker", "value": marker}]} if marker else {}
         yield {
             "type": "library",
             "bom-ref": reference,
             "name": name,
-            "version": version,
+            "version": locked_version,
+            "licenses": _licenses(metadata(name)),
             "purl": reference,
+            "hashes": [{"alg": "SHA-256", "content": digest} for digest in _HASH.findall(hashes)],
             **condition,
         }
+
+
+def _check_installed(name: str, versions: Collection[str]) -> None:
+    """Refuse to describe a package without its metadata, which has its licence and what it requires."""
+    with suppress(PackageNotFoundError):
+        if version(name) in versions:
+            return
+        raise SystemExit(
+            f"mockube: {name} {version(name)} is installed, and not {' or '.join(sorted(versions))}: run `make setup`"
+        )
+    raise SystemExit(
+        f"mockube: {name} is not installed, so its licence and requirements are unknown: run `make setup`"
+    )
+
+
+def _licenses(package: PackageMetadata) -> Sequence[Mapping[str, Any]]:
+    """Return the licence as the package names it: an expression of SPDX, the classifiers, or a text."""
+    if expression := package.get("License-Expression"):
+        return [{"expression": expression}]
+    classifiers = [_LICENSE_CLASSIFIER.fullmatch(text) for text in package.get_all("Classifier") or ()]
+    names = [match[1] for match in classifiers if match] or [package.get("License") or ""]
+    if not all(names):
+        raise SystemExit(f"mockube: the metadata of {package['Name']} has no licence")
+    return [{"license": {"name": name}} for name in names]
 
 
 def _references(requirements: Iterable[str], components: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -77,10 +110,7 @@ def _references(requirements: Iterable[str], components: Sequence[Mapping[str, A
 
 
 def _requirements_of(name: str) -> Sequence[str]:
-    """Return the requirements of a package, which are known of what this system needs."""
-    with suppress(PackageNotFoundError):
-        return [text for text in requires(name) or () if "extra ==" not in text]
-    return ()
+    return [text for text in requires(name) or () if "extra ==" not in text]
 
 
 def _purl(name: str, version: str) -> str:

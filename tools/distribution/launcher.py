@@ -6,13 +6,15 @@ Python; later runs start from there. The dependencies have compiled parts for on
 
 import hashlib
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import venv
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 MINIMUM = (3, 11)
@@ -35,7 +37,11 @@ def install(archive: Path, environment: Path) -> None:
         if not is_complete(environment):
             shutil.rmtree(environment, ignore_errors=True)
             print(f"mockube: installing into {environment}; this happens once ...", file=sys.stderr)
-            install_packages(archive, environment)
+            try:
+                install_packages(archive, environment)
+            except BaseException:  # also Ctrl+C: what is half installed is not left behind
+                shutil.rmtree(environment, ignore_errors=True)
+                raise
             (environment / "complete").touch()
 
 
@@ -45,19 +51,43 @@ def install_packages(archive: Path, environment: Path) -> None:
     venv.create(environment, symlinks=True, with_pip=not has_pip)
     python = environment / "bin/python"
     pip = [sys.executable, "-m", "pip", "--python", python] if has_pip else [python, "-m", "pip"]
-    command = [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command = [*pip, "install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps"]
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as files:
         files.extractall(folder)
         (wheel,) = Path(folder).glob("*.whl")
-        subprocess.run([*command, "--require-hashes", "-r", Path(folder, "run.txt")], check=True)
-        subprocess.run([*command, "--no-index", wheel], check=True)
+        run_pip([*command, "--require-hashes", "-r", Path(folder, "run.txt")])
+        run_pip([*command, "--no-index", wheel])
+
+
+def run_pip(command: Sequence[str | Path]) -> None:
+    """Run pip in a process group of its own, which Ctrl+C kills: pip and the pip that it starts would print tracebacks."""
+    with subprocess.Popen(command, process_group=0) as process:
+        try:
+            code = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if code:
+        raise subprocess.CalledProcessError(code, command)
 
 
 def is_complete(environment: Path) -> bool:
     return (environment / "complete").exists()
 
 
+def typed_program() -> str:
+    """Return what the user typed before the arguments, such as `python3 mockube.pyz`."""
+    return shlex.join(sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1])
+
+
 def main() -> None:
+    try:
+        start()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+
+
+def start() -> None:
     archive = Path(sys.argv[0]).resolve()
     environment = environment_folder(archive, os.environ)
     if not is_complete(environment):
@@ -72,7 +102,8 @@ def main() -> None:
                 f"mockube: {error.filename}: {error.strerror}. Set XDG_CACHE_HOME to a folder that you may write to."
             )
     program = str(environment / "bin/mockube")
-    os.execv(program, [program, *sys.argv[1:]])
+    # What mockube tells the user to type is not a path in the cache.
+    os.execve(program, [program, *sys.argv[1:]], {**os.environ, "MOCKUBE_PROGRAM": typed_program()})
 
 
 if sys.platform == "win32":
