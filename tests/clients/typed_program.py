@@ -74,7 +74,7 @@ def make_mistakes(cluster: Cluster) -> None:
     cluster.wait("Pod", "a", 5)  # type: ignore[call-overload]
     cluster.scale("Deployment", "web", "3")  # type: ignore[call-overload]
     cluster.patch("Pod", "a", {}, type="apply")  # type: ignore[call-overload]
-    Cluster(nodes="3")  # type: ignore[arg-type]
+    Cluster(nodes=3.5)  # type: ignore[arg-type]
     cluster.lst("Pod")  # type: ignore[attr-defined]
 
 

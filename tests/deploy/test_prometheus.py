@@ -42,7 +42,30 @@ UNREACHABLE = {
         "service": {"name": "nothing", "namespace": "default"},
     },
 }
-"""An APIService whose requests fail, so that there are responses with errors of the server."""
+"""An APIService whose requests fail."""
+VERSION = {
+    "served": True,
+    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+}
+UNCONVERTED = {
+    "metadata": {"name": "things.example.org"},
+    "spec": {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [{**VERSION, "name": "v1", "storage": True}, {**VERSION, "name": "v2", "storage": False}],
+        "conversion": {
+            "strategy": "Webhook",
+            "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"url": "https://127.0.0.1:1/convert", "caBundle": ""},
+            },
+        },
+    },
+}
+"""A definition whose objects are not converted, so that there are responses with errors of the server."""
+THINGS = "/apis/example.org/{}/namespaces/default/things"
+THING = {"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "a"}}
 WORKLOAD = Path(__file__).parents[1] / "recorder" / "metrics_workload.yaml"
 
 
@@ -175,18 +198,21 @@ def run_workload(cluster, server):
         ["kubectl", f"--kubeconfig={server.kubeconfig}", "apply", "--filename", str(WORKLOAD)], check=True
     )
     cluster.send("POST", "/apis/apiregistration.k8s.io/v1/apiservices", UNREACHABLE)
-    for method in ("GET", "POST"):
-        until(lambda method=method: is_unavailable(cluster, method), "a response with an error of the server")
+    cluster.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", UNCONVERTED)
+    until(lambda: has_status(cluster, "POST", THINGS.format("v1"), THING, 201), "the definition is served")
+    for method, path in (("GET", f"{THINGS}/a"), ("POST", THINGS)):
+        body = {**THING, "apiVersion": "example.org/v2", "metadata": {"name": "b"}}
+        assert has_status(cluster, method, path.format("v2"), body, 500)
     until(lambda: cluster.is_running("other"), "the pod runs")
     cluster.send("DELETE", f"{core}/pods/other?gracePeriodSeconds=0")
 
 
-def is_unavailable(cluster, method):
+def has_status(cluster, method, path, body, status):
     try:
-        cluster.send(method, "/apis/example.com/v1/things", {})
+        cluster.send(method, path, body)
     except urllib.error.HTTPError as error:
-        return error.code >= 500
-    return False
+        return error.code == status
+    return status < 300
 
 
 def recorded_sources():
