@@ -26,6 +26,7 @@ from .workloads import NODES_PER_POD_RUN, PODS_PER_NODE_RUN, Row, Start, measure
 from .zone_failure import GUIDE, measure_zone_failure, with_table
 
 NAMES = (NODES, PODS, WATCHERS, OBJECTS, DECISIONS, ZONE_FAILURE)
+KUBERNETES_NAMES = (KUBERNETES + NODES, KUBERNETES + PODS)
 
 
 class Sizes(NamedTuple):
@@ -113,10 +114,14 @@ def machine() -> Row:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split(":", 1)[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.growth", description=(__doc__ or "").split(":", 1)[0] + "."
+    )
     parser.add_argument("--quick", action="store_true", help="fewer and smaller sizes: about 5 minutes")
     parser.add_argument(
-        "--only", default=",".join(NAMES), help="what to measure (%(default)s); the rest is kept"
+        "--only",
+        metavar="NAMES",
+        help=f"what to measure, of {', '.join((*NAMES, *KUBERNETES_NAMES))}; other results are kept",
     )
     parser.add_argument(
         "--with-kubernetes", action="store_true", help="also Kubernetes' own components, with kwok"
@@ -129,25 +134,28 @@ def _options() -> argparse.Namespace:
         "--output", type=Path, default=pictures.RESULTS, help="the file of the results (%(default)s)"
     )
     options = parser.parse_args()
-    options.only = options.only.split(",")
-    unknown = sorted({*options.only} - {*NAMES})
+    if not Path("/proc/self/stat").exists():
+        parser.error("only Linux reports CPU time and memory of other processes in /proc")
+    names = NAMES + KUBERNETES_NAMES * options.with_kubernetes
+    options.only = names if options.only is None else tuple(options.only.split(","))
+    unknown = sorted({*options.only} - {*NAMES, *KUBERNETES_NAMES})
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(NAMES)}")
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join((*NAMES, *KUBERNETES_NAMES))}")
     return options
 
 
 def main() -> None:
     options = _options()
-    output: Path = options.output
+    output: Path = options.output.resolve()
     results = orjson.loads(output.read_bytes()) if output.exists() else {}
     if not options.draw:
         with TemporaryDirectory() as folder:
-            kwok = kubernetes.build_kwok(Path(folder)) if options.with_kubernetes else ()
+            needs_kwok = any(name in KUBERNETES_NAMES for name in options.only)
+            kwok = kubernetes.build_kwok(Path(folder)) if needs_kwok else ()
             for name, section in sections(QUICK if options.quick else FULL, kwok).items():
-                if name.removeprefix(KUBERNETES) in options.only:
-                    sizes = [size for size in section.sizes if size <= (options.largest or size)]
-                    if sizes:
-                        _measure(name, section._replace(sizes=sizes), results, output)
+                sizes = [size for size in section.sizes if size <= (options.largest or size)]
+                if name in options.only and sizes:
+                    _measure(name, section._replace(sizes=sizes), results, output)
     pictures.write(results, output.parent)
     if output == pictures.RESULTS and results.get(ZONE_FAILURE):
         GUIDE.write_text(with_table(GUIDE.read_text(), results[ZONE_FAILURE][-1]))

@@ -1,7 +1,8 @@
-"""Draw curves as SVG. The horizontal axis is logarithmic, because sizes grow by factors."""
+"""Draw curves as SVG."""
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 from html import escape
 from typing import Final, NamedTuple
 
@@ -36,6 +37,16 @@ class Curve(NamedTuple):
     """Whether it shows other software, and is dashed."""
 
 
+class Axes(Enum):
+    """Which axes are logarithmic; the others begin at zero."""
+
+    LINEAR = ()
+    """Neither: what grows in proportion to the size is a straight line."""
+    FACTORS = ("x",)
+    """The horizontal one: for what should not grow, for sizes that grow by factors."""
+    LOGARITHMIC = ("x", "y")
+
+
 class Chart(NamedTuple):
     title: str
     x: str
@@ -43,8 +54,7 @@ class Chart(NamedTuple):
     y: str
     """What the vertical axis measures, with its unit."""
     curves: Sequence[Curve]
-    is_logarithmic: bool = False
-    """Whether the vertical axis is, too; it begins at zero otherwise."""
+    axes: Axes = Axes.FACTORS
     note: str = ""
     """A line below the axes."""
 
@@ -65,11 +75,28 @@ class Scale(NamedTuple):
         return round(BOTTOM - part * (BOTTOM - TOP), 1)
 
 
+class Sizes(NamedTuple):
+    """The horizontal axis; each value is a tick."""
+
+    values: Sequence[float]
+    is_logarithmic: bool
+
+    def place(self, value: float) -> float:
+        low, high = self.values[0], self.values[-1]
+        if low == high:
+            part = 0.5
+        elif self.is_logarithmic:
+            part = math.log(value / low) / math.log(high / low)
+        else:
+            part = value / high
+        return round(LEFT + 12 + part * (RIGHT - LEFT - 24), 1)
+
+
 def draw(chart: Chart) -> str:
     """Return a chart as SVG. Its background is opaque, so that it is readable on light and dark pages."""
-    xs = sorted({x for curve in chart.curves for x, _ in curve.points})
+    xs = Sizes(sorted({x for curve in chart.curves for x, _ in curve.points}), "x" in chart.axes.value)
     scale = vertical_scale(
-        [y for curve in chart.curves for _, y in curve.points], is_logarithmic=chart.is_logarithmic
+        [y for curve in chart.curves for _, y in curve.points], is_logarithmic="y" in chart.axes.value
     )
     return "\n".join(
         [
@@ -112,14 +139,7 @@ def text_of(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:.3g}"
 
 
-def _place_x(x: float, xs: Sequence[float]) -> float:
-    if len(xs) == 1:
-        return (LEFT + RIGHT) / 2
-    part = math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
-    return round(LEFT + 12 + part * (RIGHT - LEFT - 24), 1)
-
-
-def _grid(xs: Sequence[float], scale: Scale) -> list[str]:
+def _grid(xs: Sizes, scale: Scale) -> list[str]:
     lines = []
     for tick in scale.ticks:
         y = scale.place(tick)
@@ -128,8 +148,8 @@ def _grid(xs: Sequence[float], scale: Scale) -> list[str]:
             f'  <text class="tick" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{text_of(tick)}</text>'
         )
     labelled_from = math.inf
-    for x in reversed(xs):  # the largest one has a label in any case
-        place = _place_x(x, xs)
+    for x in reversed(xs.values):  # the largest one has a label in any case
+        place = xs.place(x)
         lines.append(f'  <path class="grid" d="M{place} {BOTTOM}v6"/>')
         if place <= labelled_from:
             labelled_from = place - LABEL_WIDTH
@@ -139,10 +159,10 @@ def _grid(xs: Sequence[float], scale: Scale) -> list[str]:
     return lines
 
 
-def _curves(curves: Sequence[Curve], xs: Sequence[float], scale: Scale) -> list[str]:
+def _curves(curves: Sequence[Curve], xs: Sizes, scale: Scale) -> list[str]:
     lines, ends = [], []
     for curve, color in zip(curves, COLORS, strict=False):
-        places = [(_place_x(x, xs), scale.place(y)) for x, y in curve.points]
+        places = [(xs.place(x), scale.place(y)) for x, y in curve.points]
         path = "L".join(f"{x} {y}" for x, y in places)
         kind = "curve other" if curve.is_other else "curve"
         lines.append(f'  <path class="{kind}" stroke="{color}" d="M{path}"/>')

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from .chart import Chart, Curve, draw
+from .chart import Axes, Chart, Curve, draw
 from .decisions import PODS as DECIDED_PODS
 from .processes import MANAGER, ROOT, SERVER
 from .stored_objects import CREATE_AND_DELETE, GET, MERGE_PATCH, PAGE, SELECTOR
@@ -16,7 +16,7 @@ NODES, PODS, WATCHERS, OBJECTS, DECISIONS = "nodes", "pods", "watchers", "object
 ZONE_FAILURE: Final = "zone-failure"
 MACHINES: Final = "machines"
 """The part of the results that says where and when each section was measured."""
-KUBERNETES: Final = "kubernetes_"
+KUBERNETES: Final = "kubernetes-"
 """Begins the names of the sections that were measured with Kubernetes' own components."""
 STEPS: Final = {"up": "all ready", "rollout": "updated", "gone": "deleted"}
 """The steps of a Deployment by their names in the rows, and in the pictures."""
@@ -33,21 +33,21 @@ class Picture(NamedTuple):
     """The curves by name."""
     kubernetes: Mapping[str, Value] = {}
     """Curves of the same section of Kubernetes' components."""
-    is_logarithmic: bool = False
+    axes: Axes = Axes.FACTORS
 
 
-class Axis(NamedTuple):
+class Size(NamedTuple):
     field: str
     """The field of a row that the horizontal axis shows."""
     name: str
 
 
-AXES: Final = {
-    NODES: Axis("nodes", "nodes"),
-    PODS: Axis("pods", "pods"),
-    WATCHERS: Axis("watchers", "watchers"),
-    OBJECTS: Axis("objects", "stored pods"),
-    DECISIONS: Axis("nodes", "nodes"),
+SIZES: Final = {
+    NODES: Size("nodes", "nodes"),
+    PODS: Size("pods", "pods"),
+    WATCHERS: Size("watchers", "watchers"),
+    OBJECTS: Size("objects", "stored pods"),
+    DECISIONS: Size("nodes", "nodes"),
 }
 
 
@@ -104,14 +104,14 @@ PICTURES: Final = {
         "time, s",
         _of_steps(),
         {"Kubernetes, all ready": _seconds("up")},
-        is_logarithmic=True,
+        axes=Axes.LOGARITHMIC,
     ),
     "nodes-start": Picture(
         NODES,
         "Until all nodes are ready",
         "time from the server's first response, s",
         {"mockube": _seconds("start")},
-        is_logarithmic=True,
+        axes=Axes.LINEAR,
     ),
     "nodes-memory": Picture(
         NODES,
@@ -119,6 +119,7 @@ PICTURES: Final = {
         MEMORY,
         _of_both(_megabytes, "megabytes"),
         {ALL: _megabytes("megabytes")},
+        axes=Axes.LINEAR,
     ),
     "nodes-idle": Picture(
         NODES,
@@ -126,6 +127,7 @@ PICTURES: Final = {
         "share of one core, %",
         _of_both(_idle),
         {ALL: _idle()},
+        axes=Axes.LINEAR,
     ),
     "pods-cpu": Picture(
         PODS,
@@ -140,7 +142,7 @@ PICTURES: Final = {
         "time, s",
         _of_steps(),
         {"Kubernetes, all ready": _seconds("up")},
-        is_logarithmic=True,
+        axes=Axes.LOGARITHMIC,
     ),
     "pods-memory": Picture(
         PODS,
@@ -148,6 +150,7 @@ PICTURES: Final = {
         MEMORY,
         _of_both(_megabytes, "megabytes"),
         {ALL: _megabytes("megabytes")},
+        axes=Axes.LINEAR,
     ),
     "pods-idle": Picture(
         PODS,
@@ -155,42 +158,49 @@ PICTURES: Final = {
         "share of one core, %",
         _of_both(_idle),
         {ALL: _idle()},
+        axes=Axes.LINEAR,
     ),
     "watchers-cpu": Picture(
         WATCHERS,
         "The cost of a change that many clients watch",
         "CPU time of the server for one creation, ms",
         {"server": lambda row: float(row["milliseconds"])},
-        is_logarithmic=True,
+        axes=Axes.LOGARITHMIC,
     ),
     "watchers-memory": Picture(
-        WATCHERS, "Memory with watchers", MEMORY, {"server": lambda row: float(row["megabytes"])}
+        WATCHERS,
+        "Memory with watchers",
+        MEMORY,
+        {"server": lambda row: float(row["megabytes"])},
+        axes=Axes.LINEAR,
     ),
     "objects-requests": Picture(
         OBJECTS,
         "A request beside many stored objects",
         "CPU time of the server, µs",
         {name: _microseconds(name) for name in REQUESTS},
-        is_logarithmic=True,
+        axes=Axes.LOGARITHMIC,
     ),
     "objects-list": Picture(
         OBJECTS,
         "The start of a list of all objects",
         "time until the first byte, ms",
         {"server": lambda row: row["list_start"] * 1e3},
-        is_logarithmic=True,
+        axes=Axes.LOGARITHMIC,
     ),
     "objects-start": Picture(
         OBJECTS,
         "The start from a data folder",
         "time until the server is ready, s",
         {"server": lambda row: float(row["start_seconds"])},
+        axes=Axes.LINEAR,
     ),
     "objects-memory": Picture(
         OBJECTS,
         "Memory with stored objects",
         MEMORY,
         {"server": lambda row: float(row["megabytes"])},
+        axes=Axes.LINEAR,
     ),
     "decisions": Picture(
         DECISIONS,
@@ -215,10 +225,10 @@ def charts(results: Results) -> Iterator[tuple[str, Chart]]:
                 name,
                 Chart(
                     picture.title,
-                    AXES[picture.section].name,
+                    SIZES[picture.section].name,
                     picture.y,
                     curves,
-                    picture.is_logarithmic,
+                    picture.axes,
                     _note(results[MACHINES][picture.section]),
                 ),
             )
@@ -238,7 +248,7 @@ def _curves(
 ) -> Iterator[Curve]:
     if rows:
         for name, value in values.items():
-            yield Curve(name, [(row[AXES[picture.section].field], value(row)) for row in rows], is_other)
+            yield Curve(name, [(row[SIZES[picture.section].field], value(row)) for row in rows], is_other)
 
 
 def write(results: Results, folder: Path) -> None:
