@@ -2,6 +2,7 @@
 
 import http.client
 import ssl
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,6 +10,8 @@ import orjson
 
 TLS = ssl._create_unverified_context()  # noqa: SLF001 - the servers are on this machine
 TIMEOUT = 300.0
+MAX_IDLE = 20.0
+"""Seconds after which a connection is not used again, because the server may close it."""
 
 
 class RequestFailed(Exception):
@@ -22,6 +25,7 @@ class Client:
         assert parts.hostname is not None
         self._host, self._port = parts.hostname, parts.port
         self._connection: http.client.HTTPSConnection | None = None
+        self._last_used = 0.0
 
     def connect(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(self._host, self._port, context=TLS, timeout=TIMEOUT)
@@ -31,10 +35,12 @@ class Client:
 
     def send(self, method: str, path: str, body: bytes | None = None, media_type: str = "json") -> bytes:
         """Return the body of the response, whose status must be a success."""
-        self._connection = self._connection or self.connect()
+        if self._connection is None or time.perf_counter() - self._last_used > MAX_IDLE:
+            self._connection = self.connect()
         self._connection.request(method, path, body, self.headers(f"application/{media_type}"))
         response = self._connection.getresponse()
         data = response.read()
+        self._last_used = time.perf_counter()
         if response.status >= 300:
             raise RequestFailed(f"{method} {path}: {response.status} {data[:500].decode()}")
         return data

@@ -213,6 +213,7 @@ PICTURES: Final = {
 
 def charts(results: Results) -> Iterator[tuple[str, Chart]]:
     """Yield the charts of the sections that were measured, with their names."""
+    machines = results.get(MACHINES, {})
     for name, picture in PICTURES.items():
         curves = [
             *_curves(picture, results.get(picture.section, ()), picture.values),
@@ -229,7 +230,7 @@ def charts(results: Results) -> Iterator[tuple[str, Chart]]:
                     picture.y,
                     curves,
                     picture.axes,
-                    _note(results[MACHINES][picture.section]),
+                    _note(machines.get(picture.section) or machines[KUBERNETES + picture.section]),
                 ),
             )
 

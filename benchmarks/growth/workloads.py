@@ -18,8 +18,8 @@ WEB = f"{DEPLOYMENTS}/web"
 PODS_PER_NODE_RUN, NODES_PER_POD_RUN = 1_000, 1_000
 PAUSE, NODES_PAUSE = 0.1, 0.0004
 """Seconds between two looks at the state, and the same for each node of a list of all nodes, which is not cheap."""
-QUIET_SHARE, QUIET_SECONDS = 0.02, 3.0
-"""A cluster is idle when two spans of this length differ by at most this share of a core."""
+QUIET_SECONDS = 3.0
+"""A cluster is idle when no Event was written for this time."""
 
 
 def measure(start: Start, nodes: int, pods: int, idle_seconds: float, *, only_creation: bool = False) -> Row:
@@ -96,13 +96,21 @@ def _difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict
 
 
 def settle(plane: ControlPlane) -> None:
-    """Wait until the processes use as little CPU time as in the span before, at most a minute."""
-    last = float("inf")
-    for _ in range(20):
-        share = sum(idle_share(plane, QUIET_SECONDS).values())
-        if abs(last - share) <= QUIET_SHARE:
-            return
-        last = share
+    """Wait until no more Events are written: they follow what they report, at a limited rate."""
+    counts = [-1]
+
+    def is_quiet() -> bool:
+        counts.append(_count(plane, "/api/v1/events"))
+        return counts[-1] == counts[-2]
+
+    wait_until(is_quiet, "the Events", pause=QUIET_SECONDS)
+
+
+def _count(plane: ControlPlane, path: str) -> int:
+    """Return the number of objects of a list."""
+    page = plane.client.call("GET", f"{path}?limit=1")
+    rest: int = page["metadata"].get("remainingItemCount", 0)
+    return len(page["items"]) + rest
 
 
 def idle_share(plane: ControlPlane, seconds: float) -> dict[str, float]:
@@ -152,4 +160,4 @@ def _is_rolled_out(plane: ControlPlane, pods: int) -> bool:
 
 
 def _has_pods(plane: ControlPlane) -> bool:
-    return bool(plane.client.call("GET", f"/api/v1/namespaces/{NAMESPACE}/pods?limit=1")["items"])
+    return _count(plane, f"/api/v1/namespaces/{NAMESPACE}/pods") > 0
