@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.event_loop import LARGE
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion, NotConverted
 from mockube.apiserver.kinds.strategy import Strategy
@@ -99,16 +100,20 @@ _waits: Callable[[Stage[Any]], bool] = cache(iscoroutinefunction)
 async def run(record: _S, stages: Iterable[Stage[_S]]) -> None:
     """Run stages in order, until one sets the result. What computes on a large object runs in the worker, all else on the loop."""
     worker, context = record.registry.worker, record.context
+    is_small, warnings = context.work.size < LARGE, context.report.warnings
     for stage in stages:
         if _waits(stage):
             await stage(record)  # type: ignore[misc] # it returns None only if it does not wait
         else:
-            warnings = len(context.report.warnings)
+            count = len(warnings)
             try:
-                await worker.run(context.work.size, stage, record)
+                if is_small:  # as the worker decides, without a coroutine for each stage
+                    stage(record)
+                else:
+                    await worker.run(context.work.size, stage, record)
             except NotConverted as needed:
                 # Only stages that read sent and old objects need another version, and they change nothing before that.
-                del context.report.warnings[warnings:]
+                del warnings[count:]
                 await needed.prepare()
                 await with_conversions(context, partial(worker.run, context.work.size, stage, record))
         if record.result is not None:
