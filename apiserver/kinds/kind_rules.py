@@ -189,23 +189,18 @@ def _drop_unknown(struct: SchemaType) -> Fill:
 
 
 def _visit_struct(fills: tuple[Fill, ...], inner: Mapping[str, Visit], fields: list[str]) -> Visit:
-    rows = {name: (position, inner.get(name)) for position, name in enumerate(fields)}
+    position_of = {name: position for position, name in enumerate(fields)}.__getitem__
+    visit_inner = _descend(inner)
 
     def visit_struct(tree: Tree) -> None:
         for fill in fills:
             fill(tree)
-        latest, in_order = -1, True
-        for name, value in tree.items():
-            position, visit = rows[name]
-            if visit is not None and value is not None:
-                visit(value)
-            if position < latest:
-                in_order = False
-            latest = position
-        if not in_order:
-            ordered = sorted(tree.items(), key=lambda item: rows[item[0]][0])
+        names = sorted(tree, key=position_of)
+        if names != [*tree]:  # these fills, or those of a struct around it, have added fields
+            ordered = {name: tree[name] for name in names}
             tree.clear()
             tree.update(ordered)
+        visit_inner(tree)
 
     return visit_struct
 

@@ -67,8 +67,8 @@ class _Field(NamedTuple):
     """Whether `inner` has the fields of each element of a list or value of a map."""
 
 
-_Fields: TypeAlias = Sequence[tuple[str, _Field]]
-"""The fields of a struct with their names."""
+_Fields: TypeAlias = Mapping[str, _Field]
+"""The fields of a struct by their names."""
 
 
 class _FieldUse(NamedTuple):
@@ -123,22 +123,22 @@ class DisabledFields:
 
 
 def _compile(steps: Mapping[str, Any]) -> _Fields:
-    fields = []
+    fields = {}
     for name, below in steps.items():
         if isinstance(below, Gate):
-            fields.append((name, _Field(below, (), is_collection=False)))
+            fields[name] = _Field(below, {}, is_collection=False)
         else:
             is_collection = EACH_ITEM in below
             inner = _compile(below[EACH_ITEM] if is_collection else below)
-            fields.append((name, _Field(None, inner, is_collection)))
+            fields[name] = _Field(None, inner, is_collection)
     return fields
 
 
 def _find(value: Any, fields: _Fields, uses: list[_FieldUse], parent: Any, key: Any) -> None:
-    for name, (gate, inner, is_collection) in fields:
-        child = value.get(name)
-        if child is None:
+    for name in fields:
+        if name not in value or (child := value[name]) is None:
             continue
+        gate, inner, is_collection = fields[name]
         if gate is not None:
             uses.append(_FieldUse(gate, value, name, parent, key))
         elif is_collection:

@@ -37,6 +37,8 @@ def wrong_type(example: Any, value: Any) -> Unmergeable:
 
 
 def name_of(item: Any, key: str) -> Any:
+    if item.__class__ is dict and key and (name := item.get(key)).__class__ is str:  # nearly always
+        return name
     name = _member(item, key) if key else item
     if isinstance(name, dict | list):
         raise Unmergeable(f"runtime error: hash of unhashable type {gofmt.go_type(name)}")

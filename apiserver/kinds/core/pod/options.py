@@ -23,7 +23,7 @@ DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 def options_from_old_annotations(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValidationOptions:
     """Return the options of an old pod that depend on its annotations."""
-    return PodValidationOptions(deletion_cost=_has_wrong_cost(metadata), comparisons=_compares_taints(spec))
+    return PodValidationOptions(deletion_cost=_has_wrong_cost(metadata), comparisons=compares_taints(spec))
 
 
 def options_from_old_pod(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValidationOptions:
@@ -46,7 +46,7 @@ def options_from_old_pod(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValid
             for sysctl in context.get("sysctls", ())
         ),
         selinux_policy=context.get("seLinuxChangePolicy") is not None,
-        comparisons=_compares_taints(spec),
+        comparisons=compares_taints(spec),
         host_network_users=own_users and bool(spec.get("hostNetwork")),
         volume_devices=own_users
         and any(container.get("volumeDevices") for container in every_container(spec)),
@@ -78,7 +78,8 @@ def is_deletion_cost(cost: str) -> bool:
     return True
 
 
-def _compares_taints(spec: ReadOnlyTree) -> bool:
+def compares_taints(spec: ReadOnlyTree) -> bool:
+    """Return whether a toleration compares the values of taints."""
     return any(
         toleration.get("operator") in scheduling.COMPARISONS for toleration in spec.get("tolerations", ())
     )

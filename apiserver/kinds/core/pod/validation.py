@@ -15,7 +15,13 @@ from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
 from . import scheduling, security
 from .containers import check_trimmed_image
 from .context import STRICT, PodValidationOptions
-from .options import DELETION_COST, is_deletion_cost, options_from_old_annotations, options_from_old_pod
+from .options import (
+    DELETION_COST,
+    compares_taints,
+    is_deletion_cost,
+    options_from_old_annotations,
+    options_from_old_pod,
+)
 from .spec import check_pod_spec
 
 SPEC: Final = ROOT.child("spec")
@@ -151,9 +157,7 @@ def _check_added_tolerations(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterab
     ):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         return (errors.forbidden(path, detail),)
-    return scheduling.check_tolerations(
-        tolerations, path, compared=options_from_old_pod(before, {}).comparisons
-    )
+    return scheduling.check_tolerations(tolerations, path, compared=compares_taints(before))
 
 
 def _check_removed_gates(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
