@@ -20,6 +20,8 @@ NODES, DECISION_NODES, OBJECTS = (10, 1_000), (100, 5_000), (1_000, 100_000)
 POD_LIMIT, DECISION_LIMIT, REQUEST_LIMIT = 1.4, 2.0, 1.5
 PODS = 500
 IDLE_SECONDS = 4.0
+WITHOUT_EVENTS = "--simulate-kubelet-details=false"
+"""The Events of 1,000 nodes are written at a limited rate, for two minutes."""
 
 Cost = Callable[[], float]
 """Returns seconds of CPU time."""
@@ -91,7 +93,7 @@ def pod_costs() -> Iterator[list[Comparison]]:
         planes = []
         for size in NODES:
             folder = Path(stack.enter_context(TemporaryDirectory()))
-            planes.append(stack.enter_context(mockube_up(size, folder)))
+            planes.append(stack.enter_context(mockube_up(size, folder, WITHOUT_EVENTS)))
             workloads.wait_for_nodes(planes[-1], size)
             workloads.create_namespace(planes[-1])
         idle = _idle_shares(planes)

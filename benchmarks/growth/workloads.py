@@ -18,7 +18,7 @@ WEB = f"{DEPLOYMENTS}/web"
 PODS_PER_NODE_RUN, NODES_PER_POD_RUN = 1_000, 1_000
 PAUSE, NODES_PAUSE = 0.1, 0.0004
 """Seconds between two looks at the state, and the same for each node of a list of all nodes, which is not cheap."""
-QUIET_SECONDS = 3.0
+QUIET_SECONDS, QUIET_SPANS = 3.0, 10
 """A cluster is idle when no Event was written for this time."""
 
 
@@ -96,14 +96,14 @@ def _difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict
 
 
 def settle(plane: ControlPlane) -> None:
-    """Wait until no more Events are written: they follow what they report, at a limited rate."""
-    counts = [-1]
-
-    def is_quiet() -> bool:
-        counts.append(_count(plane, "/api/v1/events"))
-        return counts[-1] == counts[-2]
-
-    wait_until(is_quiet, "the Events", pause=QUIET_SECONDS)
+    """Wait until no more Events are written, at most half a minute: those of many nodes take longer, but cost little."""
+    last = -1
+    for _ in range(QUIET_SPANS):
+        count = _count(plane, "/api/v1/events")
+        if count == last:
+            return
+        last = count
+        time.sleep(QUIET_SECONDS)
 
 
 def _count(plane: ControlPlane, path: str) -> int:
