@@ -37,6 +37,8 @@ class Flag:
     """Another name of the flag."""
     topic: str = ""
     """The heading under which the main page of `mockube up --help` lists the flag; "" if only a page of its process does."""
+    deprecated: str = ""
+    """What to use instead, if the flag is deprecated: the help does not list it, as that of Kubernetes' programs."""
 
 
 # --- readers
@@ -287,7 +289,7 @@ def argparse_options(name: str, flag: Flag, read: Callable[[str], Any]) -> dict[
     """Return the argparse options of a flag whose texts are converted by `read`."""
     options: dict[str, Any] = {
         "type": read,
-        "help": flag.help.replace("%", "%%"),
+        "help": argparse.SUPPRESS if flag.deprecated else flag.help.replace("%", "%%"),
         "metavar": flag.metavar or name.rpartition("_")[2].upper(),
     }
     if flag.read is boolean:

@@ -10,14 +10,17 @@ from msgspec.structs import replace
 from mockube.apimachinery.schema import minors
 from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.flags import Sections
+from mockube.component_base.node_pools import deprecated
+from mockube.component_base.node_pools.errors import PoolError
 from mockube.component_base.node_pools.number import MAX_SIMULATED_NODES
+from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
 
 from .catalog import controllers_of_packs
 from .config.networks import allocates, max_nodes, node_ranges
 from .config.selection import unimplemented_names, unknown_names
-from .config.settings import SECTIONS, Config, Simulation
+from .config.settings import DEPRECATED, SECTIONS, Config, Simulation
 from .config.signing import signer_files
 from .config.simulation_values import PROCESS
 from .config.upstream import IGNORED, REMOVED_IN
@@ -44,6 +47,8 @@ def parse(
         _sections(()).parser.error(f"--packs: {error}")
     records, ignored = sections.parse(arguments, environment, ENVIRONMENT)
     options = {pack: records.pop(_section_of(pack)) for pack in packs if _section_of(pack) in records}
+    nodes = _replace_deprecated(sections, records["simulation"].simulate_nodes, records.pop(DEPRECATED))
+    records["simulation"] = replace(records["simulation"], simulate_nodes=nodes)
     controllers = records.pop("controllers")
     controllers = replace(controllers, packs=tuple(dict.fromkeys(controllers.packs)))
     config = Config(**records, controllers=controllers, packs=options, ignored=tuple(ignored))
@@ -60,6 +65,18 @@ def parse(
     if problem:
         sections.parser.error(problem)
     return config
+
+
+def _replace_deprecated(
+    sections: Sections, nodes: NodePools, settings: deprecated.CommonSettings
+) -> NodePools:
+    """Return the simulated nodes with what deprecated flags set, and report these flags."""
+    try:
+        pools = deprecated.pool_of_settings(nodes, settings)
+    except PoolError as error:
+        sections.parser.error(str(error))
+    deprecated.report(deprecated.set_flags(settings), f"--simulate-nodes={pools.text}")
+    return pools
 
 
 @cache

@@ -15,7 +15,7 @@ from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.main import COMMANDS
 from mockube.cli.output import Code
 from mockube.cli.parsing import CommandParser
-from mockube.component_base.flags import flag_names, flags_of
+from mockube.component_base.flags import Flag, flag_names, flags_of
 from mockube.component_base.packs import flags_of_packs, own_pack_names
 from mockube.controller_manager.command_line import ENVIRONMENT as MANAGER_PREFIX
 from mockube.controller_manager.config import settings as manager_settings
@@ -86,6 +86,8 @@ def _parser(heading: str, summary: str | None, parser: argparse.ArgumentParser) 
     yield heading
     yield summary or ""
     rows = [_row(action) for action in own if action.dest != "help" and not _is_choice_of_commands(action)]
+    if isinstance(parser, CommandParser):
+        rows += [(f"`{flag}`", _deprecated(use)) for flag, use in parser.deprecated_flags.items()]
     if rows:
         yield _table(rows)
     if len(own) < len(actions):
@@ -147,9 +149,14 @@ def _process(process: Process) -> Iterator[str]:
     yield ", ".join(f"`--{name}`" for name in sorted(process.ignored)) + "."
 
 
-def _flag_row(name: str, flag: Any) -> tuple[str, str]:
+def _flag_row(name: str, flag: Flag) -> tuple[str, str]:
     again = "; may be repeated" if flag.repeats else ""
-    return ", ".join(f"`{text}`" for text in flag_names(name, flag)), f"{flag.help}{again}"
+    meaning = _deprecated(flag.deprecated) if flag.deprecated else f"{flag.help}{again}"
+    return ", ".join(f"`{text}`" for text in flag_names(name, flag)), meaning
+
+
+def _deprecated(replacement: str) -> str:
+    return f"**deprecated**: {replacement}"
 
 
 def _table(rows: Iterable[tuple[str, str]], head: str = "flag") -> str:

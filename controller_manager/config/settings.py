@@ -21,6 +21,7 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
+from mockube.component_base.node_pools.deprecated import CommonSettings
 from mockube.component_base.node_pools.flag import read_nodes
 from mockube.component_base.node_pools.pool import NodePools
 
@@ -342,6 +343,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+DEPRECATED: Final = "deprecated"
 SECTIONS: Final[Mapping[str, type[Any]]] = {
     "server": ClientConnectionOptions,
     "controllers": Controllers,
@@ -351,9 +353,10 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "serving": SecureServing,
     "features": Features,
     "simulation": Simulation,
+    DEPRECATED: CommonSettings,
     "logging": Logging,
 }
-"""The records by their field in `Config`, in the order of the help."""
+"""The records by their field in `Config`, in the order of the help. Those that are deprecated are replaced by others."""
 
 
 class Config(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ without a change, registers deleted nodes again. Pure.
 """
 
 import logging
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -31,6 +33,8 @@ LOG = logging.getLogger(__name__)
 NODES_CONFIG_MAP: Final = Key(NAMESPACE_SYSTEM, "mockube-nodes")
 NODES: Final = "nodes"
 """The key of the ConfigMap."""
+_ZONES, _LABELS = _DEPRECATED = ("zones", "labels")
+"""Keys that earlier releases wrote. Kept clusters and GitOps repositories still have them."""
 
 
 class DesiredNodes(Struct, frozen=True, kw_only=True):
@@ -73,15 +77,11 @@ def desired_nodes(
     data = (config_map or {}).get("data") or {}
     if not data:
         return DesiredNodes(pools=flag)
-    if others := sorted(data.keys() - {NODES}):
-        LOG.warning(
-            "ConfigMap %s: %s is not read: pools in %s have labels and zones, as in zone=a,zone=b,label=disk=ssd:3",
-            NODES_CONFIG_MAP,
-            others[0],
-            NODES,
-        )
+    if others := sorted(data.keys() - {NODES, *_DEPRECATED}):
+        LOG.warning("ConfigMap %s: %s is not read", NODES_CONFIG_MAP, others[0])
     try:
-        return DesiredNodes(pools=_read(data.get(NODES, ""), max_nodes), deletes_surplus=True)
+        pools = _replace_deprecated(_read(data.get(NODES, ""), max_nodes), data)
+        return DesiredNodes(pools=pools, deletes_surplus=True)
     except ValueError as error:
         LOG.warning("ConfigMap %s is ignored: %s: %s", NODES_CONFIG_MAP, NODES, error)
         return DesiredNodes(pools=flag)
@@ -93,4 +93,29 @@ def _read(text: str, max_nodes: int) -> NodePools:
     pools = read_pools(text)
     if pools.count > max_nodes:
         raise ValueError(f"at most {max_nodes} nodes can have addresses")
+    return pools
+
+
+def _replace_deprecated(pools: NodePools, data: Mapping[str, str]) -> NodePools:
+    """Return pools with what deprecated keys of the ConfigMap set, and report these keys."""
+    keys = [key for key in _DEPRECATED if data.get(key)]
+    if not keys:
+        return pools
+    from mockube.component_base.node_pools import deprecated  # noqa: PLC0415 - few ConfigMaps have such keys
+
+    try:
+        zones, labels = (
+            deprecated.read_zones(data.get(_ZONES, "")),
+            deprecated.read_labels(data.get(_LABELS, "")),
+        )
+        pools = deprecated.pool_of(pools, zones=zones, labels=dict(labels))
+    except (ArgumentTypeError, ValueError) as error:
+        raise ValueError(f"{', '.join(keys)}: {error}") from error
+    LOG.warning(
+        "ConfigMap %s: %s has been deprecated, use %s: %s instead",
+        NODES_CONFIG_MAP,
+        ", ".join(keys),
+        NODES,
+        pools.text,
+    )
     return pools

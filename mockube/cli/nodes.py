@@ -8,8 +8,11 @@ from mockube import resizing
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import seconds
+from mockube.component_base.node_pools import deprecated
+from mockube.component_base.node_pools.errors import PoolError
 from mockube.component_base.node_pools.flag import read_nodes
 from mockube.controller_manager.client.kubeconfig import Access
+from mockube.failure import UsageError
 
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
@@ -26,6 +29,12 @@ def add_flags(parser: CommandParser) -> None:
         help="the new nodes: node-1 to node-N, pools such as cpu=4,memory=16Gi:3, or a file of pools",
     )
     add_server_flags(parser)
+    for name, read, metavar, example in (
+        ("--zones", deprecated.read_zones, "A,B", "zone=a,zone=b:3"),
+        ("--labels", deprecated.read_labels, "K=V,...", "label=disk=ssd:3"),
+    ):
+        replacement = f"use `mockube nodes {example}` instead"
+        parser.add_deprecated(name, read, metavar=metavar, replacement=replacement)
     parser.add_argument(
         "--timeout",
         type=seconds,
@@ -36,9 +45,26 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    _replace_deprecated(options)
     with convert_errors():
         print(asyncio.run(_run(options, server_access(options))))
     return 0
+
+
+def _replace_deprecated(options: argparse.Namespace) -> None:
+    """Replace deprecated flags by the pool that they describe, and report these flags."""
+    flags = [flag for flag, value in (("--zones", options.zones), ("--labels", options.labels)) if value]
+    if not flags:
+        return
+    if options.nodes is None:
+        raise UsageError(f"{', '.join(flags)}: give the new number of nodes, too")
+    try:
+        options.nodes = deprecated.pool_of(
+            options.nodes, zones=options.zones or (), labels=dict(options.labels or ())
+        )
+    except PoolError as error:
+        raise UsageError(f"{', '.join(flags)}: {error}") from error
+    deprecated.report(flags, f"`mockube nodes {options.nodes.text}`")
 
 
 async def _run(options: argparse.Namespace, access: Access) -> str:

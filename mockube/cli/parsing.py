@@ -6,7 +6,7 @@ with many flags has pages: `--help` prints the flags that people use, in groups,
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -67,6 +67,8 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Help, **options)
         self._pages: dict[str, Sequence[str]] = {}
         """The pages of each group of flags that is not on the main page, by its title."""
+        self.deprecated_flags: dict[str, str] = {}
+        """What to use instead of each deprecated flag, by its name and value."""
         self._help = self.add_argument(
             "-h",
             "--help",
@@ -75,6 +77,13 @@ class CommandParser(argparse.ArgumentParser):
             default=argparse.SUPPRESS,
             help="print this help and exit",
         )
+
+    def add_deprecated(
+        self, name: str, read: Callable[[str], Any], *, metavar: str, replacement: str
+    ) -> None:
+        """Add a deprecated flag, which the help does not list. `replacement` is what to use instead."""
+        self.deprecated_flags[f"{name}={metavar}"] = replacement
+        self.add_argument(name, type=read, metavar=metavar, help=argparse.SUPPRESS)
 
     def add_pages(self, help_text: str, *pages: str) -> None:
         """Give the help more pages than the main one; the groups that exist are before the flag of the help."""

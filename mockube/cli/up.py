@@ -34,6 +34,8 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
+from mockube.component_base.node_pools import deprecated
+from mockube.component_base.node_pools.errors import PoolError
 from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
 from mockube.component_base.version import print_version
 from mockube.controller_manager.config import settings as manager
@@ -181,6 +183,7 @@ def read_wait(text: str) -> Wait:
 def run(options: argparse.Namespace) -> int:
     for text in vars(options)[f"{SERVER}.version"]:
         print_version(text, options.kubernetes_version)
+    _replace_deprecated(options)
     folder = named_cluster.cluster_folder(options.name, os.environ)
     cluster = named_cluster.inspect_cluster(folder)
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:
@@ -200,6 +203,25 @@ def run(options: argparse.Namespace) -> int:
     if code is None and running is not None:
         print(ready_message(folder, running))
     return code or 0
+
+
+def _replace_deprecated(options: argparse.Namespace) -> None:
+    """Replace deprecated flags of nodes by the pool that they describe, and report these flags."""
+    values = {}
+    for name, flag in flags_of(deprecated.CommonSettings).items():
+        if texts := vars(options)[_dest(MANAGER, name)]:
+            values[name] = flag.read(texts[-1])
+        vars(options)[_dest(MANAGER, name)] = []
+    settings = deprecated.CommonSettings(**values)
+    flags = deprecated.set_flags(settings)
+    if not flags:
+        return
+    try:
+        options.simulate_nodes = deprecated.pool_of_settings(options.simulate_nodes, settings)
+    except PoolError as error:
+        raise UsageError(str(error)) from error
+    options.set_flags |= {"simulate_nodes"}
+    deprecated.report(flags, f"--nodes={options.simulate_nodes.text}")
 
 
 def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
@@ -358,9 +380,13 @@ def _add_process_flag(group: FlagGroup, component: str, name: str, flag: Flag) -
         *flag_names(name, flag),
         action="append",
         default=[],
-        dest=f"{component}.{name.replace('_', '-')}",
+        dest=_dest(component, name),
         **argparse_options(name, flag, _validator(flag)),
     )
+
+
+def _dest(component: str, name: str) -> str:
+    return f"{component}.{name.replace('_', '-')}"
 
 
 def _validator(flag: Flag) -> Callable[[str], str]:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import re
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
 from pathlib import Path
@@ -132,9 +133,11 @@ def _parse_flags(parse: Callable[[], T]) -> T:
     error_output = io.StringIO()
     try:
         with redirect_stderr(error_output):
-            return parse()
+            result = parse()
     except SystemExit as error:
         raise ValueError(_without_usage(error_output.getvalue().strip())) from error
+    sys.stderr.write(error_output.getvalue())  # about deprecated flags
+    return result
 
 
 def _without_usage(text: str) -> str:
@@ -146,6 +149,7 @@ def _without_usage(text: str) -> str:
         flag
         for record in records
         for name, each in flags_of(record).items()
+        if not each.deprecated
         for flag in flag_names(name, each)
     )
     return problem + did_you_mean(unknown[1], names) if unknown else problem
