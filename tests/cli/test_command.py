@@ -117,9 +117,19 @@ def test_command_line_without_command_prints_the_first_commands(capsys):
             id="unknown key of a pool",
         ),
         pytest.param(
-            ["up", "--simulate-node-zones=a"],
-            "unknown flag --simulate-node-zones: did you mean --simulate-nodes? (see `mockube up --help`)",
-            id="flag of an earlier release",
+            ["up", "--nodes=cpu=4:3", "--node-labels=disk=ssd"],
+            "--node-labels: pools have capacity, zones and labels of their own: write them there",
+            id="deprecated flag and pools",
+        ),
+        pytest.param(
+            ["nodes", "cpu=4:3", "--zones=a", "--labels=disk=ssd"],
+            "--zones, --labels: pools have capacity, zones and labels of their own: write them there",
+            id="deprecated flags and new pools",
+        ),
+        pytest.param(
+            ["nodes", "--zones=a"],
+            "--zones: give the new number of nodes, too",
+            id="zones of no nodes",
         ),
         pytest.param(["run"], "no command: use `mockube run -- CMD ...`", id="no command to run"),
         pytest.param(

@@ -218,3 +218,25 @@ def test_invalid_file_of_simulated_images_is_named(tmp_path, capsys):
     with pytest.raises(SystemExit):
         read(f"--simulated-images={path}")
     assert f"--simulated-images: {path}: Object contains unknown field `port`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (["--simulate-node-zones=a"], {}),
+        ([], {"MOCKUBE_CONTROLLER_MANAGER_SIMULATE_NODE_ZONES": "a"}),
+    ],
+    ids=["flag", "variable"],
+)
+def test_deprecated_flag_is_a_pool_and_reported(capsys, arguments, environment):
+    config = parse([MASTER, "--simulate-nodes=3", *arguments], environment, KNOWN)
+    assert config.simulation.simulate_nodes.text == "zone=a:3"
+    assert capsys.readouterr().err == (
+        "Flag --simulate-node-zones has been deprecated, use --simulate-nodes=zone=a:3 instead\n"
+    )
+
+
+def test_deprecated_flag_and_pools_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        parse([MASTER, "--simulate-nodes=cpu=4:3", "--node-labels=disk=ssd"], {}, KNOWN)
+    assert "error: --node-labels: pools have capacity, zones" in capsys.readouterr().err

@@ -31,9 +31,24 @@ def test_desired_nodes_follow_config_map(data, desired):
     assert desired_nodes(None if data is None else {"data": data}, FLAG, max_nodes=10) == desired
 
 
-def test_key_of_an_earlier_release_is_logged(caplog):
-    assert desired_nodes({"data": {"nodes": "2", "zones": "a"}}, FLAG) == by_config_map(2)
-    assert "zones is not read: pools in nodes have labels and zones" in caplog.text
+def test_keys_of_an_earlier_release_are_deprecated(caplog):
+    config_map = {"data": {"nodes": "2", "zones": "a,b", "labels": "disk=ssd"}}
+    assert desired_nodes(config_map, FLAG).pools == read_value("zone=a,zone=b,label=disk=ssd:2")
+    assert (
+        "zones, labels has been deprecated, use nodes: zone=a,zone=b,label=disk=ssd:2 instead" in caplog.text
+    )
+
+
+def test_invalid_keys_of_an_earlier_release_are_logged(caplog):
+    assert desired_nodes({"data": {"nodes": "cpu=4:2", "zones": "a"}}, FLAG) == BY_FLAG
+    assert desired_nodes({"data": {"nodes": "2", "labels": "disk"}}, FLAG) == BY_FLAG
+    assert "is ignored: nodes: zones: pools have capacity" in caplog.text
+    assert 'is ignored: nodes: labels: "disk" is not a label' in caplog.text
+
+
+def test_unknown_key_is_logged(caplog):
+    assert desired_nodes({"data": {"nodes": "2", "node": "3"}}, FLAG) == by_config_map(2)
+    assert "node is not read" in caplog.text
 
 
 def registered(name, pool=None):

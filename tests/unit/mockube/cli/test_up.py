@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apiserver.config import settings
 from mockube.cli.parsing import CommandParser
-from mockube.cli.up import GROUPS, _exposure_warnings_of_flags, add_flags
+from mockube.cli.up import GROUPS, _exposure_warnings_of_flags, _replace_deprecated, add_flags, split_flags
 from mockube.component_base.flags import flags_of
 from mockube.controller_manager.config import settings as manager_settings
 
@@ -16,7 +16,7 @@ def options(monkeypatch):
         monkeypatch.delenv(f"MOCKUBE_APISERVER_{name}", raising=False)
     parser = CommandParser(prog="mockube up")
     add_flags(parser)
-    return lambda *arguments: parser.read(arguments, {})
+    return lambda *arguments, **environment: parser.read(arguments, environment)
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,42 @@ def test_topic_of_each_flag_is_a_group_of_the_main_page():
     records = (*settings.SECTIONS.values(), *manager_settings.SECTIONS.values())
     topics = {flag.topic for record in records for flag in flags_of(record).values()}
     assert {"", *GROUPS} >= topics > {""}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "pool", "number"),
+    [
+        pytest.param(
+            [
+                "--nodes=5",
+                "--simulate-node-capacity=cpu=4",
+                "--simulate-node-zones=a,b",
+                "--node-labels=disk=ssd",
+            ],
+            {},
+            "cpu=4,zone=a,zone=b,label=disk=ssd:5",
+            3,
+            id="flags",
+        ),
+        pytest.param(["--node_labels", "disk=ssd"], {}, "label=disk=ssd:3", 1, id="default number of nodes"),
+        pytest.param([], {"MOCKUBE_SIMULATE_NODE_ZONES": "a,b"}, "zone=a,zone=b:3", 1, id="variable"),
+    ],
+)
+def test_deprecated_flags_are_a_pool_and_reported_once(options, capsys, arguments, environment, pool, number):
+    read = options(*arguments, **environment)
+    _replace_deprecated(read)
+    assert read.simulate_nodes.text == pool
+    assert "simulate_nodes" in read.set_flags
+    assert split_flags(read) == ([], []), "the manager gets the pool only"
+    lines = capsys.readouterr().err.splitlines()
+    assert {line.partition(" has been deprecated, ")[2] for line in lines} == {f"use --nodes={pool} instead"}
+    assert len(lines) == number
+
+
+def test_help_does_not_list_deprecated_flags():
+    parser = CommandParser(prog="mockube up")
+    add_flags(parser)
+    for page in (parser.format_help(), parser.page("all")):
+        assert "--simulate-nodes" in page
+        assert "--node-labels" not in page
+        assert "--simulate-node-zones" not in page
