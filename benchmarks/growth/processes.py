@@ -80,7 +80,7 @@ def require_running(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 @contextmanager
-def mockube_up(nodes: int, folder: Path, *flags: str) -> Iterator[ControlPlane]:
+def mockube_up(nodes: int | str, folder: Path, *flags: str) -> Iterator[ControlPlane]:
     """Run `mockube up` as a user does; yield when the server responds, which is before the nodes are ready."""
     kubeconfig = folder / "kubeconfig"
     command = (

@@ -11,7 +11,8 @@ from .workloads import Row
 
 GUIDE = ROOT / "docs/guides/scale.md"
 NODES = 5_000
-FLAGS = ("--simulate-node-zones=a,b,c", "--node-eviction-rate=1000")
+POOL = "zone=a,zone=b,zone=c"
+EVICTION_RATE = "--node-eviction-rate=1000"
 ZONE = "c"
 IN_ZONE = f"/api/v1/nodes?resourceVersion=0&labelSelector=topology.kubernetes.io/zone%3D{ZONE}"
 STOP_HEARTBEATS = "mockube.dev/stop-heartbeats"
@@ -19,7 +20,7 @@ STOP_HEARTBEATS = "mockube.dev/stop-heartbeats"
 
 def measure_zone_failure(pods: int, nodes: int = NODES) -> Row:
     """Measure each step of the guide. Node lifecycle takes 50 s and five minutes of it, as in a real cluster."""
-    with TemporaryDirectory() as folder, mockube_up(nodes, Path(folder), *FLAGS) as plane:
+    with TemporaryDirectory() as folder, mockube_up(f"{POOL}:{nodes}", Path(folder), EVICTION_RATE) as plane:
         row: Row = {"nodes": nodes, "pods": pods, "steps": []}
 
         def add(name: str, step: Row) -> None:

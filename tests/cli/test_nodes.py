@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.processes.commands import Mockube
+from tests.support.processes.commands import Mockube, ask
 from tests.support.processes.process import ApiServerProcess, ManagerProcess
 
 
@@ -55,3 +55,20 @@ def test_invalid_node_count_is_refused(nodes, arguments, message):
 def test_resizing_missing_cluster_names_it(nodes):
     code, _, err = nodes("--name", "none")
     assert (code, err.startswith('mockube: there is no cluster "none"')) == (3, True)
+
+
+@pytest.mark.slow
+def test_deprecated_flags_are_a_pool_and_reported(tmp_path, nodes):
+    with ApiServerProcess(tmp_path) as server, ManagerProcess(server.kubeconfig, "--simulate-nodes=1"):
+        code, out, err = nodes("2", "--zones=a,b", "--labels=disk=ssd", "--kubeconfig", server.kubeconfig)
+        _, node_list = ask(server.kubeconfig, "GET", "/api/v1/nodes")
+    assert (code, out) == (0, "2 nodes are ready\n")
+    replacement = "use `mockube nodes zone=a,zone=b,label=disk=ssd:2` instead"
+    assert err == "".join(
+        f"Flag {flag} has been deprecated, {replacement}\n" for flag in ("--zones", "--labels")
+    )
+    labels = [node["metadata"]["labels"] for node in node_list["items"]]
+    assert [(each["topology.kubernetes.io/zone"], each["disk"]) for each in labels] == [
+        ("a", "ssd"),
+        ("b", "ssd"),
+    ]

@@ -60,3 +60,13 @@ def test_list_of_pools_has_taints_zones_and_reserved_resources():
             "apiVersion: v1\nkind: Pod\nmetadata: {name: app}\nspec: {containers: [{name: c, image: app}]}"
         )
         assert cluster.wait("Pod", "app", is_bound)["spec"]["nodeName"].startswith("app-")
+
+
+def test_deprecated_flags_are_a_pool_and_reported(capsys):
+    with Cluster(nodes=1, manager_flags=["--simulate-node-zones=a"]) as cluster:
+        node = cluster.get("node", "node-1")
+    assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == "a"
+    assert (
+        "Flag --simulate-node-zones has been deprecated, use --simulate-nodes=zone=a:1"
+        in capsys.readouterr().err
+    )

@@ -74,7 +74,7 @@ def test_nodes_without_deprecated_flags_are_unchanged():
         ),
     ],
 )
-def test_what_is_no_pool_is_refused_with_the_flags(nodes, texts, message):
+def test_flags_without_valid_pool_are_refused_by_name(nodes, texts, message):
     with pytest.raises(PoolError) as refused:
         pool_of_settings(read_pools(nodes), settings_of(**texts))
     assert message in str(refused.value)
