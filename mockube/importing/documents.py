@@ -182,7 +182,7 @@ def object_problem(tree: Any) -> str:
 
 
 _MISSING: Final = re.compile(r"Object missing required field `(\w+)`(?: - at `\$\.(.+)`)?")
-_WRONG_TYPE: Final = re.compile(r"Expected `(\w+).*`, got `(\w+)` - at `(?:key in )?\$\.(.+)`")
+_WRONG_TYPE: Final = re.compile(r"Expected `(\w++)[^`]*+`, got `(\w++)` - at `(?:key in )?\$\.(.+)`")
 _NAMES: Final = {
     "str": "a text",
     "int": "a number",
