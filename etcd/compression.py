@@ -16,16 +16,20 @@ MAX_CHAIN: Final = 16
 """The versions of a key in a chain, in which each is compressed with the next: reading the first decompresses all."""
 
 
-def compress(value: bytes, dictionary: bytes = b"") -> bytes:
-    """Compress a value; `decompress` needs the same dictionary."""
-    if not 0 < len(dictionary) <= MAX_DICTIONARY:
+def is_compressible(value: bytes) -> bool:
+    return MIN_BYTES <= len(value) <= MAX_BYTES
+
+
+def compress(value: bytes, dictionary: bytes) -> bytes:
+    """Compress a value, with a dictionary of up to `MAX_DICTIONARY` bytes or none, which `decompress` needs, too."""
+    if not dictionary:
         return zlib.compress(value, zlib.Z_BEST_SPEED)
     compressor = zlib.compressobj(level=3, zdict=dictionary)
     return compressor.compress(value) + compressor.flush()
 
 
-def decompress(compressed: bytes, dictionary: bytes = b"") -> bytes:
+def decompress(compressed: bytes, dictionary: bytes) -> bytes:
     """Return the value."""
-    if not 0 < len(dictionary) <= MAX_DICTIONARY:
+    if not dictionary:
         return zlib.decompress(compressed)
     return zlib.decompressobj(zdict=dictionary).decompress(compressed)

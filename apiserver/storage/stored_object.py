@@ -143,8 +143,12 @@ class _CompressedValue(msgspec.Struct, eq=False, gc=False):
     newer: "StoredObject | None"
     """The object whose value is the dictionary."""
 
-    def value(self) -> bytes:
-        return compression.decompress(self.compressed, b"" if self.newer is None else self.newer.value)
+    def decompress(self) -> bytes:
+        return compression.decompress(self.compressed, _dictionary(self.newer))
+
+
+def _dictionary(newer: "StoredObject | None") -> bytes:
+    return b"" if newer is None else newer.value
 
 
 class StoredObject(msgspec.Struct, eq=False, gc=False):
@@ -173,26 +177,26 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     @property
     def value(self) -> bytes:
         value = self._value
-        return value if type(value) is bytes else value.value()  # type: ignore[union-attr]
+        return value if isinstance(value, bytes) else value.decompress()
 
     @property
     def size(self) -> int:
         """Bytes of the value."""
         value = self._value
-        return len(value) if type(value) is bytes else value.size  # type: ignore[union-attr]
+        return len(value) if isinstance(value, bytes) else value.size
 
     def compress(self, newer: "StoredObject | None") -> None:
         """Compress the value, with the value of a newer object as dictionary; drop everything that is derived from it."""
         self._item = self._labels = self._selectable = self._shared = None
         value = self._value
-        if type(value) is not bytes or not compression.MIN_BYTES <= len(value) <= compression.MAX_BYTES:
+        if not isinstance(value, bytes) or not compression.is_compressible(value):
             return
-        if newer is not None and self._chain < compression.MAX_CHAIN - 1:
+        is_end = self._chain >= compression.MAX_CHAIN - 1
+        if is_end or (newer is not None and newer.size > compression.MAX_DICTIONARY):
+            newer = None
+        if newer is not None:
             newer._chain = self._chain + 1  # noqa: SLF001 - of the same class
-            dictionary = newer.value
-        else:
-            newer, dictionary = None, b""
-        self._value = _CompressedValue(compression.compress(value, dictionary), len(value), newer)
+        self._value = _CompressedValue(compression.compress(value, _dictionary(newer)), len(value), newer)
 
     @property
     def text(self) -> bytes:

@@ -30,8 +30,8 @@ class PackedKeyValue(KeyValue, frozen=True, kw_only=True, gc=False):
 
     size: int
     """Bytes of the uncompressed value."""
-    following: KeyValue | None
-    """The next version, whose value is the dictionary; None without a dictionary."""
+    newer: KeyValue | None
+    """The next version, whose value is the dictionary; None if the value is compressed alone."""
 
 
 class Versions:
@@ -139,16 +139,16 @@ class Versions:
         self._current[key] = self._restore_last(key)
         self._keys.undo_remove(key)
 
-    def pack(self, kv: KeyValue, following: KeyValue) -> PackedKeyValue:
-        """Compress the value of a past version, which `following` replaced; return the compressed version."""
-        packed = pack(kv, following)
+    def pack(self, kv: KeyValue, newer: KeyValue) -> PackedKeyValue:
+        """Compress the value of a past version, which `newer` replaced; return the compressed version."""
+        packed = pack(kv, newer)
         versions = self._past.get(kv.key, [])
         index = bisect_left(versions, kv.mod_revision, key=_mod_revision)
         if index < len(versions) and versions[index] is kv:
             versions[index] = packed
-            before = versions[index - 1] if index else None
-            if type(before) is PackedKeyValue and before.following is kv:
-                force_setattr(before, "following", packed)  # otherwise it would keep the uncompressed value
+            older = versions[index - 1] if index else None
+            if type(older) is PackedKeyValue and older.newer is kv:
+                force_setattr(older, "newer", packed)  # otherwise it would keep the uncompressed value
         return packed
 
     def trim(self, key: bytes, revision: Revision) -> None:
@@ -188,7 +188,11 @@ def _mod_revision(kv: KeyValue) -> Revision:
 
 
 def _weight(kv: KeyValue) -> int:
-    return len(kv.key) + (kv.size if type(kv) is PackedKeyValue else len(kv.value))
+    return len(kv.key) + _value_size(kv)
+
+
+def _value_size(kv: KeyValue) -> int:
+    return kv.size if type(kv) is PackedKeyValue else len(kv.value)
 
 
 class SortedKeys:
@@ -265,21 +269,19 @@ def covers(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
     return key <= candidate and (range_end == FROM_KEY or candidate < range_end)
 
 
-def pack(kv: KeyValue, following: KeyValue) -> PackedKeyValue:
+def pack(kv: KeyValue, newer: KeyValue) -> PackedKeyValue:
     """Compress a value with the next version as the dictionary, but for one version in each chain."""
-    if not kv.version % compression.MAX_CHAIN or not following.version:
-        dictionary, following_or_none = b"", None
-    else:
-        dictionary, following_or_none = unpack(following).value, following
+    is_alone = kv.version % compression.MAX_CHAIN == 0 or _value_size(newer) > compression.MAX_DICTIONARY
+    dictionary = None if is_alone else newer
     return PackedKeyValue(
         key=kv.key,
-        value=compression.compress(kv.value, dictionary),
+        value=compression.compress(kv.value, _dictionary(dictionary)),
         create_revision=kv.create_revision,
         mod_revision=kv.mod_revision,
         version=kv.version,
         lease=kv.lease,
         size=len(kv.value),
-        following=following_or_none,
+        newer=dictionary,
     )
 
 
@@ -287,10 +289,9 @@ def unpack(kv: KeyValue) -> KeyValue:
     """Return a version with its value as it was put."""
     if type(kv) is not PackedKeyValue:
         return kv
-    dictionary = b"" if kv.following is None else unpack(kv.following).value
     return KeyValue(
         key=kv.key,
-        value=compression.decompress(kv.value, dictionary),
+        value=compression.decompress(kv.value, _dictionary(kv.newer)),
         create_revision=kv.create_revision,
         mod_revision=kv.mod_revision,
         version=kv.version,
@@ -298,8 +299,12 @@ def unpack(kv: KeyValue) -> KeyValue:
     )
 
 
+def _dictionary(newer: KeyValue | None) -> bytes:
+    return b"" if newer is None else unpack(newer).value
+
+
 def is_worth_packing(kv: KeyValue) -> bool:
-    return compression.MIN_BYTES <= len(kv.value) <= compression.MAX_BYTES and type(kv) is not PackedKeyValue
+    return type(kv) is not PackedKeyValue and compression.is_compressible(kv.value)
 
 
 def packable_bytes(event: Event) -> int:

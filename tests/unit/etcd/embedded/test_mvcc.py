@@ -117,7 +117,7 @@ def test_values_that_a_compressed_one_needs_are_compressed_too(monkeypatch):
         core.pack(1)
     (history,) = core._versions._past.values()
     for version, newer in pairwise([*history, core.get(b"a")]):
-        assert version.following is newer
+        assert version.newer is newer
 
 
 def test_newest_replaced_values_are_not_compressed():
@@ -139,6 +139,20 @@ def test_similar_versions_take_little_memory(monkeypatch):
     (history,) = core._versions._past.values()
     assert sum(len(kv.value) for kv in history) < 5 * 4_000
     assert core.size > 64 * 4_000
+    assert [kv.version for kv in history if kv.newer is None] == [16, 32, 48], "each chain ends"
+
+
+def test_value_is_compressed_alone_if_next_one_exceeds_window(monkeypatch):
+    monkeypatch.setattr(mvcc, "UNPACKED_BYTES", 0)
+    core, sizes = Mvcc(), (1_000, 1_000, compression.MAX_DICTIONARY, 1_000, compression.MAX_DICTIONARY + 1, 1)
+    for size in sizes:
+        core.txn(Txn(then=(Put(key=b"a", value=b"1" * size),)))
+    history = all_revisions(core)
+    while core.has_unpacked:
+        core.pack(1)
+    assert all_revisions(core) == history
+    (packed,) = core._versions._past.values()
+    assert [kv.newer is None for kv in packed] == [False, False, False, True, False]
 
 
 def test_replaced_large_values_take_little_memory(monkeypatch):
