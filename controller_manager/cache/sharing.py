@@ -5,8 +5,6 @@ times, so only objects that have not changed for a while are shared.
 """
 
 import asyncio
-from collections import OrderedDict
-from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -27,7 +25,7 @@ MAX_TEXT: Final = 64
 
 _Content: TypeAlias = tuple[Any, ...]
 """The content of a dict or a list as a key: of an inner dict or list, the address; of other values but strings, also
-the type, because 1 is equal to True and 1.0.
+the type, because 1 is equal to True and 1.0. The part that it leads to keeps the inner ones at their addresses.
 """
 _CONTAINERS: Final = frozenset({dict, list})
 _OUTER: Final = frozenset({"metadata", "spec", "status"})
@@ -47,14 +45,13 @@ class Sharing:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._parts = SharedParts()
-        self._changed: OrderedDict[tuple[Cache, Key], float] = OrderedDict()
-        """When each object that has parts of its own entered its cache, the oldest first."""
+        self._changed: set[tuple[Cache, Key]] = set()
+        """The objects that entered a cache, or changed, since the last turn of `run`."""
         self._is_needed = asyncio.Event()
 
     def note(self, cache: Cache, key: Key) -> None:
         """Note that an object entered a cache, or changed."""
-        self._changed[cache, key] = self._clock.monotonic()
-        self._changed.move_to_end((cache, key))
+        self._changed.add((cache, key))
         self._is_needed.set()
 
     async def run(self) -> None:
@@ -62,22 +59,13 @@ class Sharing:
         while True:
             await self._is_needed.wait()
             self._is_needed.clear()
+            changed, self._changed = self._changed, set()
             await self._clock.sleep(UNCHANGED_SECONDS)
-            while self._share_unchanged():
-                await yield_to_loop()
-            if self._changed:
-                self._is_needed.set()
-
-    def _share_unchanged(self) -> int:
-        """Share the parts of some objects; return how many these are."""
-        latest = self._clock.monotonic() - UNCHANGED_SECONDS
-        unchanged = [key for key, since in islice(self._changed.items(), BATCH) if since <= latest]
-        for cache, key in unchanged:
-            del self._changed[cache, key]
-            tree = cache.tree(key)
-            if tree is not None:
-                self._parts.share(cast("Tree", tree))  # its content stays the same
-        return len(unchanged)
+            for number, (cache, key) in enumerate(changed, 1):
+                if (cache, key) not in self._changed and (tree := cache.tree(key)) is not None:
+                    self._parts.share(cast("Tree", tree))  # its content stays the same
+                if number % BATCH == 0:
+                    await yield_to_loop()
 
 
 class SharedParts:
@@ -112,7 +100,7 @@ class SharedParts:
 
     def _part(self, value: Any) -> Any:
         """Return the equal part that was seen before, or the value itself."""
-        content = self._dict_content(value) if type(value) is dict else self._list_content(value)
+        content = self._content(value)
         part = self._shared.get(content)
         if part is not None:
             return part
@@ -123,9 +111,9 @@ class SharedParts:
         self._shared[content] = part
         return part
 
-    def _dict_content(self, value: dict[str, Any]) -> _Content:
-        content: list[Any] = []
-        for name, item in value.items():
+    def _content(self, value: Any) -> _Content:
+        content: list[Any] = [type(value)]
+        for name, item in value.items() if type(value) is dict else enumerate(value):
             content.append(name)
             kind = type(item)
             if kind is str:
@@ -135,17 +123,4 @@ class SharedParts:
                 content.append(id(part))
             else:
                 content.append((kind, repr(item)))
-        return ("dict", *content)
-
-    def _list_content(self, value: list[Any]) -> _Content:
-        content: list[Any] = []
-        for index, item in enumerate(value):
-            kind = type(item)
-            if kind is str:
-                content.append(item)
-            elif kind in _CONTAINERS:
-                part = value[index] = self._part(item)
-                content.append(id(part))
-            else:
-                content.append((kind, repr(item)))
-        return ("list", *content)
+        return tuple(content)
