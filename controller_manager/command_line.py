@@ -11,9 +11,7 @@ from mockube.apimachinery.schema import minors
 from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.flags import Sections
 from mockube.component_base.node_pools import deprecated
-from mockube.component_base.node_pools.errors import PoolError
-from mockube.component_base.node_pools.number import MAX_SIMULATED_NODES
-from mockube.component_base.node_pools.pool import NodePools
+from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError
 from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
 

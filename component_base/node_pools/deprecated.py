@@ -12,8 +12,7 @@ from mockube.apimachinery.names import check_label_key, check_label_value
 from mockube.apimachinery.wellknown import LABEL_ZONE
 from mockube.component_base.flags import Flag, comma_separated
 
-from .errors import PoolError
-from .pool import NodePools, plain_nodes
+from .pool import NodePools, PoolError, plain_nodes
 
 Pairs = tuple[tuple[str, str], ...]
 

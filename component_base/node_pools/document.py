@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from mockube.suggestions import did_you_mean
 
-from .errors import PoolError, quote_short
-from .pool import AMD64
+from .pool import AMD64, PoolError, quote_short
 
 
 class TaintDocument(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

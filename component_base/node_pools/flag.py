@@ -2,9 +2,7 @@
 
 from argparse import ArgumentTypeError
 
-from .errors import PoolError
-from .number import is_number, read_count
-from .pool import NodePools, plain_nodes
+from .pool import NodePools, PoolError, is_number, plain_nodes, read_count
 
 
 def read_nodes(text: str) -> NodePools:

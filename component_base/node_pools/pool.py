@@ -1,14 +1,16 @@
-"""The pools that `--simulate-nodes` asks for: how many nodes of which shape. `kubelet/node_objects.py` makes their nodes."""
+"""The pools that `--simulate-nodes` asks for: how many nodes of which shape. `kubelet/node_objects.py` makes their nodes. Pure."""
 
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
-from .number import MAX_SIMULATED_NODES
+from mockube.apimachinery.gotext import quote
 
+MAX_SIMULATED_NODES: Final = 15_000
+"""Three times as many as Kubernetes supports in one cluster."""
 DEFAULT_POOL: Final = "node"
 """The name of the pool that a plain number is: its nodes are node-1, node-2 and so on."""
 DEFAULT_CAPACITY: Final[Mapping[str, str]] = {
@@ -24,7 +26,18 @@ AMD64: Final = "amd64"
 NODE_POOL: Final = "mockube.dev/node-pool"
 """The label with the name of a node's pool. Nodes of a pool without settings do not have it."""
 _MAX_SHORT: Final = 80
+_MAX_QUOTED: Final = 80
+_MAX_DIGITS: Final = 9
 _NODE_NAME: Final = re.compile(r"(.+)-([1-9][0-9]{0,4})")
+
+
+class PoolError(ValueError):
+    """Pools are invalid; the message is one line."""
+
+
+def quote_short(text: str) -> str:
+    """Quote a text of pools for a message; a long one is shortened."""
+    return quote(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…")
 
 
 class NodePool(Struct, frozen=True, kw_only=True):
@@ -81,12 +94,34 @@ def plain_nodes(count: int) -> NodePools:
     return NodePools(pools=(NodePool(count=count),) if count else (), text=str(count), content=str(count))
 
 
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def read_count(text: str) -> int:
+    """Return the number that some digits are."""
+    digits = text.lstrip("0")
+    return check_total(int(digits or "0") if len(digits) <= _MAX_DIGITS else MAX_SIMULATED_NODES + 1)
+
+
+def check_total(count: int, limit: int = MAX_SIMULATED_NODES) -> int:
+    """Return a number of nodes; raise PoolError if it is too large."""
+    if count > limit:
+        raise PoolError(f"at most {limit} nodes can have addresses")
+    return count
+
+
+class PoolMember(NamedTuple):
+    pool: str
+    number: int
+
+
 def node_name(pool: str, number: int) -> str:
     return f"{pool}-{number}"
 
 
-def split_node_name(name: str) -> tuple[str, int] | None:
+def split_node_name(name: str) -> PoolMember | None:
     """Return the pool and the number of which a node's name consists; None if no pool has a node of that name."""
     match = _NODE_NAME.fullmatch(name)
     number = int(match[2]) if match else 0
-    return (match[1], number) if match and number <= MAX_SIMULATED_NODES else None
+    return PoolMember(match[1], number) if match and number <= MAX_SIMULATED_NODES else None

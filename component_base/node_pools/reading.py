@@ -10,9 +10,7 @@ from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 
 from .document import decode_all
-from .errors import PoolError
-from .number import check_total, is_number, read_count
-from .pool import NodePools, plain_nodes
+from .pool import NodePools, PoolError, check_total, is_number, plain_nodes, read_count
 from .rules import complete
 from .text import read_text
 

@@ -13,15 +13,17 @@ from mockube.apimachinery.quantity import Quantity, QuantityError
 from mockube.suggestions import did_you_mean
 
 from .document import Amounts, ImageDocument, PoolDocument, TaintDocument
-from .errors import PoolError, quote_short
-from .number import MAX_SIMULATED_NODES, check_total
 from .pool import (
     AMD64,
     DEFAULT_CAPACITY,
     DEFAULT_POOL,
+    MAX_SIMULATED_NODES,
     NODE_POOL,
     NodePool,
     NodePools,
+    PoolError,
+    check_total,
+    quote_short,
 )
 
 GPU: Final = "gpu"

@@ -6,10 +6,10 @@ from typing import Any, Final
 from mockube.apimachinery.resource_names import HUGE_PAGES
 from mockube.suggestions import did_you_mean
 
-from .errors import EXAMPLE, PoolError, quote_short
-from .number import is_number, read_count
+from .pool import PoolError, is_number, quote_short, read_count
 from .rules import RESOURCES
 
+EXAMPLE: Final = "cpu=4,memory=16Gi:3"
 _TEXT_BY_KEY: Final = {
     "name": "name",
     "instance": "instanceType",

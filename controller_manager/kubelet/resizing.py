@@ -12,18 +12,20 @@ without a change, registers deleted nodes again. Pure.
 import logging
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
-from mockube.component_base.node_pools.number import MAX_SIMULATED_NODES
 from mockube.component_base.node_pools.pool import (
     DEFAULT_POOL,
+    MAX_SIMULATED_NODES,
     NODE_POOL,
     NodePools,
+    PoolMember,
+    check_total,
     split_node_name,
 )
 from mockube.controller_manager.client.resources import Key
@@ -51,23 +53,16 @@ class DesiredNodes(Struct, frozen=True, kw_only=True):
         return pool is None or member.number > pool.count
 
 
-class PoolMember(NamedTuple):
-    pool: str
-    number: int
-
-
 def node_number(name: str) -> int | None:
     """Return the number in the name of a node of the pool that a plain number is; None for another name."""
-    parts = split_node_name(name)
-    return parts[1] if parts and parts[0] == DEFAULT_POOL else None
+    member = split_node_name(name)
+    return member.number if member and member.pool == DEFAULT_POOL else None
 
 
 def pool_member(node: ReadOnlyTree) -> PoolMember | None:
     """Return the pool of a node and its number there; None if it was not created for a pool."""
-    parts = split_node_name(meta.name(node))
-    if parts is None or parts[0] != meta.labels(node).get(NODE_POOL, DEFAULT_POOL):
-        return None
-    return PoolMember(*parts)
+    member = split_node_name(meta.name(node))
+    return member if member and member.pool == meta.labels(node).get(NODE_POOL, DEFAULT_POOL) else None
 
 
 def desired_nodes(
@@ -91,8 +86,7 @@ def _read(text: str, max_nodes: int) -> NodePools:
     from mockube.component_base.node_pools.reading import read_pools  # noqa: PLC0415 - few clusters are resized
 
     pools = read_pools(text)
-    if pools.count > max_nodes:
-        raise ValueError(f"at most {max_nodes} nodes can have addresses")
+    check_total(pools.count, max_nodes)
     return pools
 
 

@@ -35,7 +35,7 @@ from mockube.component_base.flags import (
 )
 from mockube.component_base.klog import Logging
 from mockube.component_base.node_pools import deprecated
-from mockube.component_base.node_pools.errors import PoolError
+from mockube.component_base.node_pools.pool import PoolError
 from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
 from mockube.component_base.version import print_version
 from mockube.controller_manager.config import settings as manager

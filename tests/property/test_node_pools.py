@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.component_base.node_pools.errors import PoolError
-from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES
+from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES, PoolError
 from mockube.component_base.node_pools.reading import read_pools
 from mockube.component_base.node_pools.text import KEYS
 

@@ -13,8 +13,7 @@ from mockube.component_base.node_pools.deprecated import (
     report,
     set_flags,
 )
-from mockube.component_base.node_pools.errors import PoolError
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.pool import PoolError, plain_nodes
 from mockube.component_base.node_pools.reading import read_pools
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.component_base.node_pools.errors import PoolError
-from mockube.component_base.node_pools.pool import DEFAULT_CAPACITY, plain_nodes
+from mockube.component_base.node_pools.pool import DEFAULT_CAPACITY, PoolError, plain_nodes
 from mockube.component_base.node_pools.reading import read_pools, read_value
 
 GPUS = """
