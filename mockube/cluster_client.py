@@ -9,6 +9,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.node_pools.pool import NodePools
+from mockube.component_base.suggestions import enumerate_names
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import ClientOptions, connect
@@ -18,7 +19,6 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
-from mockube.suggestions import enumerate_names
 
 DEFAULT_TIMEOUT: Final = 86400.0
 _RETRY_SECONDS: Final = 0.1

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from mockube.suggestions import did_you_mean
+from mockube.component_base.suggestions import did_you_mean
 
 from .pool import AMD64, PoolError, quote_short
 

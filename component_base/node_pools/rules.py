@@ -10,7 +10,7 @@ import msgspec
 
 from mockube.apimachinery import names, quantity, resource_names, wellknown
 from mockube.apimachinery.quantity import Quantity, QuantityError
-from mockube.suggestions import did_you_mean
+from mockube.component_base.suggestions import did_you_mean
 
 from .document import Amounts, ImageDocument, PoolDocument, TaintDocument
 from .pool import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from mockube.apimachinery.resource_names import HUGE_PAGES
-from mockube.suggestions import did_you_mean
+from mockube.component_base.suggestions import did_you_mean
 
 from .pool import PoolError, is_number, quote_short, read_count
 from .rules import RESOURCES

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NoReturn, TypeAlias
 
-from mockube.suggestions import nearest
+from mockube.component_base.suggestions import nearest
 
 from .output import Code
 

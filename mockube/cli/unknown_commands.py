@@ -8,8 +8,8 @@ from typing import Final
 
 from mockube import kubectl
 from mockube.clusters.named_cluster import ClusterState, cluster_folder, inspect_cluster, name_flag
+from mockube.component_base.suggestions import nearest
 from mockube.launch import NAME
-from mockube.suggestions import nearest
 
 from .output import program_name
 from .parsing import suggestion

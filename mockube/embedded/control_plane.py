@@ -21,6 +21,7 @@ from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
 from mockube.component_base.flags import flag_names, flags_of
+from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.controller_manager.app import Manager
@@ -33,7 +34,6 @@ from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTI
 from mockube.controller_manager.config.settings import Config
 from mockube.launch import LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
-from mockube.suggestions import did_you_mean
 
 from .faults import FaultInjector
 from .log_capture import CapturedLog, capture_log

@@ -9,7 +9,7 @@ from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import SchemaType, Shape
 from mockube.apiserver.kinds.minors import fields
 from mockube.apiserver.kinds.registry import NEWEST
-from mockube.suggestions import nearest
+from mockube.component_base.suggestions import nearest
 
 from .dropped_fields import DroppedField
 from .minor_ranges import ALL

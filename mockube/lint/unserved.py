@@ -11,7 +11,7 @@ from mockube.apiserver.kinds.betas import BETAS
 from mockube.apiserver.kinds.kind import Group
 from mockube.apiserver.kinds.resource_config import REGISTERED, not_served
 from mockube.apiserver.kinds.served_kinds import kinds_of
-from mockube.suggestions import nearest
+from mockube.component_base.suggestions import nearest
 
 from .findings import Api, ObjectFinding, Outcome
 from .minor_ranges import ALL

@@ -14,7 +14,7 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, jsonpath, meta
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.suggestions import nearest
+from mockube.component_base.suggestions import nearest
 
 from .caller import call_function
 from .errors import InvalidType, InvalidValue

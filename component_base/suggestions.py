@@ -1,4 +1,4 @@
-"""Suggestions for mistyped names: of commands, flags, kinds, fields and objects."""
+"""Suggestions for mistyped names: of commands, flags, kinds, fields and objects. Pure."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.suggestions import MAX_NAME, did_you_mean, enumerate_names, nearest
+from mockube.component_base.suggestions import MAX_NAME, did_you_mean, enumerate_names, nearest
 
 
 @pytest.mark.parametrize(
