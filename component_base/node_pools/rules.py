@@ -82,7 +82,6 @@ def _pool_of(document: PoolDocument, name: str) -> NodePool:
         raise PoolError(f"name: must be no more than {_MAX_POOL_NAME} characters")
     if document.count < 0:
         raise PoolError(f"count: {document.count} is negative")
-    check_total(document.count)
     if name == DEFAULT_POOL and msgspec.structs.replace(document, count=0, name="") == _WITHOUT_SETTINGS:
         return NodePool(count=document.count)
     capacity = {**DEFAULT_CAPACITY, **_amounts(document.capacity, "capacity")}
@@ -146,8 +145,6 @@ def _labels(document: PoolDocument, name: str, capacity: Mapping[str, str]) -> M
         _check("labels", value, names.check_label_value)
         if key in _OWN_LABELS:
             raise PoolError(f"labels: {key} is set by {_OWN_LABELS[key]}")
-    for key in labels:
-        _check("labels", key, names.check_label_key)
     return {**labels, **document.labels}
 
 
