@@ -100,6 +100,31 @@ def test_pool_without_name_gets_one(text, names):
     assert [pool.name for pool in read_pools(text).pools] == names
 
 
+def test_name_is_a_setting():
+    pool = pool_of("name=gpu:3")
+    assert (pool.name, pool.has_settings) == ("gpu", True)
+    assert pool.labels == {"mockube.dev/node-pool": "gpu"}
+
+
+def test_taint_without_value_has_none():
+    assert pool_of("taint=team:NoSchedule:1").taints == ({"key": "team", "effect": "NoSchedule"},)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "a" * 57),
+        ("annotations", {"a": "b" * ((1 << 18) - 1)}),
+        ("images", [{"names": ["nginx"], "sizeBytes": 0}]),
+        ("capacity", {"pods": 0}),
+        ("reserved", {"cpu": 32, "memory": "256Gi"}),
+        ("allocatable", {"cpu": 32}),
+    ],
+)
+def test_values_at_their_limits_are_valid(field, value):
+    assert pool_of([{"count": 1, field: value}]).count == 1
+
+
 def test_pool_of_no_nodes_is_none():
     assert read_pools("gpu=8:0").pools == ()
 
@@ -121,16 +146,27 @@ def test_pool_of_no_nodes_is_none():
             'taints: unknown effect "NoSchedul": did you mean "NoSchedule"?',
             id="unknown effect",
         ),
+        pytest.param(
+            "taint=a:Never:1", 'taints: unknown effect "Never": one of NoSchedule, Prefer', id="no effect"
+        ),
+        pytest.param("taint=a b:NoSchedule:1", 'taints: "a b": name part', id="key of a taint"),
+        pytest.param("taint=a=b c:NoSchedule:1", 'taints: "b c": a valid label', id="value of a taint"),
+        pytest.param("label=a=b c:1", 'labels: "b c": a valid label', id="value of a label"),
+        pytest.param("role=a/b:1", 'roles: "a/b": a valid label', id="role"),
+        pytest.param("role=:1", "roles: a value is empty", id="empty role"),
         pytest.param("cpu=4:9000,name=b:9000", "at most 15000 nodes can have addresses", id="too many"),
         pytest.param("9" * 5000, "at most 15000 nodes can have addresses", id="long number"),
         pytest.param("cpu=4:3 gpu=8:2", "commas separate settings and pools", id="no comma"),
         pytest.param("gpu=1.5:1", 'nvidia.com/gpu: "1.5": must be an integer', id="part of a device"),
+        pytest.param("pods=1.5:1", 'pods: "1.5": must be an integer', id="part of a pod"),
         pytest.param("cpu=-4:1", 'cpu: "-4" is negative', id="negative amount"),
         pytest.param(
             "topology.kubernetes.io/zone=a:1", "a label is set by label=KEY=VALUE", id="label as resource"
         ),
         pytest.param("hugepages-2Mi=1Mi:1", "is not a multiple of the page size", id="part of a page"),
         pytest.param("hugepages-x=1Mi:1", "does not end with a page size", id="no page size"),
+        pytest.param("hugepages-0=0:1", "does not end with a page size", id="empty page"),
+        pytest.param("hugepages-1500m=0:1", "does not end with a page size", id="part of a byte"),
         pytest.param("zone=a b:1", 'zones: "a b": a valid label must be', id="zone"),
         pytest.param("label=a/b/c=d:1", 'labels: "a/b/c": a valid label key', id="label"),
         pytest.param("label=kubernetes.io/arch=arm64:1", "is set by architecture", id="label of a field"),
@@ -156,6 +192,12 @@ def test_pool_of_no_nodes_is_none():
         pytest.param("[{count: 1, labels: {a: true}}]", 'the value of "a" must be a string', id="boolean"),
         pytest.param("[{count: 1, images: [nginx]}]", "images[0]: expected object, got str", id="image"),
         pytest.param("[{count: 1, images: [{names: [], sizeBytes: 1}]}]", "must have a name", id="no image"),
+        pytest.param(
+            '[{count: 1, images: [{names: [""], sizeBytes: 1}]}]', "must have a name", id="empty name"
+        ),
+        pytest.param(
+            "[{count: 1, images: [{names: [a], sizeBytes: -1}]}]", "sizeBytes: -1 is negative", id="size"
+        ),
         pytest.param(
             "[{count: 1, taints: [{key: a, effect: NoSchedule}, {key: a, value: b, effect: NoSchedule}]}]",
             "taints: a:NoSchedule is set twice",
@@ -195,6 +237,11 @@ def test_invalid_pools_are_refused_in_one_line(text, problem):
         read_value(text)
     assert problem in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_annotations_that_are_too_large_are_refused():
+    with pytest.raises(PoolError, match="annotations: they have more than 262144 bytes"):
+        read_value([{"count": 1, "annotations": {"a": "b" * (1 << 18)}}])
 
 
 def test_file_that_is_too_large_is_refused(tmp_path: Path):
