@@ -23,6 +23,7 @@ class MeasuredKV:
         metrics: Registry,
     ) -> None:
         self._kv = kv
+        self._layout = layout
         self._start = len(layout.root)
         self._rows = rows
         self._monotonic = monotonic
@@ -80,26 +81,16 @@ class MeasuredKV:
         found[1].observe(self._monotonic() - began)
 
     def _count_error(self, operation: str, key: bytes) -> None:
-        _, name = self._resource_of(key)
+        _, name = self._layout.resource_of(key, self._rows)
         self._errors.add(1, operation, name.group, name.resource)
 
     def _find(self, operation: str, key: bytes) -> tuple[Number, Distribution]:
-        folder, name = self._resource_of(key)
+        folder, name = self._layout.resource_of(key, self._rows)
         labels = (operation, name.group, name.resource)
         series = self._totals.of(*labels), self._durations.of(*labels)
         if folder:
-            self._series[operation, folder] = series
+            self._series[operation, folder[:-1]] = series
         return series
-
-    def _resource_of(self, key: bytes) -> tuple[bytes, GroupResource]:
-        """Return the folder and the name of a key's resource; the name of a key of no object is its first segment."""
-        first, _, rest = key[self._start :].partition(b"/")
-        folders = (first, first + b"/" + rest.partition(b"/")[0])
-        for name, row in self._rows.items():
-            folder = row.folder.rstrip(b"/")
-            if folder in folders:
-                return folder, name
-        return b"", GroupResource("", first.decode())
 
 
 def _operation_of(transaction: Txn) -> tuple[str, bytes]:

@@ -21,6 +21,7 @@ import orjson
 
 from mockube.apimachinery import meta, piecewise, status
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import SelectableField
@@ -79,6 +80,18 @@ class Layout:
         if namespace:
             return self.root + resource.folder + _folder(namespace) + segment
         return self.root + resource.folder + segment
+
+    def resource_of(
+        self, key: bytes, rows: Mapping[GroupResource, KeyedResource]
+    ) -> tuple[bytes, GroupResource]:
+        """Return the folder and the name of a key's resource. A key of no object has no folder, and the name is its first segment."""
+        first, _, rest = key[len(self.root) :].partition(b"/")
+        # One segment of a key names a resource of the server, two a custom one.
+        folders = first + b"/", first + b"/" + rest.partition(b"/")[0] + b"/"
+        for name, row in rows.items():
+            if row.folder in folders:
+                return row.folder, name
+        return b"", GroupResource("", first.decode(errors="replace"))
 
 
 def _folder(namespace: str) -> bytes:

@@ -30,7 +30,7 @@ class TracedKV:
         type_name: Callable[[GroupResource], str],
     ) -> None:
         self._kv = kv
-        self._start = len(layout.root)
+        self._layout = layout
         self._rows = rows
         self._type_name = type_name
         self.put, self.delete, self.watch, self.compact = kv.put, kv.delete, kv.watch, kv.compact
@@ -129,10 +129,10 @@ class TracedKV:
 
     def _key(self, key: bytes) -> str:
         """Return a key without the prefix of the store, as upstream shows it."""
-        return key[self._start - 1 :].decode(errors="replace")[:MAX_TEXT]
+        return key[len(self._layout.root) - 1 :].decode(errors="replace")[:MAX_TEXT]
 
     def _attributes(self, span: Span, key: bytes, *, has_type: bool = False) -> Attributes:
-        name = self._resource_of(key)
+        _, name = self._layout.resource_of(key, self._rows)
         attributes: Attributes = {
             "audit-id": span.attributes.get("audit-id", ""),
             "key": self._key(key),
@@ -142,12 +142,3 @@ class TracedKV:
         if has_type:
             attributes["type"] = self._type_name(name)
         return attributes
-
-    def _resource_of(self, key: bytes) -> GroupResource:
-        """Return the resource of a key; for a key of no object, its first segment."""
-        first, _, rest = key[self._start :].partition(b"/")
-        folders = first + b"/", first + b"/" + rest.partition(b"/")[0] + b"/"
-        for name, row in self._rows.items():
-            if row.folder in folders:
-                return name
-        return GroupResource("", first.decode(errors="replace"))

@@ -65,6 +65,7 @@ def change(key, revision, *operations):
         (change(THING, 0, Put(key=THING, value=b"")), "create", THINGS),
         (Txn(then=(Range(key=POD),)), "get", PODS),
         (Txn(then=(Put(key=b"/registry/leases", value=b""),)), "update", GroupResource("", "leases")),
+        (Txn(then=(Put(key=b"/registry/\xff", value=b""),)), "update", GroupResource("", "\ufffd")),
     ],
 )
 async def test_transactions_are_counted_by_their_first_change(store, request_, operation, resource):
