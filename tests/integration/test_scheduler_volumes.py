@@ -4,6 +4,8 @@ import pytest
 
 from tests.support.controllers.scheduling import PODS, scheduling
 
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+
 
 @pytest.fixture
 async def cluster():
@@ -74,6 +76,11 @@ def claim_of(name, **spec):
     return {"metadata": {"name": name}, "spec": {"resources": resources, **spec}}
 
 
+def csi_node(name, count):
+    driver = {"name": "example.com", "nodeID": name, "allocatable": {"count": count}}
+    return {"metadata": {"name": name}, "spec": {"drivers": [driver]}}
+
+
 async def test_second_pod_of_claim_follows_selected_node(cluster):
     await cluster.node("a", disk="hdd")
     await cluster.node("b", disk="ssd")
@@ -119,3 +126,25 @@ async def test_claim_of_single_pod_holds_others_until_it_is_gone(cluster):
     await cluster.server.delete(f"{PODS}/first", {"gracePeriodSeconds": 0})
     await cluster.manager.step(2)
     assert await cluster.place("second") is not None
+
+
+async def test_node_that_can_attach_more_volumes_gets_the_waiting_pod(cluster):
+    for name in ("a", "b"):
+        await cluster.node(name)
+        await cluster.post(CSI_NODES, csi_node(name, 1))
+    for name in ("first", "second", "third"):
+        source = {"csi": {"driver": "example.com", "volumeHandle": name}}
+        spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, **source}
+        await cluster.post("/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": spec})
+        claim = claim_of(name, accessModes=["ReadWriteOnce"], storageClassName="", volumeName=name)
+        await cluster.post("/api/v1/namespaces/default/persistentvolumeclaims", claim)
+        await cluster.manager.settle()
+        volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+        node = await cluster.pod(name, volumes=volumes)
+        assert (node is None) == (name == "third")
+    assert "2 node(s) exceed max volume count" in await cluster.refusal("third")
+    last = await cluster.place("second")
+    changed = await cluster.server.patch(f"{CSI_NODES}/{last}", {"spec": csi_node(last, 2)["spec"]})
+    assert changed.status == 200, changed.body
+    await cluster.manager.step(2)
+    assert await cluster.place("third") == last

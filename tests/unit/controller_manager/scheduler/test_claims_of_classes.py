@@ -3,10 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client import kinds
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
 from mockube.controller_manager.scheduler.pod_class import ClassOfPod, PodClasses
 from mockube.controller_manager.scheduler.volumes import Storage
+from mockube.controller_manager.scheduler.watched import nodes_of_change
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE
 from tests.support.controllers.scheduler_objects import (
     HOST,
@@ -105,8 +109,19 @@ class Cluster:
         for name, zone in ZONES.items():
             self.cache.set_node(node(name, zone=zone))
         self.classes = PodClasses(self.cache)
-        stores = {"claims": (), "volumes": (), "classes": (), **storage}
-        self.storage = Storage(**{name: store_of(*objects) for name, objects in stores.items()})
+        stores = {"claims": (), "volumes": (), "classes": (), "attachments": (), **storage}
+        self.stores = {name: store_of(*objects) for name, objects in stores.items()}
+        self.storage = Storage(**self.stores)
+
+    def put(self, store, resource, obj):
+        self._mark_changed(resource, Change(self.stores[store].put(Key.of(obj), obj), obj))
+
+    def delete(self, store, resource, obj):
+        self._mark_changed(resource, Change(self.stores[store].remove(Key.of(obj)), None))
+
+    def _mark_changed(self, resource, change):
+        for name in nodes_of_change(change, resource, self.storage, self.cache.users_of_claim):
+            self.cache.mark_changed(name)
 
     def find(self, tree):
         """Return what judges a pod, and the snapshot."""
@@ -196,3 +211,65 @@ def test_volumes_of_pods_and_attached_ones_count_for_the_limit_of_a_node():
     cluster.cache.assign_pod(info(with_claim("other", "other")), "a")
     found, state = cluster.find(with_claim())
     assert sorted(one.name for one in best_of(found, state)) == [*"bc"]
+
+
+def full_nodes():
+    """A cluster in which a node has a pod with the claim `data`, and another one with the claim `other`; none can attach more."""
+    names = ("data", "other", "third")
+    cluster = Cluster(
+        {
+            "claims": [claim(name, volume=name) for name in names],
+            "volumes": [volume(name, **csi(name)) for name in names],
+            "csi_nodes": [csi_node(name, 1) for name in "ab"] + [csi_node(name, 0) for name in "cd"],
+        }
+    )
+    for at, name in (("a", "data"), ("b", "other")):
+        cluster.cache.assign_pod(info(with_claim(f"on-{at}", name)), at)
+    return cluster
+
+
+def test_volume_of_another_pod_with_the_claim_does_not_count_again():
+    cluster = full_nodes()
+    found, state = cluster.find(with_claim())
+    assert found is None
+    assert [one.name for one in find_feasible(info(with_claim()), state).feasible] == ["a"]
+
+
+CHANGES = {
+    "claim": ("claims", kinds.PERSISTENT_VOLUME_CLAIMS, claim("other", volume="another")),
+    "volume": (
+        "volumes",
+        kinds.PERSISTENT_VOLUMES,
+        volume("other", claimRef={"namespace": "default", "name": "other"}),
+    ),
+    "CSINode": ("csi_nodes", kinds.CSI_NODES, csi_node("b", 2)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_node_is_judged_again_after_a_change_of_what_it_can_attach(change):
+    cluster, tree = full_nodes(), with_claim("web", "third")
+    cluster.put("volumes", kinds.PERSISTENT_VOLUMES, volume("another"))
+    found, state = cluster.find(tree)
+    assert best_of(found, state) == []
+    cluster.put(*CHANGES[change])
+    found, state = cluster.find(tree)
+    assert [one.name for one in best_of(found, state)] == ["b"]
+
+
+def test_node_is_judged_again_after_changes_of_attachments_and_their_volumes():
+    cluster, tree = full_nodes(), with_claim("web", "third")
+    for name in "cd":
+        cluster.put("csi_nodes", kinds.CSI_NODES, csi_node(name, 1))
+
+    def best():
+        found, state = cluster.find(tree)
+        return [one.name for one in best_of(found, state)]
+
+    assert best() == ["c", "d"]
+    cluster.put("attachments", kinds.VOLUME_ATTACHMENTS, attachment("left", "d"))
+    assert best() == ["c", "d"]
+    cluster.put("volumes", kinds.PERSISTENT_VOLUMES, volume("left", **csi("left")))
+    assert best() == ["c"]
+    cluster.delete("attachments", kinds.VOLUME_ATTACHMENTS, attachment("left", "d"))
+    assert best() == ["c", "d"]
