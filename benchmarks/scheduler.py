@@ -89,18 +89,14 @@ class Cluster:
 
     def put(self, store: str, obj: ReadOnlyTree) -> None:
         old = self.stores[store].put(Key.of(obj), obj)
-        change = Change(old, obj)
-        for name in {
-            *nodes_of_change(
-                change, KINDS.get(store, kinds.STORAGE_CLASSES), self.storage, self.cache.users_of_claim
-            )
-        }:
+        resource = KINDS.get(store, kinds.STORAGE_CLASSES)
+        for name in nodes_of_change(Change(old, obj), resource, self.storage, self.cache.users_of_claim):
             self.cache.mark_changed(name)
 
     async def measure(self, kind: str, pods: int) -> float:
         getattr(self, f"prepare_{kind}", lambda _: None)(pods)
         trees = [getattr(self, f"pod_{kind}", pod_plain)(number) for number in range(pods)]
-        began, spent = time.process_time(), 0.0
+        spent = 0.0
         for tree in trees:
             began = time.process_time()
             pod = PodInfo.of(PodView.of(tree), self.gates)

@@ -121,7 +121,7 @@ class SchedulerCache:
         if not was_known:
             self._known = None
         if info.state != state or _hostname_of(info) != hostname:
-            self._mark_changed(info.name)
+            self.mark_changed(info.name)
 
     def remove_node(self, name: str) -> None:
         node = self._node_info(name)
@@ -131,15 +131,13 @@ class SchedulerCache:
         self._in_turn = None
         self._list_images(node, images)
         self._known = None
-        self._mark_changed(name)
+        self.mark_changed(name)
         self._drop_if_empty(node)
 
     def mark_changed(self, name: str) -> None:
-        """Let classes of pods judge a node anew, of which something changed that is not in the cache: its devices."""
-        if name in self._nodes:
-            self._mark_changed(name)
-
-    def _mark_changed(self, name: str) -> None:
+        """Let classes of pods judge a node anew; what changed need not be in the cache, as its devices and attached volumes."""
+        if name not in self._nodes:
+            return
         self.generation += 1
         self._generations.pop(name, None)  # so that it becomes the last one
         self._generations[name] = self.generation
@@ -204,7 +202,7 @@ class SchedulerCache:
         return counts
 
     def _count_pod(self, pod: PodInfo, node: str, change: int) -> None:
-        self._mark_changed(node)
+        self.mark_changed(node)
         for key in pod.terms.topology_keys:
             self._count(self._topology_keys, key, change)
         self._count_labels(pod, node, change)

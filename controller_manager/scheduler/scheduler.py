@@ -176,7 +176,7 @@ class Scheduler:
 
         def move(change: Change) -> None:
             users_of = self._cluster.users_of_claim
-            for name in {*watched.nodes_of_change(change, resource, self._storage, users_of)}:
+            for name in watched.nodes_of_change(change, resource, self._storage, users_of):
                 self._cluster.mark_changed(name)
             self._queue.move(requeueing.event_of(resource.kind, change.old, change.new))
 

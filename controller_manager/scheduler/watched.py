@@ -68,12 +68,13 @@ _NODES_OF: Final[
 
 def nodes_of_change(
     change: Change, resource: Resource[ReadOnlyTree], storage: Storage, users_of: UsersOf
-) -> Iterator[str]:
-    """Yield the names of the nodes of which a change of storage may change how many volumes they can attach."""
+) -> Collection[str]:
+    """Return the names of the nodes of which a change of storage may change how many volumes they can attach."""
     nodes_of = _NODES_OF.get(resource)
-    for obj in (change.old, change.new):
-        if obj is not None and nodes_of is not None:
-            yield from nodes_of(obj, storage, users_of)
+    if nodes_of is None:
+        return ()
+    objects = [obj for obj in (change.old, change.new) if obj is not None]
+    return dict.fromkeys(name for obj in objects for name in nodes_of(obj, storage, users_of))
 
 
 def storage_of(caches: Caches, assumed: AssumedBindings) -> Storage:
