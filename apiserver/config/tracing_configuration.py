@@ -11,6 +11,7 @@ from msgspec import Struct
 from mockube.apimachinery import errors, uri
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.patch.gofmt import json_kind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.yaml_decode import load
 
@@ -35,9 +36,6 @@ _RATE: Final = "samplingRatePerMillion"
 _ENDPOINT: Final = "endpoint"
 _FIELDS: Final = frozenset({"apiVersion", "kind", _RATE, _ENDPOINT})
 _UNDECODABLE: Final = "unable to decode tracing configuration data"
-_JSON_TYPES: Final = {
-    bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object",
-}  # fmt: skip
 _T = TypeVar("_T", int, str)
 
 
@@ -89,7 +87,7 @@ def _typed(tree: Mapping[str, Any], name: str, type_: type[_T]) -> _T | None:
     value = tree.get(name)
     if value is None or (type(value) is type_ and not _is_too_large(value)):
         return value
-    json_type = _JSON_TYPES[type(value)]
+    json_type = json_kind(value)
     if type_ is int and json_type == "number":
         json_type = f"number {value}"
     go_type = "int32" if type_ is int else "string"
