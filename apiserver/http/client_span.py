@@ -17,7 +17,7 @@ def client_span(method: str, url: str) -> Span | NoSpan:
 
 def record_status(code: int) -> None:
     """Record the status of the response in the current span, as an error if it is one."""
-    span = spans.current()
+    span = spans.recording()
     if span is not None and span.kind is SpanKind.CLIENT:
         span.attributes["http.response.status_code"] = code
         if code >= HTTPStatus.BAD_REQUEST:

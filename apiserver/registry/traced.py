@@ -29,7 +29,7 @@ _OPTIONS_EVENTS: Final = "Decoded delete options", "Recorded the audit event"
 
 class TracedRegistry(Registry, frozen=True, kw_only=True):
     async def begin(self, context: RequestContext, work: Callable[..., _R], *arguments: object) -> _R:
-        span = spans.current()
+        span = spans.recording()
         if span is None:
             return await super().begin(context, work, *arguments)
         before, after = _EVENTS.get(context.verb, ((), ()))
@@ -51,7 +51,7 @@ class TracedAdmission:
         self.authorize, self.validate = admission.authorize, admission.validate
 
     async def mutate(self, registry: Registry, attributes: AdmissionAttributes) -> None:
-        span = spans.current()
+        span = spans.recording()
         if span is not None and attributes.context.verb == "patch":
             span.add_event("About to check admission control")
         await self._admission.mutate(registry, attributes)

@@ -66,7 +66,7 @@ def _with_span(filter_: Filter, name: str) -> Filter:
         assert tracer is not None
 
         async def handle_in_span(request: Request) -> Response:
-            parent = spans.of_request()
+            parent = spans.current()
             if parent is not None and not parent.trace.is_sampled:
                 return await inner(request)
             with (
@@ -98,7 +98,7 @@ def with_request_span(handle: Handle, config: FilterConfig) -> Handle:
 
 def _request_span(tracer: Tracer, request: Request) -> Span:
     remote, baggage = remote_context(request.headers), remote_baggage(request.headers)
-    authentication = spans.of_request()
+    authentication = spans.current()
     assert authentication is not None
     groups = request.user.groups
     is_privileged = MASTERS in groups or _MONITORING in groups
@@ -188,8 +188,8 @@ class TracedEndpoints(Endpoints):
             try:
                 return await self._respond(span, request, context, output)
             finally:
-                if span.storage is not None:
-                    span.storage.end()
+                if span.open_child is not None:
+                    span.open_child.end()
 
     async def _respond(
         self, span: Span, request: Request, context: RequestContext, output: OutputFormat
@@ -198,16 +198,16 @@ class TracedEndpoints(Endpoints):
         try:
             response = await super()._run_verb(request, context, output)
         except ApiError as error:
-            if span.storage is not None:
-                span.storage.end()
+            if span.open_child is not None:
+                span.open_child.end()
             if span.name in _WRITES:
                 size = len(context.body.data)
                 failure: dict[str, str | int] = {"len": size, "err": str(error)[:MAX_TEXT]}
                 span.add_event("Write to database call failed", failure)
-            span.storage = _encoding(span, request, output)
+            span.open_child = _encoding(span, request, output)
             response = error_response(error, request, context.report.warnings)
-        if span.storage is not None:
-            span.storage.add_event("About to start writing response", {"size": response.size})
+        if span.open_child is not None:
+            span.open_child.add_event("About to start writing response", {"size": response.size})
         return response
 
     async def _render(
@@ -217,10 +217,10 @@ class TracedEndpoints(Endpoints):
         answer: ObjectResult | ListResult,
         output: OutputFormat,
     ) -> Sequence[bytes | memoryview]:
-        span = spans.current()
-        if span is not None and (span.storage is None or span.storage.name != _ENCODING):
+        span = spans.recording()
+        if span is not None and (span.open_child is None or span.open_child.name != _ENCODING):
             _end_work(span, context, answer)
-            span.storage = _encoding(span, request, output)
+            span.open_child = _encoding(span, request, output)
         return await super()._render(request, context, answer, output)
 
 
@@ -232,13 +232,13 @@ class TracedWatchHandler(WatchHandler):
             return await super().serve(request, context, output)
         with spans.child("WatchList", lambda: _handler_attributes(request)) as span:
             if isinstance(span, Span):
-                span.storage = span.child(
+                span.open_child = span.child(
                     "WatchServer.HandleHTTP", _encoding_attributes(span, request, output)
                 )
             return await super().serve(request, context, output)
 
     async def _open(self, context: RequestContext) -> tuple[ClientWatch, ListOptions]:
-        span = spans.current()
+        span = spans.recording()
         if span is None:
             return await super()._open(context)
         attributes: Attributes = {
@@ -251,10 +251,10 @@ class TracedWatchHandler(WatchHandler):
     def _bookmark(
         self, context: RequestContext, event: WatchEvent, output: OutputFormat, *, header: bool
     ) -> Tree:
-        span = spans.current()
-        if event.ends_initial and span is not None and span.storage is not None:
-            span.storage.add_event("Writing initial events done")
-            span.storage.end()
+        span = spans.recording()
+        if event.ends_initial and span is not None and span.open_child is not None:
+            span.open_child.add_event("Writing initial events done")
+            span.open_child.end()
             span.end()
         return super()._bookmark(context, event, output, header=header)
 
@@ -268,17 +268,17 @@ def _begin(span: Span, context: RequestContext) -> None:
             "audit-id": span.attributes["audit-id"],
             "type": str(context.resource.group_resource),
         }
-        span.storage = span.child("cacher.GetList", attributes)
+        span.open_child = span.child("cacher.GetList", attributes)
     else:
         span.add_event("limitedReadBody succeeded", {"len": len(context.body.data)})
 
 
 def _end_work(span: Span, context: RequestContext, answer: ObjectResult | ListResult) -> None:
     """Add the events between the work of a request and the encoding of its result."""
-    if span.storage is not None:
+    if span.open_child is not None:
         if isinstance(answer, ListResult):
-            span.storage.add_event("Filtered items", {"count": len(answer.items)})
-        span.storage.end()
+            span.open_child.add_event("Filtered items", {"count": len(answer.items)})
+        span.open_child.end()
     if span.name in _WRITES:
         span.add_event("Write to database call succeeded", {"len": len(context.body.data)})
     elif context.verb in _DONE:

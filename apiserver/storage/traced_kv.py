@@ -39,12 +39,12 @@ class TracedKV:
         self.status, self.close = kv.status, kv.close
 
     async def range(self, request: Range) -> RangeResult:
-        span = spans.current()
+        span = spans.recording()
         if span is None:
             return await self._kv.range(request)
         if request.range_end is not None:
             return await self._list(span, request)
-        if span.name in _UPDATES and (span.storage is None or self._is_of(span.storage, request.key)):
+        if span.name in _UPDATES and (span.open_child is None or self._is_of(span.open_child, request.key)):
             return await self._read_to_update(span, request)
         reading = span.child("Get etcd3", self._attributes(span, request.key))
         try:
@@ -58,12 +58,12 @@ class TracedKV:
         return result
 
     async def txn(self, request: Txn) -> TxnResult:
-        span = spans.current()
+        span = spans.recording()
         put = next((step for step in request.then if isinstance(step, Put)), None)
         if span is None or put is None or put is not request.then[0]:
             return await self._kv.txn(request)
-        if span.storage is not None and self._is_of(span.storage, put.key):
-            return await self._update(span.storage, request, put)
+        if span.open_child is not None and self._is_of(span.open_child, put.key):
+            return await self._update(span.open_child, request, put)
         attributes = self._attributes(span, put.key, has_type=True)
         if request.compare and request.compare[0].operand:
             return await self._update(span.child("GuaranteedUpdate etcd3", attributes), request, put)
@@ -77,7 +77,7 @@ class TracedKV:
             "limit": request.limit,
         }
         if span.name == "List":
-            span.storage = None  # it does not read the watch cache
+            span.open_child = None  # it does not read the watch cache
         listing = span.child("List(recursive=true) etcd3", attributes)
         try:
             return await self._kv.range(request)
@@ -86,13 +86,13 @@ class TracedKV:
 
     async def _read_to_update(self, span: Span, request: Range) -> RangeResult:
         event = "Retry value restored"
-        if span.storage is None:
+        if span.open_child is None:
             event = "initial value restored"
             attributes = self._attributes(span, request.key, has_type=True)
-            span.storage = span.child("GuaranteedUpdate etcd3", attributes)
+            span.open_child = span.child("GuaranteedUpdate etcd3", attributes)
         result = await self._kv.range(request)
         if result.kvs or span.attributes["verb"] == "APPLY":  # which creates a missing object
-            span.storage.add_event(event)
+            span.open_child.add_event(event)
             if span.name == "Patch":
                 span.add_event("About to apply patch")
         return result

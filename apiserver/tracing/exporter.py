@@ -83,7 +83,7 @@ class SpanExporter:
         self._dropped = 0
         """The number of spans that were dropped."""
         self._is_failing = False
-        self._any, self._many, self._closing = Event(), Event(), Event()
+        self._has_span, self._has_batch, self._is_closing = Event(), Event(), Event()
         """Set when there is a span, when there are enough for a batch, and when the server ends."""
         self._thread = Thread(target=self._run, name="export traces", daemon=True)
         self._channel: grpc.Channel | None = None
@@ -99,9 +99,9 @@ class SpanExporter:
             return
         queue.append(span)
         if not count:
-            self._any.set()
+            self._has_span.set()
         if count + 1 >= self._limits.batch:
-            self._many.set()
+            self._has_batch.set()
 
     def start(self) -> None:
         # The process creates other processes only to run other programs, for which gRPC's handlers of forks are not needed; they
@@ -118,9 +118,9 @@ class SpanExporter:
 
     async def close(self) -> None:
         """Export the spans that wait, within a few seconds."""
-        self._closing.set()
-        self._any.set()
-        self._many.set()
+        self._is_closing.set()
+        self._has_span.set()
+        self._has_batch.set()
         await asyncio.to_thread(self._thread.join, self._limits.flush_seconds)
         assert self._channel is not None
         self._channel.close()  # ends a call, and thus the thread
@@ -139,19 +139,19 @@ class SpanExporter:
         export = self._channel.unary_unary(otlp.EXPORT)
         is_closing = False
         while not is_closing:
-            self._any.wait()
-            self._many.wait(self._limits.seconds)
-            self._any.clear()
-            self._many.clear()
-            is_closing = self._closing.is_set()  # afterwards, because `close` sets it before the others
+            self._has_span.wait()
+            self._has_batch.wait(self._limits.seconds)
+            self._has_span.clear()
+            self._has_batch.clear()
+            is_closing = self._is_closing.is_set()  # afterwards, because `close` sets it before the others
             minimum = 1  # later batches are full, unless there are no more
             while len(self._queue) >= minimum:
-                if not self._export_batch(export) and self._closing.wait(self._limits.retry_seconds):
+                if not self._export_batch(export) and self._is_closing.wait(self._limits.retry_seconds):
                     self._export_batch(export)
                     return
                 minimum = 1 if is_closing else self._limits.batch
             if self._queue:
-                self._any.set()
+                self._has_span.set()
 
     def _export_batch(self, export: Any) -> bool:
         """Send the oldest spans; return False if that failed and may be tried again."""

@@ -67,10 +67,10 @@ class Span:
         "kind",
         "link",
         "name",
+        "open_child",
         "parent",
         "scope",
         "started",
-        "storage",
         "trace",
     )
 
@@ -101,8 +101,8 @@ class Span:
         self.started = trace.now() if trace.is_sampled else 0
         self.ended = 0
         """The time of its end in nanoseconds since 1970; 0 before."""
-        self.storage: Span | None = None
-        """The child for work on stored objects that has begun and not ended yet, such as an update that has only read."""
+        self.open_child: Span | None = None
+        """The child that other functions continue and end: the work on stored objects, then the encoding of the response."""
         self._token: Token[Span | None] | None = None
 
     def child(
@@ -156,12 +156,12 @@ class NoSpan:
 _NO_SPAN: Final = NoSpan()
 
 
-def of_request() -> Span | None:
+def current() -> Span | None:
     """Return the current span, recorded or not."""
     return _current.get()
 
 
-def current() -> Span | None:
+def recording() -> Span | None:
     """Return the current span if it is recorded."""
     span = _current.get()
     return span if span is not None and span.trace.is_sampled else None

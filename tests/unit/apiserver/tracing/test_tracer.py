@@ -84,7 +84,7 @@ def test_server_that_began_trace_decides_whether_it_is_sampled(exported, clock, 
 
 def test_children_of_unsampled_span_are_not_recorded(exported, clock):
     with make_tracer(exported, clock, 0).root("x", scope="s") as root:
-        assert spans.current() is None
+        assert spans.recording() is None
         with spans.child("y", lambda: pytest.fail("the attributes are not needed")) as child:
             child.add_event("z")
         assert spans.outgoing_headers()["Traceparent"].endswith("-00")
