@@ -4,6 +4,7 @@ Devices have attributes that differ on each node, such as a uuid. Those that no 
 """
 
 import re
+import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -61,7 +62,7 @@ def _identifier(qualified_name: str) -> str:
 
 class _Fingerprint(NamedTuple):
     slices: Sequence[ReadOnlyTree]
-    number: int
+    text: str
     """The same for nodes whose devices are alike."""
     ids: Sequence[DeviceId]
 
@@ -71,11 +72,10 @@ class DeviceFingerprints:
 
     def __init__(self) -> None:
         self._by_names: dict[AttributeNames, dict[str, _Fingerprint]] = {}
-        self._numbers: dict[str, int] = {}
 
     def of(
         self, node: str, slices: Sequence[ReadOnlyTree], names: AttributeNames, in_use: Container[DeviceId]
-    ) -> tuple[int, tuple[bool, ...]]:
+    ) -> tuple[str, tuple[bool, ...]]:
         """Return the same for nodes, with slices of their own, on which a search for devices has the same result."""
         fingerprints = self._by_names.get(names)
         if fingerprints is None:
@@ -84,24 +84,24 @@ class DeviceFingerprints:
             fingerprints = self._by_names[names] = {}
         fingerprint = fingerprints.get(node)
         if fingerprint is None or not _are_same(fingerprint.slices, slices):
-            fingerprint = fingerprints[node] = self._compute(node, slices, names)
-        return fingerprint.number, tuple(device in in_use for device in fingerprint.ids)
+            fingerprint = fingerprints[node] = _fingerprint_of(node, slices, names)
+        return fingerprint.text, tuple(device in in_use for device in fingerprint.ids)
 
-    def _compute(self, node: str, slices: Sequence[ReadOnlyTree], names: AttributeNames) -> _Fingerprint:
-        pools: dict[tuple[str, str], list[ReadOnlyTree]] = {}
-        for resource_slice in slices:
-            spec = resource_slice["spec"]
-            pools.setdefault((spec["driver"], spec["pool"]["name"]), []).append(resource_slice)
-        described: list[Any] = []
-        ids: list[DeviceId] = []
-        for (driver, pool), of_pool in sorted(pools.items()):
-            of_pool.sort(key=lambda one: str(one["metadata"]["name"]))
-            described.append((driver, [_described(one["spec"], names) for one in of_pool]))
-            if not _is_plain(of_pool):
-                described.append(node)  # Other slices of the pool count, too: no other node is like this one.
-            ids += (DeviceId(driver, pool, name) for one in of_pool for name in _device_names(one))
-        number = self._numbers.setdefault(repr(described), len(self._numbers))
-        return _Fingerprint(slices, number, ids)
+
+def _fingerprint_of(node: str, slices: Sequence[ReadOnlyTree], names: AttributeNames) -> _Fingerprint:
+    pools: dict[tuple[str, str], list[ReadOnlyTree]] = {}
+    for resource_slice in slices:
+        spec = resource_slice["spec"]
+        pools.setdefault((spec["driver"], spec["pool"]["name"]), []).append(resource_slice)
+    described: list[Any] = []
+    ids: list[DeviceId] = []
+    for (driver, pool), of_pool in sorted(pools.items()):
+        of_pool.sort(key=lambda one: str(one["metadata"]["name"]))
+        described.append((driver, [_described(one["spec"], names) for one in of_pool]))
+        if not _is_plain(of_pool):
+            described.append(node)  # Other slices of the pool count, too: no other node is like this one.
+        ids += (DeviceId(driver, pool, name) for one in of_pool for name in _device_names(one))
+    return _Fingerprint(slices, sys.intern(repr(described)), ids)  # many nodes share it
 
 
 def _are_same(known: Sequence[ReadOnlyTree], slices: Sequence[ReadOnlyTree]) -> bool:
