@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
+from mockube.controller_manager.workloads.node_selectors import required_hostnames, required_names
 
 from .cluster import ClusterSnapshot
 from .nodeinfo import NodeInfo
@@ -19,7 +20,6 @@ from .volumes import (
     PodVolumeClaims,
     Storage,
     claims_of,
-    hosts_of,
     required_affinity,
     selected_node,
     topology_selectors,
@@ -121,28 +121,13 @@ def _of_unbound(claims: PodVolumeClaims, claim: ReadOnlyTree, storage: Storage) 
 
 def traits_of_selector(required: ReadOnlyTree | None) -> NodeTraits:
     """Return the traits for a selector of nodes. Raises NeedsReference."""
-    hosts = hosts_of(required)
+    hosts = required_hostnames(required)
     if hosts is not None:
         return NodeTraits(hosts=hosts)
-    names = _names_of(required)
+    names = required_names(required)
     if names is not None:
         return NodeTraits(names=names)
     return NodeTraits(label_keys=_without_names(_label_keys(required)))
-
-
-def _names_of(required: ReadOnlyTree | None) -> frozenset[str] | None:
-    """Return the names of nodes that a selector names; None if it selects others as well, or by other means."""
-    names: set[str] = set()
-    for term in (required or {}).get("nodeSelectorTerms") or ():
-        values = [
-            frozenset(field.get("values") or ())
-            for field in term.get("matchFields") or ()
-            if field["key"] == "metadata.name" and field["operator"] == "In"
-        ]
-        if not values:
-            return None
-        names |= frozenset.intersection(*values)
-    return None if required is None else frozenset(names)
 
 
 def _label_keys(required: ReadOnlyTree | None) -> set[str]:

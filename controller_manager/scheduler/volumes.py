@@ -19,7 +19,7 @@ from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, LABEL_HOSTNAME
 from mockube.controller_manager.cache.store import Indexer, Lister, Store
 from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
-from mockube.controller_manager.workloads.node_selectors import matches_term, selects
+from mockube.controller_manager.workloads.node_selectors import matches_term, required_hostnames, selects
 from mockube.controller_manager.workloads.volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
@@ -237,7 +237,7 @@ class VolumeCandidates:
         for volume in storage.volumes_for(claim):
             if mismatch_reason(volume, claim) or storage.assumed.has_volume(meta.name(volume)):
                 continue
-            hosts = hosts_of(required_affinity(volume))
+            hosts = required_hostnames(required_affinity(volume))
             if hosts is None:
                 self.of_many_hosts.append(volume)
             for host in hosts or ():
@@ -270,21 +270,6 @@ def required_affinity(volume: ReadOnlyTree) -> ReadOnlyTree | None:
     """Return the selector of the nodes from which a volume is reachable; None if it is from all."""
     required: ReadOnlyTree | None = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return required
-
-
-def hosts_of(required: ReadOnlyTree | None) -> frozenset[str] | None:
-    """Return the hostnames that a selector of nodes names; None if it selects others as well, or by other means."""
-    hosts: set[str] = set()
-    for term in (required or {}).get("nodeSelectorTerms") or ():
-        values = [
-            frozenset(expression.get("values") or ())
-            for expression in term.get("matchExpressions") or ()
-            if expression["key"] == LABEL_HOSTNAME and expression["operator"] == "In"
-        ]
-        if not values:
-            return None
-        hosts |= frozenset.intersection(*values)
-    return None if required is None else frozenset(hosts)
 
 
 def claims_of(pod: PodInfo, storage: Storage) -> PodVolumeClaims | str:

@@ -9,6 +9,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
 Matches = Callable[[ReadOnlyTree], bool]
 
@@ -45,6 +46,32 @@ def matches_term(term: ReadOnlyTree, node: ReadOnlyTree) -> bool:
     return all(_matches(requirement, labels) for requirement in expressions) and all(
         _matches(requirement, field_values) for requirement in fields
     )
+
+
+def required_names(selector: ReadOnlyTree | None) -> frozenset[str] | None:
+    """Return the names of the only nodes that a selector can match; None if it may match nodes of any name."""
+    return _required_values(selector, "matchFields", "metadata.name")
+
+
+def required_hostnames(selector: ReadOnlyTree | None) -> frozenset[str] | None:
+    """Return the hostname labels of the only nodes that a selector can match; None if it may match others."""
+    return _required_values(selector, "matchExpressions", LABEL_HOSTNAME)
+
+
+def _required_values(selector: ReadOnlyTree | None, requirements: str, key: str) -> frozenset[str] | None:
+    if selector is None:
+        return None
+    found: set[str] = set()
+    for term in selector.get("nodeSelectorTerms") or ():
+        values = [
+            frozenset(requirement.get("values") or ())
+            for requirement in term.get(requirements) or ()
+            if requirement["key"] == key and requirement["operator"] == "In"
+        ]
+        if not values:
+            return None
+        found |= frozenset.intersection(*values)
+    return frozenset(found)
 
 
 def _matches(expression: ReadOnlyTree, values: Mapping[str, str]) -> bool:

@@ -3,7 +3,6 @@
 Upstream: plugins/tainttoleration, nodeunschedulable, nodename, nodeaffinity, nodeports, noderesources (fit).
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from mockube.apimachinery.resource_names import is_extended
@@ -12,7 +11,11 @@ from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.config.args import NodeResourcesFitArgs
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.node_selectors import required_node_affinity, selects
+from mockube.controller_manager.workloads.node_selectors import (
+    required_names,
+    required_node_affinity,
+    selects,
+)
 from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find_untolerated_taint, tolerates
 
 from .filter import Check, Rejection, Restriction
@@ -83,18 +86,7 @@ def node_affinity(
 def _node_names(pod: PodInfo) -> frozenset[str] | None:
     """Return the names of nodes that the terms of required affinity name; None if a term names none, or without terms."""
     required = (pod.affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    terms: Sequence[ReadOnlyTree] = (required or {}).get("nodeSelectorTerms") or ()
-    names: set[str] = set()
-    for term in terms:
-        sets = [
-            frozenset(field.get("values") or ())
-            for field in term.get("matchFields") or ()
-            if field["key"] == "metadata.name" and field["operator"] == "In"
-        ]
-        if not sets:
-            return None
-        names |= frozenset.intersection(*sets)
-    return frozenset(names) if terms else None
+    return required_names(required) if (required or {}).get("nodeSelectorTerms") else None
 
 
 _UNSCHEDULABLE_NODE: Final = Rejection(("node(s) were unschedulable",), is_unresolvable=True)

@@ -4,6 +4,8 @@ import pytest
 
 from mockube.controller_manager.workloads.node_selectors import (
     matches_term,
+    required_hostnames,
+    required_names,
     required_node_affinity,
     selects,
 )
@@ -115,3 +117,25 @@ def test_pod_may_run_on_nodes_that_selector_and_affinity_match(spec, is_matched)
 )
 def test_pod_without_requirements_may_run_everywhere(spec):
     assert required_node_affinity(spec) is None
+
+
+def terms(name, *requirements_of_terms):
+    return {"nodeSelectorTerms": [{name: [*requirements]} for requirements in requirements_of_terms]}
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "key"),
+    [
+        (required_names, "matchFields", "metadata.name"),
+        (required_hostnames, "matchExpressions", "kubernetes.io/hostname"),
+    ],
+)
+def test_only_nodes_that_a_selector_can_match(function, name, key):
+    a_or_b, b_or_c = requirement(key, "In", "a", "b"), requirement(key, "In", "b", "c")
+    assert function(terms(name, [a_or_b])) == {"a", "b"}
+    assert function(terms(name, [a_or_b], [requirement(key, "In", "d")])) == {"a", "b", "d"}
+    assert function(terms(name, [a_or_b, b_or_c, requirement("disk", "Exists")])) == {"b"}
+    assert function(terms(name, [a_or_b], [requirement("disk", "Exists")])) is None
+    assert function(terms(name, [requirement(key, "NotIn", "a")])) is None
+    assert function(terms(name)) == frozenset()
+    assert function(None) is None
