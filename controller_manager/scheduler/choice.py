@@ -37,9 +37,9 @@ class FeasibleNodes(Struct, frozen=True):
     """The rejection of all nodes, whatever their state."""
 
     @classmethod
-    def of_error(cls, message: object, rejections: Mapping[str, Rejection] | None = None) -> "FeasibleNodes":
+    def of_error(cls, error: PluginFailure) -> "FeasibleNodes":
         """Return the result of a pod whose attempt fails."""
-        return cls((), rejections or {}, Rejection((str(message),), is_error=True))
+        return cls((), prefilter_rejection=Rejection((str(error),), is_error=True))
 
     @property
     def plugins(self) -> frozenset[str]:

@@ -28,7 +28,6 @@ def volume_limits(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
     volumes = _volumes_of(pod, snapshot.storage)
     if not volumes:
         return None
-    counts_attachments = not snapshot.gates.is_before("1.32")
     needs_drivers = snapshot.gates.is_on("VolumeLimitScaling")
     required = _required_drivers(volumes, snapshot.storage) if needs_drivers else []
 
@@ -40,11 +39,9 @@ def volume_limits(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
         limits = _limits_of(drivers)
         if limits.keys().isdisjoint(volumes.values()):
             return None
-        attached = _volumes_on(node, snapshot.storage)
-        new_counts = Counter(driver for volume, driver in volumes.items() if volume not in attached)
-        if counts_attachments:
-            attached |= _attachments_of(node.name, snapshot.storage)
-        counts = Counter(attached.values())
+        used = _volumes_on(node, snapshot.storage)
+        new_counts = Counter(driver for volume, driver in volumes.items() if volume not in used)
+        counts = _attached_counts(used, node.name, snapshot)
         is_exceeded = any(
             driver in limits and counts[driver] + count > limits[driver]
             for driver, count in new_counts.items()
@@ -69,16 +66,12 @@ def volume_limits_traits(pod: PodInfo, snapshot: ClusterSnapshot) -> NodeTraits:
         if snapshot.users_of_claim(Key(pod.view.key.namespace, name)) or storage.nodes_of_volume(volume):
             raise NeedsReference
     drivers = tuple(sorted(limited_drivers))
-    counts_attachments = not snapshot.gates.is_before("1.32")
 
     def free_volumes(node: NodeInfo) -> Hashable:
         limits = _limits_of(_drivers_of(node.name, storage))
         if limits.keys().isdisjoint(drivers):
             return ()
-        attached = _volumes_on(node, storage)
-        if counts_attachments:
-            attached |= _attachments_of(node.name, storage)
-        counts = Counter(attached.values())
+        counts = _attached_counts(_volumes_on(node, storage), node.name, snapshot)
         return tuple(limits[driver] - counts[driver] if driver in limits else None for driver in drivers)
 
     return NodeTraits(parts=(NodePart(("limits", drivers), free_volumes),))
@@ -97,6 +90,13 @@ def _limits_of(drivers: Mapping[str, ReadOnlyTree]) -> Mapping[str, int]:
         for name, driver in drivers.items()
         if (driver.get("allocatable") or {}).get("count") is not None
     }
+
+
+def _attached_counts(used: Volumes, node: str, snapshot: ClusterSnapshot) -> Counter[str]:
+    """Return the number of volumes by driver: those that the pods on a node use, and others that are still attached."""
+    if snapshot.gates.is_before("1.32"):
+        return Counter(used.values())
+    return Counter({**used, **_attachments_of(node, snapshot.storage)}.values())
 
 
 def _volumes_on(node: NodeInfo, storage: Storage) -> dict[tuple[str, str], str]:
