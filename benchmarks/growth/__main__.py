@@ -18,7 +18,7 @@ import orjson
 
 from . import kubernetes, pictures
 from .decisions import measure_decisions
-from .pictures import DECISIONS, KUBERNETES, NODES, OBJECTS, PODS, WATCHERS, ZONE_FAILURE
+from .pictures import DECISIONS, KUBERNETES, MACHINES, NODES, OBJECTS, PODS, WATCHERS, ZONE_FAILURE
 from .processes import ControlPlane, mockube_up
 from .stored_objects import measure_objects
 from .watchers import measure_watchers
@@ -166,7 +166,7 @@ def _measure(name: str, section: Section, results: Row, output: Path) -> None:
     print(f"{name}:", flush=True)
     described = machine()
     results[name] = [section.measure(size) for size in section.sizes]
-    results.setdefault("machines", {})[name] = described
+    results.setdefault(MACHINES, {})[name] = described
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
 

@@ -76,10 +76,6 @@ def _of_both(value: Callable[..., Value], *arguments: str) -> dict[str, Value]:
     return {name: value(*arguments, name) for name in (SERVER, MANAGER)}
 
 
-def _of_steps() -> dict[str, Value]:
-    return {name: _seconds(step) for step, name in STEPS.items()}
-
-
 def _microseconds(name: str) -> Value:
     return lambda row: float(row["microseconds"][name])
 
@@ -90,22 +86,45 @@ ON_PODS: Final = f"on {NODES_PER_POD_RUN:,} nodes"
 MEMORY: Final = "memory, MB"
 REQUESTS: Final = (GET, PAGE, SELECTOR, MERGE_PATCH, CREATE_AND_DELETE)
 
+
+def _of_deployment(section: str, *, cpu: str, time: str, memory: str, idle: str) -> dict[str, Picture]:
+    """Return the pictures of what a Deployment costs, which have these titles."""
+    return {
+        f"{section}-cpu": Picture(
+            section,
+            cpu,
+            "CPU time from the creation of a pod until it is ready, ms",
+            _of_both(_cpu_per_pod),
+            {ALL: _cpu_per_pod()},
+        ),
+        f"{section}-time": Picture(
+            section,
+            time,
+            "time, s",
+            {name: _seconds(step) for step, name in STEPS.items()},
+            {"Kubernetes, all ready": _seconds("up")},
+            axes=Axes.LOGARITHMIC,
+        ),
+        f"{section}-memory": Picture(
+            section,
+            memory,
+            MEMORY,
+            _of_both(_megabytes, "megabytes"),
+            {ALL: _megabytes("megabytes")},
+            axes=Axes.LINEAR,
+        ),
+        f"{section}-idle": Picture(
+            section,
+            idle,
+            "share of one core, %",
+            _of_both(_idle),
+            {ALL: _idle()},
+            axes=Axes.LINEAR,
+        ),
+    }
+
+
 PICTURES: Final = {
-    "nodes-cpu": Picture(
-        NODES,
-        f"The cost of one of {ON_NODES}, by the number of nodes",
-        "CPU time from the creation of a pod until it is ready, ms",
-        _of_both(_cpu_per_pod),
-        {ALL: _cpu_per_pod()},
-    ),
-    "nodes-time": Picture(
-        NODES,
-        f"A Deployment of {ON_NODES}, by the number of nodes",
-        "time, s",
-        _of_steps(),
-        {"Kubernetes, all ready": _seconds("up")},
-        axes=Axes.LOGARITHMIC,
-    ),
     "nodes-start": Picture(
         NODES,
         "Until all nodes are ready",
@@ -113,52 +132,19 @@ PICTURES: Final = {
         {"mockube": _seconds("start")},
         axes=Axes.LINEAR,
     ),
-    "nodes-memory": Picture(
+    **_of_deployment(
         NODES,
-        f"Memory with nodes and {ON_NODES}",
-        MEMORY,
-        _of_both(_megabytes, "megabytes"),
-        {ALL: _megabytes("megabytes")},
-        axes=Axes.LINEAR,
+        cpu=f"The cost of one of {ON_NODES}, by the number of nodes",
+        time=f"A Deployment of {ON_NODES}, by the number of nodes",
+        memory=f"Memory with nodes and {ON_NODES}",
+        idle=f"The cost of an idle cluster with {ON_NODES}",
     ),
-    "nodes-idle": Picture(
-        NODES,
-        f"The cost of an idle cluster with {ON_NODES}",
-        "share of one core, %",
-        _of_both(_idle),
-        {ALL: _idle()},
-        axes=Axes.LINEAR,
-    ),
-    "pods-cpu": Picture(
+    **_of_deployment(
         PODS,
-        f"The cost of one of many pods {ON_PODS}",
-        "CPU time from the creation of a pod until it is ready, ms",
-        _of_both(_cpu_per_pod),
-        {ALL: _cpu_per_pod()},
-    ),
-    "pods-time": Picture(
-        PODS,
-        f"A Deployment of many pods {ON_PODS}",
-        "time, s",
-        _of_steps(),
-        {"Kubernetes, all ready": _seconds("up")},
-        axes=Axes.LOGARITHMIC,
-    ),
-    "pods-memory": Picture(
-        PODS,
-        f"Memory with pods {ON_PODS}",
-        MEMORY,
-        _of_both(_megabytes, "megabytes"),
-        {ALL: _megabytes("megabytes")},
-        axes=Axes.LINEAR,
-    ),
-    "pods-idle": Picture(
-        PODS,
-        f"The cost of an idle cluster {ON_PODS}",
-        "share of one core, %",
-        _of_both(_idle),
-        {ALL: _idle()},
-        axes=Axes.LINEAR,
+        cpu=f"The cost of one of many pods {ON_PODS}",
+        time=f"A Deployment of many pods {ON_PODS}",
+        memory=f"Memory with pods {ON_PODS}",
+        idle=f"The cost of an idle cluster {ON_PODS}",
     ),
     "watchers-cpu": Picture(
         WATCHERS,
