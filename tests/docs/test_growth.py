@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from benchmarks.growth import pictures, ratios, zone_failure
-from benchmarks.growth.chart import Chart, Curve, draw, text_of, vertical_scale
+from benchmarks.growth.chart import Chart, Curve, draw, text_of, vertical_axis
 from benchmarks.growth.ratios import ATTEMPTS, ROUNDS, Comparison, holds
 from tools.packages import ROOT
 
@@ -97,9 +97,9 @@ def test_page_names_the_limits(limit):
     ],
 )
 def test_ticks_are_round_numbers(values, is_logarithmic, ticks):
-    scale = vertical_scale(values, is_logarithmic=is_logarithmic)
-    assert [text_of(tick) for tick in scale.ticks] == ticks
-    assert all(scale.low <= value <= scale.high for value in values)
+    axis = vertical_axis(values, is_logarithmic=is_logarithmic)
+    assert [text_of(tick) for tick in axis.ticks] == ticks
+    assert all(axis.low <= value <= axis.high for value in values)
 
 
 def test_names_of_curves_do_not_overlap():
