@@ -6,12 +6,8 @@ and updates not above the maximum. The clock is stepped, so the speed of the mac
 
 import pytest
 
-from mockube.component_base.node_pools.pool import plain_nodes
-from mockube.controller_manager import catalog
-from mockube.controller_manager.config.settings import Config, Simulation
 from tests.conformance.golden import golden
-from tests.support.controllers.running_manager import running_cluster
-from tests.support.controllers.writes_by_controller import WriteRecorder, count_writes
+from tests.support.controllers.writes_by_controller import QUIET_SECONDS, count_writes, recording_cluster
 from tests.support.recorded.recordings import cases
 
 CALLED = {
@@ -29,21 +25,13 @@ CALLED = {
 }
 """The accounts of the controllers, as the recordings name them."""
 NAMESPACE = "trail"
-QUIET = 90
-"""Seconds in which the cluster becomes idle."""
 
 
 @pytest.fixture
 async def cluster():
-    # The nodes of the recordings wrote as kwok's: without the status of a pod that has ended, which a kubelet writes.
-    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(3)))
-    controllers = [one for one in catalog.CONTROLLERS if not one.needs]
-    left_out = (catalog.SIMULATED_STORAGE_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
-    runnables = [one for one in catalog.RUNNABLES if one not in left_out]
-    used = {"controllers": controllers, "runnables": runnables, "config": config, "counting": WriteRecorder}
-    async with running_cluster(namespaces=("kube-node-lease", NAMESPACE), **used) as (server, manager):
-        await manager.step(QUIET)
-        yield server, manager
+    # The nodes of the recordings wrote as kwok's: not the status of a pod that has ended, which kubelets and these nodes write.
+    async with recording_cluster(NAMESPACE) as started:
+        yield started
 
 
 @pytest.mark.parametrize("scenario", cases("trails/*.jsonl"))
@@ -52,7 +40,7 @@ async def test_controllers_write_no_more_than_recorded(scenario, cluster):
     for number, step in enumerate(scenario["steps"]):
         manager.transport.done.clear()
         await send_recorded_request(server, step["request"])
-        await manager.step(QUIET)
+        await manager.step(QUIET_SECONDS)
         found = count_writes(manager.transport.done, NAMESPACE, CALLED)
         assert not [*budget_violations(step["budget"], found)], f"step {number}"
 

@@ -7,12 +7,8 @@ from collections import Counter
 
 import pytest
 
-from mockube.component_base.node_pools.pool import plain_nodes
-from mockube.controller_manager import catalog
-from mockube.controller_manager.config.settings import Config, Simulation
 from tests.support.controllers.deployments import deployment, template
-from tests.support.controllers.running_manager import running_cluster
-from tests.support.controllers.writes_by_controller import WriteRecorder
+from tests.support.controllers.writes_by_controller import QUIET_SECONDS, recording_cluster
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 REPLICAS = 8
@@ -20,24 +16,17 @@ STARTED = {"create pods": 1, "create pods/binding": 1, "write pods/status": 1, "
 """Events: SuccessfulCreate, Scheduled, Pulled, Created, Started."""
 ENDED = {"delete pods": 2, "write pods/status": 1}
 """Deletions: of its controller and of its kubelet."""
-IDLE_SECONDS = 60
 
 
 @pytest.fixture
 async def cluster():
-    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(3)))
-    controllers = [one for one in catalog.CONTROLLERS if not one.needs]
-    left_out = (catalog.SIMULATED_STORAGE_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
-    runnables = [one for one in catalog.RUNNABLES if one not in left_out]
-    used = {"controllers": controllers, "runnables": runnables, "config": config, "counting": WriteRecorder}
-    async with running_cluster(namespaces=("kube-node-lease",), **used) as (server, manager):
-        await manager.step(IDLE_SECONDS)
-        yield server, manager
+    async with recording_cluster() as started:
+        yield started
 
 
 async def writes_of_pods(manager):
     """Return the writes of pods and events after everything was done, and forget them."""
-    await manager.step(IDLE_SECONDS)
+    await manager.step(QUIET_SECONDS)
     counts = Counter(
         f"{write.verb} {write.resource}"
         for write in manager.transport.done

@@ -1,10 +1,17 @@
 """Count a manager's writes by the controller that made them, as a server's audit log would."""
 
 from collections import Counter
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from tests.support.controllers.running_manager import CountingTransport
+from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager import catalog
+from mockube.controller_manager.config.settings import Config, Simulation
+from tests.support.controllers.running_manager import CountingTransport, running_cluster
 
+QUIET_SECONDS = 90
+"""Seconds in which the cluster becomes idle."""
+_LEFT_OUT = (catalog.SIMULATED_STORAGE_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
 _VERBS = {"POST": "create", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
 
@@ -29,6 +36,20 @@ class WriteRecorder(CountingTransport):
         if not request.is_read and answer.status < 300:
             self.done.append(_write(request, headers["User-Agent"]))
         return answer
+
+
+@asynccontextmanager
+async def recording_cluster(*namespaces):
+    """An idle server with three nodes and some namespaces, and its manager of Kubernetes' controllers, which records writes."""
+    manager = {
+        "controllers": [one for one in catalog.CONTROLLERS if not one.needs],
+        "runnables": [one for one in catalog.RUNNABLES if one not in _LEFT_OUT],
+        "config": Config(simulation=Simulation(simulate_nodes=plain_nodes(3))),
+        "counting": WriteRecorder,
+    }
+    async with running_cluster(namespaces=("kube-node-lease", *namespaces), **manager) as (server, started):
+        await started.step(QUIET_SECONDS)
+        yield server, started
 
 
 def _write(request, agent):
