@@ -208,7 +208,7 @@ class ObjectClient:
     ) -> Parsed:
         found, key = await self._find_in_time(target, seconds, deadline)
         check_condition(found.resource.group_kind, condition)
-        wait = wait_report.FailedWait(found.resource, key, condition, seconds)
+        wait = wait_report.WaitState(found.resource, key, condition, seconds)
         with suppress(TimeoutError):
             async with self._until(deadline):
                 watch = watch_objects(self._client, found.resource, key, clock=self._clock, seconds=seconds)
@@ -276,7 +276,7 @@ def _subresources_of(found: DiscoveredResource) -> str:
     return f": it has {enumerate_names(found.subresources)}" if found.subresources else ""
 
 
-async def _meets(tree: Parsed, wait: wait_report.FailedWait) -> bool:
+async def _meets(tree: Parsed, wait: wait_report.WaitState) -> bool:
     """Return whether an object meets the condition of a wait; the problem is noted, for the case that the wait fails."""
     find_problem = wait.condition.find_problem
     if wait.condition.is_predicate:

@@ -41,8 +41,8 @@ OWNED: Final = frozenset({"pods", "jobs", "persistentvolumeclaims"})
 """Resources that may be owned, beside those that can be scaled."""
 
 
-class FailedWait(Struct):
-    """A wait that fails, unless the condition is met in time."""
+class WaitState(Struct):
+    """What a wait is for, and what it found last."""
 
     resource: Resource[ReadOnlyTree]
     key: Key
@@ -55,16 +55,16 @@ class FailedWait(Struct):
     """What the condition found last instead; None if it was met."""
 
 
-async def describe(client: Client, resources: Sequence[DiscoveredResource], failure: FailedWait) -> str:
+async def describe(client: Client, resources: Sequence[DiscoveredResource], wait: WaitState) -> str:
     """Return the message of a wait that failed."""
-    lines = [_headline(failure)]
+    lines = [_headline(wait)]
     try:
         async with timeout(RealClock(), REPORT_SECONDS):
-            if failure.last is None:
-                lines[0] += f": {await missing.describe_others(client, failure.resource, failure.key)}"
-            elif not failure.was_deleted:
-                lines += _state(failure, failure.last)
-                lines += await _describe_owned(client, resources, failure, failure.last)
+            if wait.last is None:
+                lines[0] += f": {await missing.describe_others(client, wait.resource, wait.key)}"
+            elif not wait.was_deleted:
+                lines += _state(wait, wait.last)
+                lines += await _describe_owned(client, resources, wait, wait.last)
     except (TimeoutError, ApiError, NoResponse) as error:
         lines.append(f"no more is known: {error}")
     return "\n".join(map(printable, lines))
@@ -82,51 +82,51 @@ def describe_remaining(kind: str, key: Key, seconds: float, last: Parsed) -> str
     return message
 
 
-def _headline(failure: FailedWait) -> str:
-    subject = _name(failure.resource.kind, failure.key)
-    if failure.last is None:
-        return f"{subject} was not created within {failure.seconds:g} s"
-    if failure.was_deleted:
-        return f"{subject} was deleted, and not created again within {failure.seconds:g} s"
-    return f"{subject} {failure.condition.text} within {failure.seconds:g} s"
+def _headline(wait: WaitState) -> str:
+    subject = _name(wait.resource.kind, wait.key)
+    if wait.last is None:
+        return f"{subject} was not created within {wait.seconds:g} s"
+    if wait.was_deleted:
+        return f"{subject} was deleted, and not created again within {wait.seconds:g} s"
+    return f"{subject} {wait.condition.text} within {wait.seconds:g} s"
 
 
 def _name(kind: str, key: Key) -> str:
     return f"{kind} {key.name} in namespace {key.namespace}" if key.namespace else f"{kind} {key.name}"
 
 
-def _state(failure: FailedWait, tree: Parsed) -> Iterator[str]:
+def _state(wait: WaitState, tree: Parsed) -> Iterator[str]:
     """Yield the conditions of an object, or its phase or status if the condition is none of them."""
-    if failure.problem:
-        yield f"  {failure.problem}"
+    if wait.problem:
+        yield f"  {wait.problem}"
     status = tree.get("status") or {}
     observed = status.get("observedGeneration", meta.generation(tree))
     if observed < meta.generation(tree):
         yield f"  its status is of generation {observed}, and the object of generation {meta.generation(tree)}"
     present = conditions.of(tree)
-    condition_type = failure.condition.type
+    condition_type = wait.condition.type
     types = [condition.get("type", "") for condition in present]
     if condition_type and condition_type.lower() not in map(str.lower, types):
         yield f"  it has no condition {condition_type}{did_you_mean(condition_type, types)}"
     for condition in present:
         if condition.get("status") != "True" or condition.get("message"):
             yield f"  {health.format_condition(condition)}"
-    if failure.condition.is_predicate or (condition_type and not present):
+    if wait.condition.is_predicate or (condition_type and not present):
         rest = {name: value for name, value in status.items() if name not in _SHOWN_FIELDS}
         yield f"  status: {_shorten(orjson.dumps(rest).decode())}"
 
 
 async def _describe_owned(
-    client: Client, resources: Sequence[DiscoveredResource], failure: FailedWait, root: Parsed
+    client: Client, resources: Sequence[DiscoveredResource], wait: WaitState, root: Parsed
 ) -> list[str]:
     """Return lines about the pods that are not ready, and the events of the object and of what it owns."""
-    owned = await _owned_objects(client, resources, root) if failure.key.namespace else []
+    owned = await _owned_objects(client, resources, root) if wait.key.namespace else []
     unhealthy = [tree for tree in (root, *owned) if not health.is_healthy(tree)]
     pods = [tree for tree in unhealthy if meta.kind(tree) == "Pod"]
     lines = [*_section("pods that are not ready", map(_pod_line, pods), MAX_PODS)]
     if "template" in (root.get("spec") or {}) and not any(meta.kind(tree) == "Pod" for tree in owned):
         lines.append("it has no pods")
-    namespace = failure.key.namespace or "default"
+    namespace = wait.key.namespace or "default"
     events = (await client.list(EVENTS, namespace, limit=MAX_OBJECTS)).items
     if root not in unhealthy:
         lines += _section("warnings", event_lines(filter(_is_warning, events), [root]), MAX_EVENTS)
