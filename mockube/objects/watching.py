@@ -43,18 +43,22 @@ async def watch_objects(
 
 
 async def repeat_last(events: AsyncGenerator[T, None], seconds: float) -> AsyncGenerator[T, None]:
-    """Yield events, and the last one again after each time without another one. Close the generator with `aclosing`."""
+    """Yield events, and the last one again after each time without another one.
+
+    Close the generator with `aclosing`, which closes the generator of the events, too.
+    """
     last: list[T] = []
-    while True:
-        following = asyncio.ensure_future(anext(events))  # noqa: TID251 - it is awaited below
-        try:
-            while not (await asyncio.wait({following}, timeout=seconds if last else None))[0]:
-                yield last[0]
-        finally:
-            following.cancel()
-            await asyncio.wait({following})  # so that the events can be closed
-        last = [following.result()]
-        yield last[0]
+    async with aclosing(events):
+        while True:
+            following = asyncio.ensure_future(anext(events))  # noqa: TID251 - it is awaited below
+            try:
+                while not (await asyncio.wait({following}, timeout=seconds if last else None))[0]:
+                    yield last[0]
+            finally:
+                following.cancel()
+                await asyncio.wait({following})  # so that the events can be closed
+            last = [following.result()]
+            yield last[0]
 
 
 async def _watch_once(
