@@ -52,9 +52,9 @@ class BackgroundContext(Generic[T]):
 
     def close(self) -> None:
         """Stop the context and wait for the end of its thread. Raise the error that ended it, if any."""
-        if (
-            self._thread.ident is None or self._pid != os.getpid()
-        ):  # a forked process has a copy, without the thread
+        if self._thread.ident is None:
+            return
+        if self._pid != os.getpid():  # a forked process has a copy, without the thread
             return
         self.stop()
         self._thread.join()

@@ -144,15 +144,16 @@ def _without_usage(text: str) -> str:
     """Return what an argument parser reports, with the most similar flag for one that is unknown."""
     problem = text.rpartition(": error: ")[2]
     unknown = _UNKNOWN_FLAG.search(problem)
-    records = (*SERVER_SECTIONS.values(), *MANAGER_SECTIONS.values()) if unknown else ()
+    if not unknown:
+        return problem
     names = (
         flag
-        for record in records
+        for record in (*SERVER_SECTIONS.values(), *MANAGER_SECTIONS.values())
         for name, each in flags_of(record).items()
         if not each.deprecated
         for flag in flag_names(name, each)
     )
-    return problem + did_you_mean(unknown[1], names) if unknown else problem
+    return problem + did_you_mean(unknown[1], names)
 
 
 def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Sequence[str]:

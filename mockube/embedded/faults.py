@@ -105,9 +105,8 @@ class FaultInjector:
             _cut(request)
             return too_many_requests()  # the client has disconnected
         if fault.status:
-            request.route = (
-                RESOURCE_ROUTE if request.resource else None
-            )  # metrics show it as an error of the server
+            # Metrics count it as an error of the server.
+            request.route = RESOURCE_ROUTE if request.resource else None
             return injected_error(
                 request,
                 fault.status,
