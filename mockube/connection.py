@@ -21,7 +21,7 @@ from mockube.embedded.background_loop import BackgroundContext
 from mockube.failure import Failure, UsageError
 from mockube.objects.awaited import AwaitedObjectMethods
 from mockube.objects.blocking import ObjectMethods
-from mockube.objects.errors import InvalidType, call_without_frames
+from mockube.objects.errors import EXPLAINED, InvalidType, without_frames
 from mockube.objects.requests import ObjectRequests, Work
 from mockube.objects.senders import RequestSender
 
@@ -38,7 +38,10 @@ def connect(
     kubeconfig. The connection is a context manager; without a block, it is closed with the process or by `close`.
     """
     __tracebackhide__ = True
-    return call_without_frames(lambda: Connection(_kubeconfig(name, kubeconfig, os.environ), context))
+    try:
+        return Connection(_kubeconfig(name, kubeconfig, os.environ), context)
+    except EXPLAINED as error:
+        raise without_frames(error) from None
 
 
 class _Connection(RequestSender):

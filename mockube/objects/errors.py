@@ -1,15 +1,12 @@
 """Errors of the Python API that users cause. Their messages are complete, so that no frame of mockube is shown with them."""
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.failure import Failure
 
 from .caller import frames_of_function
-
-T = TypeVar("T")
 
 
 class InvalidType(TypeError):
@@ -53,12 +50,3 @@ def without_frames(error: BaseException) -> BaseException:
     elif frames is None:
         return error
     return error.with_traceback(frames)
-
-
-def call_without_frames(function: Callable[[], T]) -> T:
-    """Call a function. An error that its message explains is raised without the frames of mockube."""
-    __tracebackhide__ = True
-    try:
-        return function()
-    except EXPLAINED as error:
-        raise error.with_traceback(None) from None
