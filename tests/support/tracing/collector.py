@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_serv
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-PATIENCE = 30.0
+from tests.support.event_loop import WAIT_TIMEOUT
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
     def wait_until(self, matches: Callable[[CollectedSpan], bool]) -> CollectedSpan:
         """Wait for a span that matches, and return it."""
         with self._received:
-            found = self._received.wait_for(lambda: next(filter(matches, self.spans), None), PATIENCE)
+            found = self._received.wait_for(lambda: next(filter(matches, self.spans), None), WAIT_TIMEOUT)
         assert found, f"no such span among {[span.name for span in self.spans]}"
         return found
 
