@@ -61,10 +61,8 @@ class ApiServer:
         """Awaited after a snapshot has replaced the content of the store."""
         self.metrics = metrics = Metrics()
         self.supervisor = TaskSupervisor(clock, TASKS, metrics)
-        self._outgoing, self._traces = outgoing, traces = (
-            make_outgoing(environment, metrics),
-            make_traces(config, environment),
-        )
+        self._outgoing = outgoing = make_outgoing(environment, metrics)
+        self._traces = traces = make_traces(config, environment)
 
         # Kinds, rights and admission, and over them the registry: conversions call webhooks at addresses that it finds.
         caller = make_conversion_caller(config, outgoing, lambda: self.registry)
@@ -87,9 +85,11 @@ class ApiServer:
         self.resources: Mapping[GroupVersionResource, Resource] = catalog.rows
         self._caches = caches = ResourceCaches(registry, catalog)
         self._definitions = DefinitionController(registry, catalog)
-        consistency = ConsistencyMetrics(caches.resources, metrics)
         self.consistency_check = ConsistencyCheck(
-            kv, registry.watch_cache, clock=clock, count=consistency.count
+            kv,
+            registry.watch_cache,
+            clock=clock,
+            count=ConsistencyMetrics(caches.resources, metrics).count,
         )
 
         # Users, and other servers.
