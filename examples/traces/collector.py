@@ -34,9 +34,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
 
     def print_traces(self, client):
         for span in sorted(self.spans, key=lambda span: span.start_time_unix_nano):
-            is_for_objects = (
-                " /" in span.name
-            )  # others, such as those of discovery, are named by their method
+            is_for_objects = " /" in span.name  # the names of others are their methods
             if is_for_objects and attribute(span, "user_agent.original").startswith(client):
                 self.print_tree(span)
 
