@@ -1,5 +1,6 @@
 """Metrics, stats summary and configz endpoints of a simulated node."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import orjson
@@ -18,9 +19,10 @@ from mockube.controller_manager.kubelet.server.kubelet_metrics import (
 )
 from mockube.controller_manager.kubelet.server.node_counters import KubeletCounters
 from mockube.controller_manager.kubelet.server.node_pages import NodePages, configuration, summary
-from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage
+from mockube.controller_manager.kubelet.server.node_usage import SLICE, Measurement, NodeUsage
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from tests.support.controllers.fake_caches import FakeCaches
+from tests.support.event_loop import yield_to_loop
 
 NOW = datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC)
 NODE = {
@@ -183,17 +185,20 @@ async def test_usage_is_measured_for_pages_with_usage(clock, path, kinds, line):
     assert kwok.names == kinds
 
 
+def usage_of(clock, counters, *pods):
+    views = FakeCaches(
+        {PODS: [{**pod, "spec": {**pod["spec"], "nodeName": "n"}} for pod in pods]},
+        {PODS: {BY_NODE: node_of_pod}},
+    ).of(PODS)
+    return NodeUsage(views, RequestedKinds(), clock, SeededRandom(1), lambda *_: None, counters)
+
+
 async def test_cumulative_usage_does_not_fall_when_pods_end(clock):
-    """Also when a container of a pod ends, and when an earlier scrape ends after a later one."""
+    """Also when a container of a pod ends."""
     counters = KubeletCounters(clock)
 
     async def measure(*pods):
-        views = FakeCaches(
-            {PODS: [{**pod, "spec": {**pod["spec"], "nodeName": "n"}} for pod in pods]},
-            {PODS: {BY_NODE: node_of_pod}},
-        ).of(PODS)
-        usage = NodeUsage(views, RequestedKinds(), clock, SeededRandom(1), lambda *_: None, counters)
-        return await usage.measure(NODE)
+        return await usage_of(clock, counters, *pods).measure(NODE)
 
     def node_and_pod(measurement):
         return measurement.cumulative_usage(NODE, "cpu"), measurement.cumulative_usage(POD, "cpu")
@@ -211,3 +216,14 @@ async def test_cumulative_usage_does_not_fall_when_pods_end(clock):
     assert node_and_pod(await measure(running)) == pytest.approx((2 * node, node))
     counters.forget("n")
     assert node_and_pod(await measure()) == (0, 0)
+
+
+async def test_usage_until_a_later_scrape_stays_when_an_earlier_one_ends(clock):
+    counters = KubeletCounters(clock)
+    pods = [{**POD, "metadata": {**POD["metadata"], "name": str(number)}} for number in range(SLICE)]
+    earlier = asyncio.create_task(usage_of(clock, counters, *pods).measure(NODE))
+    await yield_to_loop()
+    assert not earlier.done()
+    clock.advance(1)
+    later = await usage_of(clock, counters).measure(NODE)
+    assert (await earlier).at < later.at == counters.usage_totals["n"].at
