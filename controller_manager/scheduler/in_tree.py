@@ -16,12 +16,13 @@ from .filters.spread import grouped_topology_spread, topology_spread
 from .filters.volume_limits import volume_limits, volume_limits_traits
 from .filters.volumes import (
     volume_binding,
+    volume_binding_traits,
     volume_restrictions,
     volume_restrictions_traits,
     volume_zone,
     volume_zone_traits,
 )
-from .node_traits import NodeTraits, volume_binding_traits
+from .node_traits import NodeTraits
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
 from .profile import FilterPlugin, GroupFilterOf, GroupScoreOf, ScorePlugin, TraitsOf

@@ -1,10 +1,10 @@
-"""What of nodes the volumes of one pod tell apart, besides what the pod's class knows. Pure.
+"""What tells nodes apart for the claims of one pod, besides what the pod's class knows. Pure.
 
-Pods of a StatefulSet have a class together, but each has claims of its own. A filter of claims is asked once for all nodes of a group, if
-these have the same traits.
+Pods of a StatefulSet have a class together, but each has claims of its own. A filter of claims checks one node of all those of a group
+that have the same traits. The traits for a filter are beside it, in `filters`.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -13,20 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.workloads.node_selectors import required_hostnames, required_names
 
-from .cluster import ClusterSnapshot
 from .nodeinfo import NodeInfo
-from .podinfo import PodInfo
-from .volumes import (
-    PodVolumeClaims,
-    Storage,
-    claims_of,
-    required_affinity,
-    selected_node,
-    topology_selectors,
-)
-
-_MAX_CANDIDATES: Final = 100
-"""With more candidates for a claim, looking at the labels that they select costs more than looking at nodes."""
 
 
 class NeedsReference(Exception):
@@ -84,41 +71,6 @@ def _common(one: frozenset[str] | None, other: frozenset[str] | None) -> frozens
     return one & other
 
 
-def volume_binding_traits(pod: PodInfo, snapshot: ClusterSnapshot) -> NodeTraits:
-    """Return the traits for the claims of a pod that has some. Raises NeedsReference."""
-    claims = claims_of(pod, snapshot.storage)
-    assert not isinstance(claims, str)  # the filter has rejected all nodes then
-    traits = NO_TRAITS
-    for claim_traits in _of_claims(claims, snapshot.storage):
-        traits = traits.join(claim_traits)
-    return traits
-
-
-def _of_claims(claims: PodVolumeClaims, storage: Storage) -> Iterator[NodeTraits]:
-    for claim in claims.bound:
-        volume = storage.volumes.get("", claim["spec"]["volumeName"])
-        if volume is not None:
-            yield traits_of_selector(required_affinity(volume))
-    for claim in claims.unbound:
-        name = selected_node(claim, storage)
-        if name is not None:
-            yield NodeTraits(names=frozenset({name}))
-        else:
-            yield _of_unbound(claims, claim, storage)
-
-
-def _of_unbound(claims: PodVolumeClaims, claim: ReadOnlyTree, storage: Storage) -> NodeTraits:
-    candidates = claims.candidates(claim, storage)
-    if candidates.has_hosts or len(candidates.of_many_hosts) > _MAX_CANDIDATES:
-        raise NeedsReference
-    keys: set[str] = set()
-    for volume in candidates.of_many_hosts:
-        keys |= _label_keys(required_affinity(volume))
-    for selector in topology_selectors(claim, storage):
-        keys.update(_keys_of_expressions(selector))
-    return NodeTraits(label_keys=_without_names(keys))
-
-
 def traits_of_selector(required: ReadOnlyTree | None) -> NodeTraits:
     """Return the traits for a selector of nodes. Raises NeedsReference."""
     hosts = required_hostnames(required)
@@ -127,26 +79,21 @@ def traits_of_selector(required: ReadOnlyTree | None) -> NodeTraits:
     names = required_names(required)
     if names is not None:
         return NodeTraits(names=names)
-    return NodeTraits(label_keys=_without_names(_label_keys(required)))
+    return traits_of_labels(label_keys(required))
 
 
-def _label_keys(required: ReadOnlyTree | None) -> set[str]:
+def label_keys(selector: ReadOnlyTree | None) -> Collection[str]:
+    """Return the keys of the labels that a selector of nodes reads. Raises NeedsReference if it reads fields."""
     keys: set[str] = set()
-    for term in (required or {}).get("nodeSelectorTerms") or ():
+    for term in (selector or {}).get("nodeSelectorTerms") or ():
         if term.get("matchFields"):
             raise NeedsReference
         keys.update(expression["key"] for expression in term.get("matchExpressions") or ())
     return keys
 
 
-def _keys_of_expressions(selector: ReadOnlyTree) -> Iterator[str]:
-    """Yield the keys of a label selector or of a term of allowedTopologies."""
-    yield from selector.get("matchLabels") or ()
-    for name in ("matchExpressions", "matchLabelExpressions"):
-        yield from (expression["key"] for expression in selector.get(name) or ())
-
-
-def _without_names(keys: Collection[str]) -> frozenset[str]:
+def traits_of_labels(keys: Collection[str]) -> NodeTraits:
+    """Return the traits for what reads labels of nodes. Raises NeedsReference for the hostname."""
     if LABEL_HOSTNAME in keys:
         raise NeedsReference
-    return frozenset(keys)
+    return NodeTraits(label_keys=frozenset(keys))

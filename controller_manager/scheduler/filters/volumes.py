@@ -3,7 +3,7 @@
 Upstream: plugins/volumebinding, volumerestrictions and volumezone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -11,13 +11,24 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_ZONE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
-from mockube.controller_manager.scheduler.node_traits import NO_TRAITS, NeedsReference, NodeTraits
+from mockube.controller_manager.scheduler.node_traits import (
+    NO_TRAITS,
+    NeedsReference,
+    NodeTraits,
+    label_keys,
+    traits_of_labels,
+    traits_of_selector,
+)
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import (
     PodVolumeClaims,
+    Storage,
     claims_of,
     is_reachable,
+    required_affinity,
+    selected_node,
+    topology_selectors,
     uses_claim_alone,
 )
 
@@ -111,6 +122,8 @@ _NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 _OLD_NODE_CONFLICT: Final = "node(s) had volume node affinity conflict"
 """The reason before 1.33."""
 _NO_SUCH_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+_MAX_CANDIDATES: Final = 100
+"""With more candidates for a claim, looking at the labels that they select costs more than looking at nodes."""
 
 
 def volume_binding(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | Rejection | None:
@@ -139,6 +152,48 @@ def _check_of(claims: PodVolumeClaims, snapshot: ClusterSnapshot) -> Check:
         return Rejection(tuple(reasons), is_unresolvable=True) if reasons else None
 
     return check
+
+
+def volume_binding_traits(pod: PodInfo, snapshot: ClusterSnapshot) -> NodeTraits:
+    """Return the traits for the claims of a pod that has some. Raises NeedsReference."""
+    claims = claims_of(pod, snapshot.storage)
+    assert not isinstance(claims, str)  # the filter has rejected all nodes then
+    traits = NO_TRAITS
+    for claim_traits in _traits_of_claims(claims, snapshot.storage):
+        traits = traits.join(claim_traits)
+    return traits
+
+
+def _traits_of_claims(claims: PodVolumeClaims, storage: Storage) -> Iterator[NodeTraits]:
+    for claim in claims.bound:
+        volume = storage.volumes.get("", claim["spec"]["volumeName"])
+        if volume is not None:
+            yield traits_of_selector(required_affinity(volume))
+    for claim in claims.unbound:
+        name = selected_node(claim, storage)
+        if name is not None:
+            yield NodeTraits(names=frozenset({name}))
+        else:
+            yield _traits_of_unbound(claims, claim, storage)
+
+
+def _traits_of_unbound(claims: PodVolumeClaims, claim: ReadOnlyTree, storage: Storage) -> NodeTraits:
+    candidates = claims.candidates(claim, storage)
+    if candidates.has_hosts or len(candidates.of_many_hosts) > _MAX_CANDIDATES:
+        raise NeedsReference
+    keys: set[str] = set()
+    for volume in candidates.of_many_hosts:
+        keys.update(label_keys(required_affinity(volume)))
+    for selector in topology_selectors(claim, storage):
+        keys.update(_keys_of_expressions(selector))
+    return traits_of_labels(keys)
+
+
+def _keys_of_expressions(selector: ReadOnlyTree) -> Iterator[str]:
+    """Yield the keys of a label selector or of a term of allowedTopologies."""
+    yield from selector.get("matchLabels") or ()
+    for name in ("matchExpressions", "matchLabelExpressions"):
+        yield from (expression["key"] for expression in selector.get(name) or ())
 
 
 # --- VolumeZone
