@@ -210,12 +210,10 @@ class PodVolumeClaims(Struct):
         self, claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage, assigned: set[str]
     ) -> ClaimBinding | str | None:
         """Return the binding to an existing volume; None if a volume has to be provisioned on the node; or a reason."""
-        assumed = storage.assumed.binding_of(claim)
-        if assumed is not None and assumed[1].volume is not None:
-            # Another pod of the claim has begun to bind it.
-            assumed_volume = assumed[1].volume
-            is_usable = is_reachable(assumed_volume, node)
-            return ClaimBinding(claim, assumed_volume, is_written=True) if is_usable else NO_VOLUME
+        volume = assumed_volume(claim, storage)
+        if volume is not None:
+            is_usable = is_reachable(volume, node)
+            return ClaimBinding(claim, volume, is_written=True) if is_usable else NO_VOLUME
         selected = selected_node(claim, storage)
         if selected is not None:
             return None if selected == meta.name(node) else NO_VOLUME
@@ -258,6 +256,12 @@ class VolumeCandidates:
             if meta.name(volume) not in assigned and is_reachable(volume, node)
         )
         return best_match(reachable, self._claim)
+
+
+def assumed_volume(claim: ReadOnlyTree, storage: Storage) -> ReadOnlyTree | None:
+    """Return the existing volume to which another pod of a claim has begun to bind it; None if there is none."""
+    assumed = storage.assumed.binding_of(claim)
+    return None if assumed is None else assumed[1].volume
 
 
 def selected_node(claim: ReadOnlyTree, storage: Storage) -> str | None:

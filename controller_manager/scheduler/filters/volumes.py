@@ -24,6 +24,7 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import (
     PodVolumeClaims,
     Storage,
+    assumed_volume,
     claims_of,
     is_reachable,
     required_affinity,
@@ -170,14 +171,16 @@ def _traits_of_claims(claims: PodVolumeClaims, storage: Storage) -> Iterator[Nod
         if volume is not None:
             yield traits_of_selector(required_affinity(volume))
     for claim in claims.unbound:
-        name = selected_node(claim, storage)
-        if name is not None:
-            yield NodeTraits(names=frozenset({name}))
-        else:
-            yield _traits_of_unbound(claims, claim, storage)
+        yield _traits_of_unbound(claims, claim, storage)
 
 
 def _traits_of_unbound(claims: PodVolumeClaims, claim: ReadOnlyTree, storage: Storage) -> NodeTraits:
+    volume = assumed_volume(claim, storage)
+    if volume is not None:
+        return traits_of_selector(required_affinity(volume))
+    name = selected_node(claim, storage)
+    if name is not None:
+        return NodeTraits(names=frozenset({name}))
     candidates = claims.candidates(claim, storage)
     if candidates.has_hosts or len(candidates.of_many_hosts) > _MAX_CANDIDATES:
         raise NeedsReference

@@ -154,7 +154,12 @@ VOLUMES = {
     "bound to a host": {"on": "node-2"},
     "bound to labels of zones": {"labels": {ZONE: "a__c"}},
 }
-KINDS_OF_CLAIMS = [*CLAIMS, *VOLUMES, "of one pod at a time", "shared"]
+SHARED = {
+    "of one pod at a time": {"storage_class": "disk", "accessModes": ["ReadWriteOncePod"]},
+    "shared": {"storage_class": "disk"},
+    "shared static": {"storage_class": "static"},
+}
+KINDS_OF_CLAIMS = [*CLAIMS, *VOLUMES, *SHARED]
 
 
 def gpu_class(name, expression):
@@ -378,9 +383,8 @@ class Cluster:
             self.put("claims", claim(name, volume=f"of-{name}"))
         else:
             name = kind.replace(" ", "-")
-            modes = {"accessModes": ["ReadWriteOncePod"]} if kind != "shared" else {}
             if self.stores["claims"].get("default", name) is None:
-                self.put("claims", claim(name, storage_class="disk", **modes))
+                self.put("claims", claim(name, **SHARED[kind]))
         return name
 
     def bind(self):

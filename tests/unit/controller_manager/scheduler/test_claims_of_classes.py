@@ -9,7 +9,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
 from mockube.controller_manager.scheduler.pod_class import ClassOfPod, PodClasses
-from mockube.controller_manager.scheduler.volumes import Storage
+from mockube.controller_manager.scheduler.volumes import ClaimBinding, Storage
 from mockube.controller_manager.scheduler.watched import nodes_of_change
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE
 from tests.support.controllers.scheduler_objects import (
@@ -273,3 +273,14 @@ def test_node_is_judged_again_after_changes_of_attachments_and_their_volumes():
     assert best() == ["c"]
     cluster.delete("attachments", kinds.VOLUME_ATTACHMENTS, attachment("left", "d"))
     assert best() == ["c", "d"]
+
+
+def test_second_pod_of_a_claim_gets_any_node_of_its_static_volume():
+    disk = volume(storage_class="static", **reachable(ZONE, "x"))
+    shared = waiting("static")
+    cluster = Cluster({"claims": [shared], "classes": [STATIC], "volumes": [disk]})
+    cluster.storage.assumed.assume("first", "a", [ClaimBinding(shared, disk)])
+    found, state = cluster.find(with_claim("second"))
+    assert isinstance(found, ClassOfPod)
+    assert [one.name for one in find_feasible(info(with_claim("second")), state).feasible] == ["a", "b"]
+    assert [one.name for one in best_of(found, state)] == ["a", "b"]
