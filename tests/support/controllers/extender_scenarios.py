@@ -303,7 +303,10 @@ def pod_of(name, cpu=None, priority=None, resource=None, node=None):
 
 # --- what is compared
 
-_NAMES_OF_VALUES = ("uid", "UID", "PodUID", "resourceVersion", "creationTimestamp", "lastTransitionTime")
+_VOLATILE_FIELDS = ("uid", "UID", "PodUID", "resourceVersion", "creationTimestamp", "lastTransitionTime")
+"""Fields whose values differ in each run; a uid is replaced by the name of its pod."""
+_UNORDERED_FIELDS = ("NodeNames", "items")
+"""Lists whose order differs in each run."""
 
 
 def normalized(requests, uids):
@@ -317,25 +320,22 @@ def normalized(requests, uids):
         for path, content_type, body in requests
         if "conditions" not in body.get("Pod", {}).get("status", {})
     ]
-    return sorted(rows, key=lambda row: orjson.dumps(row, option=orjson.OPT_SORT_KEYS))
+    return sorted(rows, key=_sorted_json)
 
 
 def _normal(value, names, key=""):
-    if key in _NAMES_OF_VALUES:
+    if key in _VOLATILE_FIELDS:
         return f"({names.get(value, key)})"
     if isinstance(value, dict):
         return {name: _normal(one, names, name) for name, one in value.items() if name != "managedFields"}
     if isinstance(value, list):
         items = [_normal(one, names) for one in value]
-        return (
-            sorted(items, key=lambda one: orjson.dumps(one, option=orjson.OPT_SORT_KEYS))
-            if key in _SETS
-            else items
-        )
+        return sorted(items, key=_sorted_json) if key in _UNORDERED_FIELDS else items
     return value
 
 
-_SETS = ("NodeNames", "items")
+def _sorted_json(value):
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def without_ports_and_uids(text, url, uids):
