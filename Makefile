@@ -97,7 +97,7 @@ sizes: environment ## Measure the wheel, and what pip install and make up take; 
 bench: environment ## Measure the speed of the store
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
-bench-growth: environment ## Measure how cost grows with nodes, pods, watchers and objects, and draw it: an hour; QUICK=1 takes 5 minutes, ARGS="--with-kubernetes"
+bench-growth: environment ## Measure how cost grows with nodes, pods, watchers and objects, and draw it: an hour or longer; QUICK=1 takes 5 minutes, ARGS="--with-kubernetes"
 	@"$(BIN)/python" -m benchmarks.growth $(if $(QUICK),--quick) $(ARGS)
 
 bench-ratios: environment ## Check that requests, pods and decisions cost the same in small and large clusters
