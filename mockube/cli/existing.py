@@ -19,7 +19,7 @@ from mockube.clusters import kubeconfigs, named_cluster
 from mockube.clusters.health import count_nodes, read_config_map
 from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, ClusterRecord, ClusterState
 from mockube.component_base.clock import RealClock
-from mockube.component_base.flags import flags_of
+from mockube.component_base.flags import comma_separated, flags_of
 from mockube.component_base.node_pools.flag import read_nodes
 from mockube.component_base.node_pools.pool import NodePools
 from mockube.controller_manager.config import settings as manager
@@ -105,7 +105,7 @@ def _compare(flag: str, running: str, requested: str, hint: str = "") -> Iterato
 
 
 def _sorted_names(text: str) -> str:
-    return ",".join(sorted(name.strip() for name in text.split(",") if name.strip()))
+    return ",".join(sorted(comma_separated(text)))
 
 
 def _store_differences(
