@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -126,12 +126,9 @@ def pool_of_settings(nodes: NodePools, settings: CommonSettings) -> NodePools:
         raise PoolError(f"{', '.join(set_flags(settings))}: {error}") from error
 
 
-_FLAGS: Final = tuple((name, f"--{name.replace('_', '-')}") for name in CommonSettings.__struct_fields__)
-
-
 def set_flags(settings: CommonSettings) -> list[str]:
     """Return the names of the deprecated flags that are set."""
-    return [flag for name, flag in _FLAGS if getattr(settings, name)]
+    return [f"--{name.replace('_', '-')}" for name in settings.__struct_fields__ if getattr(settings, name)]
 
 
 def report(flags: Iterable[str], replacement: str) -> None:
