@@ -17,6 +17,7 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
+_TERMINAL_PHASES: Final = (SUCCEEDED, FAILED)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """The time of a condition without lastTransitionTime; with minReadySeconds such a pod is never available, as upstream."""
@@ -36,6 +37,8 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
     """The node to which it is bound; empty before."""
     phase: str
     deleting: bool
+    is_active: bool
+    """Whether the pod counts as a replica: it is neither terminal nor being deleted."""
     ready_since: datetime | None
     """The time at which its condition Ready became true; None if it is not true."""
 
@@ -44,6 +47,8 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
         controller = meta.controller_of(pod)
         ready = conditions.get(pod, "Ready")
         is_ready = ready is not None and ready["status"] == "True"
+        phase = (pod.get("status") or {}).get("phase") or PENDING
+        deleting = meta.is_deleting(pod)
         return cls(
             object=pod,
             key=Key.of(pod),
@@ -52,8 +57,9 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
             labels=meta.labels(pod),
             owner_uid=controller["uid"] if controller else "",
             node=(pod.get("spec") or {}).get("nodeName") or "",
-            phase=(pod.get("status") or {}).get("phase") or PENDING,
-            deleting=meta.is_deleting(pod),
+            phase=phase,
+            deleting=deleting,
+            is_active=not deleting and phase not in _TERMINAL_PHASES,
             ready_since=_transition_time(ready) if is_ready and ready is not None else None,
         )
 
@@ -63,12 +69,7 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_terminal(self) -> bool:
-        return self.phase in (SUCCEEDED, FAILED)
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the pod counts as a replica: it is neither terminal nor being deleted."""
-        return not self.deleting and not self.is_terminal
+        return self.phase in _TERMINAL_PHASES
 
     def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
         """Return whether the pod has been ready for `min_ready_seconds`."""

@@ -9,10 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
+from heapq import nsmallest
 from typing import Final, NamedTuple
-
-from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
@@ -28,8 +27,8 @@ _NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _COST = re.compile(r"-?[0-9]+")
 
 
-class _Criteria(NamedTuple):
-    """The criteria that precede times; the pod with the lower ones is deleted first."""
+class _Rank(NamedTuple):
+    """The criteria that cost little; the pod with the lower ones is deleted first."""
 
     is_assigned: bool
     phase: int
@@ -37,15 +36,7 @@ class _Criteria(NamedTuple):
     deletion_cost: int
     colocated_pods: int
     """The number of related pods on the same node, negated: colocated pods are deleted first."""
-
-
-class _RankedPod(Struct, frozen=True, kw_only=True):
-    pod: PodView
-    criteria: _Criteria
     ready_age: int
-    restarts: tuple[int, int]
-    created: datetime
-    created_age: int
 
 
 def pods_to_delete_first(
@@ -54,44 +45,51 @@ def pods_to_delete_first(
     """Return `count` of the pods: those to delete first. `related` are all pods that share their work."""
     if count >= len(pods):
         return list(pods)
-    pods_by_node = Counter(pod.node for pod in related if pod.is_active)
-    ranked_pods = [_ranked_pod(pod, pods_by_node[pod.node], now) for pod in pods]
-    return [ranked.pod for ranked in sorted(ranked_pods, key=cmp_to_key(_compare))[:count]]
+    pods_by_rank = _by_rank(pods, Counter([pod.node for pod in related if pod.is_active]), now)
+    chosen: list[PodView] = []
+    for rank in sorted(pods_by_rank):
+        # Only few of a large ReplicaSet's pods are chosen by the criteria that cost more.
+        chosen += nsmallest(count - len(chosen), pods_by_rank[rank], key=cmp_to_key(partial(_compare, now)))
+        if len(chosen) == count:
+            break
+    return chosen
 
 
-def _ranked_pod(pod: PodView, colocated_pods: int, now: datetime) -> _RankedPod:
-    created = meta.creation_timestamp(pod.object) or _NO_TIME
-    return _RankedPod(
-        pod=pod,
-        criteria=_Criteria(
+def _by_rank(
+    pods: Sequence[PodView], pods_by_node: Mapping[str, int], now: datetime
+) -> Mapping[_Rank, list[PodView]]:
+    ready_ages: dict[datetime | None, int] = {}
+    pods_by_rank: dict[_Rank, list[PodView]] = {}
+    for pod in pods:
+        since = pod.ready_since
+        ready_age = ready_ages.get(since)
+        if ready_age is None:
+            ready_age = ready_ages[since] = _age_key(since or _NO_TIME, now)
+        rank = _Rank(
             is_assigned=bool(pod.node),
             phase=_PHASES.get(pod.phase, 0),
-            is_ready=pod.is_ready,
+            is_ready=since is not None,
             deletion_cost=deletion_cost(pod.object),
-            colocated_pods=-colocated_pods,
-        ),
-        ready_age=_age_key(pod.ready_since or _NO_TIME, now),
-        restarts=_restarts(pod.object),
-        created=created,
-        created_age=_age_key(created, now),
-    )
+            colocated_pods=-pods_by_node.get(pod.node, 0),
+            ready_age=ready_age,
+        )
+        pods_by_rank.setdefault(rank, []).append(pod)
+    return pods_by_rank
 
 
-def _compare(ranked_pod: _RankedPod, other: _RankedPod) -> int:
-    """Compare two pods by all criteria. Different times are compared by age, then by uid; equal ones by what follows."""
-    if ranked_pod.criteria != other.criteria:
-        return _compare_keys(ranked_pod.criteria, other.criteria)
-    if ranked_pod.pod.ready_since != other.pod.ready_since:
-        return _compare_keys((ranked_pod.ready_age, ranked_pod.pod.uid), (other.ready_age, other.pod.uid))
-    if ranked_pod.restarts != other.restarts:
-        return _compare_keys(other.restarts, ranked_pod.restarts)
-    if ranked_pod.created != other.created:
-        return _compare_keys((ranked_pod.created_age, ranked_pod.pod.uid), (other.created_age, other.pod.uid))
+def _compare(now: datetime, pod: PodView, other: PodView) -> int:
+    """Compare two pods of one rank. Different times are compared by age, then by uid; equal ones by what follows."""
+    if pod.ready_since != other.ready_since:
+        return -1 if pod.uid < other.uid else 1  # their ages are equal
+    restarts, other_restarts = _restarts(pod.object), _restarts(other.object)
+    if restarts != other_restarts:
+        return -1 if restarts > other_restarts else 1
+    created = meta.creation_timestamp(pod.object) or _NO_TIME
+    other_created = meta.creation_timestamp(other.object) or _NO_TIME
+    if created != other_created:
+        key, other_key = (_age_key(created, now), pod.uid), (_age_key(other_created, now), other.uid)
+        return -1 if key < other_key else 1
     return 0
-
-
-def _compare_keys(key: tuple[object, ...], other: tuple[object, ...]) -> int:
-    return -1 if key < other else 1
 
 
 def _age_key(since: datetime, now: datetime) -> int:
@@ -104,7 +102,9 @@ def _age_key(since: datetime, now: datetime) -> int:
 
 def deletion_cost(pod: ReadOnlyTree) -> int:
     """Return the value of the deletion cost annotation; 0 if it is no integer of 32 bits."""
-    text = meta.annotations(pod).get(ANNOTATION_POD_DELETION_COST, "")
+    text = meta.annotations(pod).get(ANNOTATION_POD_DELETION_COST)
+    if text is None:
+        return 0
     if not _COST.fullmatch(text) or (text.startswith("0") and text != "0"):
         return 0
     return int_or_none(text, bits=32) or 0

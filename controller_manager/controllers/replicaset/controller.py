@@ -123,12 +123,14 @@ def pods_of(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> OwnedObj
 
 
 def state_of(owner: ReadOnlyTree, owned: Iterable[PodView]) -> ReplicaSetState:
-    pods = tuple(owned)
-    return ReplicaSetState(
-        owner=owner,
-        active=tuple(pod for pod in pods if pod.is_active),
-        terminating=sum(pod.deleting and not pod.is_terminal for pod in pods),
-    )
+    active: list[PodView] = []
+    terminating = 0
+    for pod in owned:
+        if pod.is_active:
+            active.append(pod)
+        elif not pod.is_terminal:
+            terminating += 1
+    return ReplicaSetState(owner=owner, active=tuple(active), terminating=terminating)
 
 
 def related_pods(caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree) -> list[PodView]:
@@ -184,12 +186,12 @@ def _status(
     state: ReplicaSetState, kind: ReplicatorKind, error: ApiError | None, now: datetime
 ) -> dict[str, Any]:
     matches_template = labels.from_set(meta.labels(state.template)).matches
-    ready = [pod for pod in state.active if pod.is_ready]
+    ready = [pod for pod in state.active if pod.ready_since is not None]
     counts = {
         "replicas": len(state.active),
-        "fullyLabeledReplicas": sum(matches_template(pod.labels) for pod in state.active),
+        "fullyLabeledReplicas": sum([matches_template(pod.labels) for pod in state.active]),
         "readyReplicas": len(ready),
-        "availableReplicas": sum(pod.is_available(state.min_ready_seconds, now) for pod in ready),
+        "availableReplicas": _available(ready, state.min_ready_seconds, now),
     }
     new_conditions = _conditions(state, error, now)
     return {
@@ -198,6 +200,12 @@ def _status(
         "observedGeneration": meta.generation(state.owner),
         **({"conditions": new_conditions} if new_conditions else {}),
     }
+
+
+def _available(ready: Sequence[PodView], min_ready_seconds: int, now: datetime) -> int:
+    if min_ready_seconds == 0:
+        return len(ready)
+    return sum(pod.is_available(min_ready_seconds, now) for pod in ready)
 
 
 def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -> list[ReadOnlyTree]:
