@@ -196,8 +196,26 @@ class Scheduler:
         if old is not None and (new is None or new.uid != old.uid):
             self._pod_removed(old)
             old = None
+        if new is not None:
+            self._follow_nomination(new, old)
         if new is not None and (old is None or pods.pod_change_affects_scheduling(old, new, self._profiles)):
             self._pod_updated(new, old)
+
+    def _follow_nomination(self, pod: PodView, old: PodView | None) -> None:
+        """Follow the nomination in the status of a waiting pod: another program, or a scheduler before this one, may write it."""
+        if not pods.should_schedule(pod, self._profiles) or pod.uid in self._assumed:
+            return
+        was_waiting = old is not None and pods.should_schedule(old, self._profiles)
+        before = pods.nominated_node(old.object) if old is not None and was_waiting else ""
+        node = pods.nominated_node(pod.object)
+        if node == before:
+            return
+        if node:
+            self._nominees[pod.uid] = (node, PodInfo.of(pod, self._gates))
+        else:
+            self._nominees.pop(pod.uid, None)
+        if before:  # other pods may take its room there
+            self._queue.move(ClusterEvent("Pod", Action.DELETE, pod))
 
     def _pod_updated(self, pod: PodView, old: PodView | None = None) -> None:
         self._gated.discard(pod.key)
@@ -313,6 +331,7 @@ class Scheduler:
         devices = self._reserve_devices(pod, node, snapshot) if profile.allocates_devices else None
         self._cluster.assign_pod(pod, node.name)
         self._assumed.add(view.uid)
+        self._nominees.pop(view.uid, None)  # it has its room now
         self._assumed_bindings.assume(view.uid, node.name, volumes)
         attempt = _Attempt(profile, began, *attempts)
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices, attempt))

@@ -1,6 +1,7 @@
 """Preemption by a scheduler with a real server: how it evicts the pods that make room for another one."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop
 from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 VICTIMS = 20
 
 
@@ -58,22 +60,24 @@ async def evictions():
     return Evictions()
 
 
+@asynccontextmanager
+async def scheduling(server, clock):
+    controllers, runnables = [SERVICE_ACCOUNT], [KUBE_SCHEDULER]
+    async with running_manager(server, clock, controllers=controllers, runnables=runnables) as manager:
+        yield SchedulingScenario(server, manager)
+
+
 @pytest.fixture
 async def cluster(evictions):
     """A node that is full of pods of low priority."""
     clock = SteppedClock()
-    async with (
-        running(clock=clock) as server,
-        running_manager(server, clock, controllers=[SERVICE_ACCOUNT], runnables=[KUBE_SCHEDULER]) as manager,
-    ):
-        cluster = SchedulingScenario(server, manager)
+    async with running(clock=clock) as server, scheduling(server, clock) as cluster:
         for name, value in (("middle", 5), ("high", 10)):
-            path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-            await cluster.post(path, {"metadata": {"name": name}, "value": value})
+            await cluster.post(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
         await cluster.node("a", cpu="2")
         for number in range(VICTIMS):
             assert await cluster.pod(f"victim-{number}", cpu="100m") == "a"
-        manager.transport.before_request = evictions.before_request
+        cluster.manager.transport.before_request = evictions.before_request
         yield cluster
 
 
@@ -159,3 +163,58 @@ async def test_pods_of_lower_priority_lose_their_nomination(cluster):
     await cluster.manager.step(5)
     assert "nominatedNodeName" not in (await cluster.server.get(f"{PODS}/middle")).body["status"]
     assert (await cluster.server.get(f"{PODS}/greater")).body["status"]["nominatedNodeName"] == "a"
+
+
+async def test_nomination_outlives_the_scheduler():
+    clock = SteppedClock()
+    async with running(clock=clock) as server:
+        async with scheduling(server, clock) as cluster:
+            await cluster.node("a", cpu="2")
+            assert await cluster.pod("victim", cpu="1500m") == "a"
+            await cluster.post(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 10})
+            await create_pod(cluster, "greater", priorityClassName="high")
+            await cluster.manager.settle()
+            assert await terminating(cluster) == {"victim"}
+        async with scheduling(server, clock) as cluster:
+            await create_pod(cluster, "small", cpu="500m")
+            await cluster.manager.step(5)
+            assert await cluster.place("small") is None
+
+
+async def test_nomination_that_another_program_writes_keeps_room_until_it_is_removed():
+    clock = SteppedClock()
+    async with running(clock=clock) as server, scheduling(server, clock) as cluster:
+        await cluster.node("a", cpu="2")
+        await create_pod(cluster, "large", cpu="3")
+        await cluster.manager.settle()
+        for node, place in (("a", None), (None, "a")):
+            status = {"status": {"nominatedNodeName": node}}
+            await cluster.server.patch(f"{PODS}/large/status", status)
+            if node:
+                await create_pod(cluster, "small", cpu="500m")
+            await cluster.manager.step(5)
+            assert await cluster.place("small") == place
+
+
+async def test_nomination_ends_when_pod_gets_another_node():
+    clock, is_open = SteppedClock(), asyncio.Event()
+
+    async def wait_before_binding(request):
+        if request.target.endswith("/pods/greater/binding"):
+            await is_open.wait()
+
+    async with running(clock=clock) as server, scheduling(server, clock) as cluster:
+        await cluster.node("a", cpu="2", taints=[{"key": "slow", "effect": "NoSchedule"}])
+        await cluster.node("b", cpu="1")
+        cluster.manager.transport.before_request = wait_before_binding
+        await create_pod(cluster, "greater", cpu="1", schedulingGates=[{"name": "example.com/wait"}])
+        await cluster.server.patch(f"{PODS}/greater/status", {"status": {"nominatedNodeName": "a"}})
+        await cluster.server.patch(f"{PODS}/greater", {"spec": {"schedulingGates": None}})
+        await create_pod(cluster, "small", cpu="2", tolerations=[{"operator": "Exists"}])
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            while not (await cluster.server.get(f"{PODS}/small")).body["status"].get("conditions"):
+                await yield_to_loop()
+        assert await cluster.place("small") == "a"
+        is_open.set()
+        await cluster.manager.settle()
+        assert await cluster.place("greater") == "b"
