@@ -163,7 +163,7 @@ class SchedulingQueue:
     def add_unschedulable(self, key: Key, plugins: Collection[str]) -> None:
         """Add a pod for which no node is feasible, because plugins rejected them."""
         queued_pod = self._pods.get(key)
-        if queued_pod is None:
+        if queued_pod is None or queued_pod.is_active:  # a new pod of the same name was added
             return
         queued_pod.plugins = frozenset(plugins)
         queued_pod.failures, queued_pod.errors = queued_pod.failures + 1, 0
@@ -176,7 +176,7 @@ class SchedulingQueue:
     def retry(self, key: Key) -> None:
         """Try a pod again after its backoff, because no change of the cluster may end the reason of the failure."""
         queued_pod = self._pods.get(key)
-        if queued_pod is None:
+        if queued_pod is None or queued_pod.is_active:  # as above
             return
         queued_pod.plugins = frozenset()
         queued_pod.errors += 1

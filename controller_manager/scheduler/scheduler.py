@@ -314,6 +314,9 @@ class Scheduler:
         leaves_room = self._must_leave_room(pod)
         best, feasible_nodes = await self._algorithm.decide(pod, snapshot, profile, leaves_room=leaves_room)
         monitor.algorithm.observe(monitor.monotonic() - began)
+        if not self._still_waits(view):  # It was deleted while an extender was asked.
+            self._binding_slots.release()
+            return
         if not best:
             result = ERROR if feasible_nodes.is_error else UNSCHEDULABLE
             monitor.record_attempt(result, began, profile.name)
@@ -337,6 +340,11 @@ class Scheduler:
         task = start(f"scheduler/bind {key}", self._bind(pod, node.name, volumes, devices, attempt))
         bindings.add(task)
         task.add_done_callback(bindings.discard)
+
+    def _still_waits(self, view: PodView) -> bool:
+        """Return whether a pod still has to be scheduled, after something was awaited."""
+        latest = self._pods.lister.get(*view.key)
+        return latest is not None and latest.uid == view.uid and pods.should_schedule(latest, self._profiles)
 
     def _must_leave_room(self, pod: PodInfo) -> bool:
         """Return whether other pods are nominated for nodes that the pod may not take from them."""
@@ -367,6 +375,8 @@ class Scheduler:
     ) -> None:
         """Preempt pods of lower priority if that helps, and report in an Event and the status why no node is feasible."""
         preemption = await self._find_preemption(pod, snapshot, feasible_nodes, profile)
+        if not self._still_waits(pod.view):
+            return
         failure = failure_of(pod, snapshot, feasible_nodes, preemption, profile)
         nominee = None if failure.keeps_nomination else ""
         if not feasible_nodes.is_error:

@@ -1,12 +1,14 @@
 """Extenders of the scheduler: what real kube-schedulers did with them, recorded by tests/differential/scheduling_extenders.py."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import orjson
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.controller_manager.client import kinds
 from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers import extender_scenarios as scenarios
@@ -95,3 +97,44 @@ class Cluster:
             if event["regarding"]["name"] == name and event["reason"] in ("Scheduled", "FailedScheduling"):
                 return f"{event['reason']}: {event['note']}"
         return None
+
+
+class SlowExtender(scenarios.ExtenderServer):
+    """It answers when it is released."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.released = threading.Event()
+
+    def answer(self, path, body):
+        self.released.wait()
+        return super().answer(path, body)
+
+
+async def test_pod_that_is_deleted_while_an_extender_is_asked_takes_no_room(tmp_path):
+    """It preempts no pod, and is nominated for no node."""
+    filters = {"filterVerb": "filter", "nodeCacheCapable": True}
+    accept = scenarios.accept(failed={"b": "too hot"})
+    scenario = scenarios.scenario(filters, nodes=scenarios.TWO, running={"low": ("a", 3)}, filter=accept)
+    async with running(WITHOUT_DEFAULTS, clock=SteppedClock()) as server:
+        with SlowExtender(scenario["answers"], server.url) as extender:
+            cluster = Cluster(server, extender)
+            await cluster.create(scenario)
+            async with running_scheduler(server, extender.configuration(scenario), tmp_path) as manager:
+                await server.post(PODS, scenarios.pod_of("high", 4, priority=10))
+                await until(lambda: extender.requests)
+                await server.delete(f"{PODS}/high", {"gracePeriodSeconds": 0})
+                known = manager.work.informers.of(kinds.PODS).lister
+                await until(lambda: known.get("default", "high") is None)
+                extender.released.set()
+                await manager.settle()
+                assert (await server.delete(f"{PODS}/low", {"gracePeriodSeconds": 0})).status == 200
+                scenario["answers"]["filter"] = scenarios.accept("a")
+                outcome = await cluster.schedule(manager, "late", {"cpu": 4})
+    assert outcome["node"] == "a"
+
+
+async def until(condition):
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        while not condition():
+            await yield_to_loop()

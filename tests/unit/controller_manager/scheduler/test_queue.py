@@ -57,6 +57,19 @@ async def test_unschedulable_pod_waits_for_event(scheduler):
     assert await scheduler.tried_after(0) == [A]
 
 
+@pytest.mark.parametrize("fail", ["add_unschedulable", "retry"])
+async def test_failed_attempt_does_not_count_for_new_pod_of_same_name(fail):
+    queue = SchedulingQueue(SteppedClock())
+    queue.add(A, 0)
+    await queue.pop()
+    queue.delete(A)
+    queue.add(A, 0)
+    getattr(queue, fail)(*((A, {"NodeResourcesFit"}) if fail == "add_unschedulable" else (A,)))
+    queue.done()
+    assert await queue.pop() == A
+    assert queue.pending(0) == {"active": 0, "backoff": 0, "gated": 0, "unschedulable": 0}
+
+
 async def test_backoff_grows_with_attempts(scheduler):
     scheduler.queue.add(A, 0)
     await scheduler.tried_after(0)
