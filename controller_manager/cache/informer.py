@@ -32,7 +32,7 @@ from mockube.controller_manager.metrics.client import InformerMetrics, InformerS
 from .reflector import Reflector
 from .revisions import RevisionTracker
 from .sharing import Sharing
-from .store import Change, Indexer, Lister, OnFailure, Store
+from .store import Change, Classifier, Indexer, Lister, OnFailure, Store
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -152,6 +152,9 @@ class Informer(Generic[T]):
 
     def add_index(self, name: str, function: Indexer) -> None:
         self._store.add_index(name, function)
+
+    def add_tally(self, name: str, classify: Classifier) -> None:
+        self._store.add_tally(name, classify)
 
     def add_handler(self, handler: Handler) -> None:
         """Call the handler for every cached object now, and then for each change."""

@@ -4,7 +4,7 @@ Controllers read through `Lister` and `Caches`; `Store` implements a `Lister`. T
 changed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol
 
 from mockube.apimachinery.feature_gates import FeatureGates
@@ -12,6 +12,8 @@ from mockube.controller_manager.client.resources import Key, Resource, T, T_co
 
 Indexer = Callable[[Any], Iterable[str]]
 """A function that returns the index values of a view."""
+Classifier = Callable[[Any], tuple[str, Hashable] | None]
+"""A function that returns the group and the class in which a view is counted; None if it is not counted."""
 OnFailure = Callable[[Key, Any, Exception], None]
 """A function that is called with the key and the view of an object for which an index or a handler raised."""
 
@@ -29,6 +31,9 @@ class Lister(Protocol[T_co]):
 
     def index_counts(self, index: str) -> Mapping[str, int]:
         """Return each value of an index, and how many views have it."""
+
+    def class_counts(self, tally: str, group: str) -> Mapping[Any, int]:
+        """Return each class of a group, and how many views are counted in it. It costs nothing for each view."""
 
     def __len__(self) -> int: ...
 
@@ -98,6 +103,43 @@ class _Index(Generic[T]):
         return list(self._buckets.get(value, {}).values())
 
 
+class _Tally(Generic[T]):
+    """The numbers of views by group and class."""
+
+    def __init__(self, classify: Classifier, on_failure: OnFailure) -> None:
+        self._classify = classify
+        self._on_failure = on_failure
+        self._groups: dict[str, dict[Hashable, int]] = {}
+
+    def update(self, key: Key, old: T | None, new: T | None) -> None:
+        before, after = self._class_of(key, old), self._class_of(key, new)
+        if before != after:
+            self._add(before, -1)
+            self._add(after, 1)
+
+    def _class_of(self, key: Key, view: T | None) -> tuple[str, Hashable] | None:
+        """Return the group and the class of a view; None if it is not counted, or if the function raises."""
+        try:
+            return None if view is None else self._classify(view)
+        except Exception as error:  # noqa: BLE001 - a malformed object must not affect others
+            self._on_failure(key, view, error)
+            return None
+
+    def _add(self, place: tuple[str, Hashable] | None, difference: int) -> None:
+        if place is None:
+            return
+        group, class_ = place
+        counts = self._groups.setdefault(group, {})
+        counts[class_] = counts.get(class_, 0) + difference
+        if not counts[class_]:
+            del counts[class_]
+        if not counts:
+            del self._groups[group]
+
+    def counts(self, group: str) -> Mapping[Hashable, int]:
+        return dict(self._groups.get(group, {}))
+
+
 class Store(Generic[T]):
     """The views of one resource, by key and by index. Each method of `Lister` returns a new list."""
 
@@ -107,6 +149,7 @@ class Store(Generic[T]):
         self._views: dict[Key, T] = {}
         self._namespaces = _Index[T](lambda key, _: (key.namespace,), on_failure)
         self._indexes: dict[str, _Index[T]] = {}
+        self._tallies: dict[str, _Tally[T]] = {}
 
     def add_index(self, name: str, function: Indexer) -> None:
         """Add an index, unless there is one with this name: a name stands for one function everywhere."""
@@ -115,6 +158,14 @@ class Store(Generic[T]):
         index = self._indexes[name] = _Index[T](lambda _, view: function(view), self._on_failure)
         for key, view in self._views.items():
             index.update(key, None, view)
+
+    def add_tally(self, name: str, classify: Classifier) -> None:
+        """Add a tally, unless there is one with this name: a name stands for one function everywhere."""
+        if name in self._tallies:
+            return
+        tally = self._tallies[name] = _Tally[T](classify, self._on_failure)
+        for key, view in self._views.items():
+            tally.update(key, None, view)
 
     def put(self, key: Key, view: T) -> T | None:
         """Set the view of an object, and return the previous one."""
@@ -133,6 +184,8 @@ class Store(Generic[T]):
         self._namespaces.update(key, old, new)
         for index in self._indexes.values():
             index.update(key, old, new)
+        for tally in self._tallies.values():
+            tally.update(key, old, new)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._views)
@@ -159,3 +212,6 @@ class Store(Generic[T]):
 
     def index_counts(self, index: str) -> Mapping[str, int]:
         return self._indexes[index].counts()
+
+    def class_counts(self, tally: str, group: str) -> Mapping[Any, int]:
+        return self._tallies[tally].counts(group)

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Caches, Change, Indexer
+from mockube.controller_manager.cache.store import Caches, Change, Classifier, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
 
@@ -83,6 +83,8 @@ class Controller(Struct, frozen=True, kw_only=True):
     outcome_metrics: Callable[[Registry], OutcomeMetrics] | None = None
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """The indexes of the caches that it needs, by name; a name stands for one function everywhere."""
+    tallies: Mapping[Resource[Any], Mapping[str, Classifier]] = field(default_factory=dict)
+    """The tallies of the caches that it needs, by name, as the indexes."""
     retries: RetryBackoff = DEFAULT_RETRY_BACKOFF
     """The backoff of failed keys."""
     needs: tuple[Resource[Any], ...] = ()

@@ -179,6 +179,9 @@ class ControllerRunner:
         for resource, indexes in self._controller.indexes.items():
             for name, function in indexes.items():
                 self._informers[resource].add_index(name, function)
+        for resource, tallies in self._controller.tallies.items():
+            for name, classify in tallies.items():
+                self._informers[resource].add_tally(name, classify)
         for watch in self._controller.watches:
             if watch.keys is not None:
                 self._informers[watch.resource].add_handler(self._handler(watch, watch.keys))

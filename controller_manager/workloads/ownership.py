@@ -67,9 +67,16 @@ def owned_objects(
         (owned if fits else to_release).append(view)
     if meta.is_deleting(owner):
         return OwnedObjects(owned=tuple(owned), orphans=(), to_release=())
-    unowned = lister.by_index(BY_OWNER, orphans_of(meta.namespace(owner)))
-    orphans = (view for view in unowned if _is_adoptable(resource.tree(view), selector))
-    return OwnedObjects(owned=tuple(owned), orphans=tuple(orphans), to_release=tuple(to_release))
+    orphans = tuple(matching_orphans(caches, resource, owner, selector))
+    return OwnedObjects(owned=tuple(owned), orphans=orphans, to_release=tuple(to_release))
+
+
+def matching_orphans(
+    caches: Caches, resource: Resource[T], owner: ReadOnlyTree, selector: Selector
+) -> Iterable[T]:
+    """Return the objects without an owner that an owner adopts."""
+    unowned = caches.of(resource).by_index(BY_OWNER, orphans_of(meta.namespace(owner)))
+    return (view for view in unowned if _is_adoptable(resource.tree(view), selector))
 
 
 def _is_adoptable(obj: ReadOnlyTree, selector: Selector) -> bool:

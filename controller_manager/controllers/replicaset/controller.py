@@ -3,10 +3,10 @@
 A `ReplicatorKind` has the differences between the two.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -20,7 +20,7 @@ from mockube.apimachinery.wellknown import (
     REASON_FAILED_CREATE,
     REASON_FAILED_DELETE,
 )
-from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.cache.store import Caches, Classifier
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
@@ -49,6 +49,11 @@ class ReplicatorKind(Struct, frozen=True, kw_only=True):
     counts_terminating: bool
     """Whether its status has `terminatingReplicas`."""
 
+    @property
+    def tally(self) -> str:
+        """The name of the tally of its pods by the uid of their owner and by `ReplicaState`."""
+        return f"states in {self.resource}"
+
 
 def _selector_of_replication_controller(controller: ReadOnlyTree) -> Selector:
     selector = controller["spec"].get("selector")
@@ -63,26 +68,46 @@ _REPLICATION_CONTROLLER_KIND: Final = ReplicatorKind(
 )
 
 
+class ReplicaState(NamedTuple):
+    """What the pods of an owner are counted by."""
+
+    labels: tuple[tuple[str, str], ...]
+    is_active: bool
+    is_terminal: bool
+    is_ready: bool
+
+
+def _state_of_pod(owner_kind: str) -> Classifier:
+    """Return the function that returns the owner and the state of a pod; None if its owner is of another kind."""
+
+    def classify(pod: PodView) -> tuple[str, ReplicaState] | None:
+        controller = meta.controller_of(pod.object)
+        if controller is None or controller["kind"] != owner_kind:
+            return None
+        labels_of_pod = tuple(sorted(pod.labels.items()))
+        return controller["uid"], ReplicaState(labels_of_pod, pod.is_active, pod.is_terminal, pod.is_ready)
+
+    return classify
+
+
 class ReplicaSetState(Struct, frozen=True, kw_only=True):
-    """One ReplicaSet and its pods."""
+    """One ReplicaSet, and the numbers of its pods."""
 
     owner: ReadOnlyTree
-    active: tuple[PodView, ...]
+    owned: int
+    active: int
     terminating: int
     """The number of its pods that are being deleted and have not ended yet."""
+    fully_labeled: int
+    ready: int
+    available: int
+    next_available: timedelta | None
+    """The time until the next pod becomes available; None if that needs a change of a pod."""
 
     @property
     def replicas(self) -> int:
         replicas = self.owner["spec"].get("replicas")
         return 1 if replicas is None else int(replicas)
-
-    @property
-    def min_ready_seconds(self) -> int:
-        return self.owner["spec"].get("minReadySeconds") or 0
-
-    @property
-    def template(self) -> ReadOnlyTree:
-        return self.owner["spec"].get("template") or {}
 
 
 def reconcile(kind: ReplicatorKind, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -95,42 +120,97 @@ def reconcile(kind: ReplicatorKind, caches: Caches, key: Key, now: datetime) -> 
         selector = labels.NOTHING
     if selector.matches_nothing:
         return EMPTY_PLAN  # no server accepts it, and pods created for it would not be selected
-    claims = pods_of(caches, owner, selector)
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
-    if first := ownership.adoption_and_release_actions(claims, PODS, owner, kind.resource):
+    if first := _adoption_and_release(caches, kind, owner, selector):
         return Plan(actions=first)
-    state = state_of(owner, claims.owned)
-    related = partial(related_pods, caches, kind, owner)
+    state = state_of(caches, kind, owner, selector, now)
     return Plan(
-        actions=() if meta.is_deleting(owner) else plan(state, related, now),
+        actions=() if meta.is_deleting(owner) else plan(caches, kind, state, selector, now),
         last=lambda error: status_update(state, kind, error, now),
-        requeue_after=next_check(state, now),
-        counted=len(claims.owned),
+        requeue_after=state.next_available,
+        counted=state.owned,
     )
 
 
 # --- pods
 
 
-def pods_of(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> OwnedObjects[PodView]:
-    """Return all owned pods, but only active pods to adopt or release: an ended pod is neither adopted nor released."""
-    claims = ownership.owned_objects(caches, PODS, owner, selector)
-    return OwnedObjects(
-        owned=claims.owned,
-        orphans=tuple(pod for pod in claims.orphans if pod.is_active),
-        to_release=tuple(pod for pod in claims.to_release if pod.is_active),
+def state_of(
+    caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree, selector: Selector, now: datetime
+) -> ReplicaSetState:
+    """Count the pods of an owner by their states, of which thousands of pods have few."""
+    counts = {
+        state: count
+        for state, count in _pod_states(caches, kind, owner).items()
+        if selector.matches(dict(state.labels))
+    }
+    matches_template = labels.from_set(meta.labels(template_of(owner))).matches
+    active = {state: count for state, count in counts.items() if state.is_active}
+    ready = sum(count for state, count in active.items() if state.is_ready)
+    available, next_available = ready, None
+    if min_ready_seconds := owner["spec"].get("minReadySeconds") or 0:
+        pods = active_pods(caches, owner, selector)
+        available = sum(pod.is_available(min_ready_seconds, now) for pod in pods)
+        next_available = _next_available(pods, min_ready_seconds, now)
+    return ReplicaSetState(
+        owner=owner,
+        owned=sum(counts.values()),
+        active=sum(active.values()),
+        terminating=sum(
+            count for state, count in counts.items() if not (state.is_active or state.is_terminal)
+        ),
+        fully_labeled=sum(count for state, count in active.items() if matches_template(dict(state.labels))),
+        ready=ready,
+        available=available,
+        next_available=next_available,
     )
 
 
-def state_of(owner: ReadOnlyTree, owned: Iterable[PodView]) -> ReplicaSetState:
-    active: list[PodView] = []
-    terminating = 0
-    for pod in owned:
-        if pod.is_active:
-            active.append(pod)
-        elif not pod.is_terminal:
-            terminating += 1
-    return ReplicaSetState(owner=owner, active=tuple(active), terminating=terminating)
+def template_of(owner: ReadOnlyTree) -> ReadOnlyTree:
+    return owner["spec"].get("template") or {}
+
+
+def active_pods(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> list[PodView]:
+    return [pod for pod in _pods_of(caches, owner) if pod.is_active and selector.matches(pod.labels)]
+
+
+def _next_available(pods: Iterable[PodView], min_ready_seconds: int, now: datetime) -> timedelta | None:
+    """Return the time until the next pod becomes available: no watch event requeues the key then."""
+    wait = span_of(min_ready_seconds)
+    due = [after(pod.ready_since, wait) - now for pod in pods if pod.ready_since is not None]
+    return min((delay for delay in due if delay > timedelta()), default=None)
+
+
+def _pod_states(caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree) -> Mapping[ReplicaState, int]:
+    return caches.of(PODS).class_counts(kind.tally, meta.uid(owner))
+
+
+def _adoption_and_release(
+    caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree, selector: Selector
+) -> tuple[Action, ...]:
+    """Adopt and release active pods: an ended pod is neither adopted nor released."""
+    if meta.is_deleting(owner):
+        return ()  # the garbage collector handles its pods
+    orphans = ownership.matching_orphans(caches, PODS, owner, selector)
+    claims = OwnedObjects(
+        owned=(),
+        orphans=tuple(pod for pod in orphans if pod.is_active),
+        to_release=tuple(_pods_to_release(caches, kind, owner, selector)),
+    )
+    return ownership.adoption_and_release_actions(claims, PODS, owner, kind.resource)
+
+
+def _pods_to_release(
+    caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree, selector: Selector
+) -> Iterable[PodView]:
+    if all(selector.matches(dict(state.labels)) for state in _pod_states(caches, kind, owner)):
+        return ()  # without a look at each pod
+    pods = _pods_of(caches, owner)
+    return (pod for pod in pods if pod.is_active and not selector.matches(pod.labels))
+
+
+def _pods_of(caches: Caches, owner: ReadOnlyTree) -> Sequence[PodView]:
+    return caches.of(PODS).by_index(ownership.BY_OWNER, meta.uid(owner))
 
 
 def related_pods(caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree) -> list[PodView]:
@@ -139,22 +219,23 @@ def related_pods(caches: Caches, kind: ReplicatorKind, owner: ReadOnlyTree) -> l
     if controller is None:
         return []
     siblings = caches.of(kind.resource).by_index(ownership.BY_OWNER, controller["uid"])
-    pods = caches.of(PODS)
-    return [pod for sibling in siblings for pod in pods.by_index(ownership.BY_OWNER, meta.uid(sibling))]
+    return [pod for sibling in siblings for pod in _pods_of(caches, sibling)]
 
 
 def plan(
-    state: ReplicaSetState, related: Callable[[], Iterable[PodView]], now: datetime
+    caches: Caches, kind: ReplicatorKind, state: ReplicaSetState, selector: Selector, now: datetime
 ) -> tuple[Action, ...]:
-    """Return the creation or deletion of pods. `related` is called only if pods are deleted."""
-    surplus = len(state.active) - state.replicas
+    """Return the creation or deletion of pods."""
+    owner = state.owner
+    surplus = state.active - state.replicas
     if surplus < 0:
         count = min(-surplus, BURST_REPLICAS)
-        return (pod_creation(state.owner, (pod_of(state.template, state.owner),) * count),)
+        return (pod_creation(owner, (pod_of(template_of(owner), owner),) * count),)
     if surplus > 0:
         count = min(surplus, BURST_REPLICAS)
-        pods = pods_to_delete_first(state.active, count, related(), now)
-        return (pod_deletion(state.owner, pods),)
+        pods = active_pods(caches, owner, selector)
+        to_delete = pods_to_delete_first(pods, count, related_pods(caches, kind, owner), now)
+        return (pod_deletion(owner, to_delete),)
     return ()
 
 
@@ -173,25 +254,14 @@ def status_update(
     return (Update(resource=kind.resource, body=body, subresource="status"),)
 
 
-def next_check(state: ReplicaSetState, now: datetime) -> timedelta | None:
-    """Return the time until the next pod becomes available: no watch event requeues the key then."""
-    if state.min_ready_seconds == 0:
-        return None
-    wait = span_of(state.min_ready_seconds)
-    due = [after(pod.ready_since, wait) - now for pod in state.active if pod.ready_since is not None]
-    return min((delay for delay in due if delay > timedelta()), default=None)
-
-
 def _status(
     state: ReplicaSetState, kind: ReplicatorKind, error: ApiError | None, now: datetime
 ) -> dict[str, Any]:
-    matches_template = labels.from_set(meta.labels(state.template)).matches
-    ready = [pod for pod in state.active if pod.ready_since is not None]
     counts = {
-        "replicas": len(state.active),
-        "fullyLabeledReplicas": sum([matches_template(pod.labels) for pod in state.active]),
-        "readyReplicas": len(ready),
-        "availableReplicas": _available(ready, state.min_ready_seconds, now),
+        "replicas": state.active,
+        "fullyLabeledReplicas": state.fully_labeled,
+        "readyReplicas": state.ready,
+        "availableReplicas": state.available,
     }
     new_conditions = _conditions(state, error, now)
     return {
@@ -200,12 +270,6 @@ def _status(
         "observedGeneration": meta.generation(state.owner),
         **({"conditions": new_conditions} if new_conditions else {}),
     }
-
-
-def _available(ready: Sequence[PodView], min_ready_seconds: int, now: datetime) -> int:
-    if min_ready_seconds == 0:
-        return len(ready)
-    return sum(pod.is_available(min_ready_seconds, now) for pod in ready)
 
 
 def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -> list[ReadOnlyTree]:
@@ -226,7 +290,7 @@ def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -
 
 
 def _failure_reason(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
-    if len(state.active) > state.replicas:
+    if state.active > state.replicas:
         return {"reason": REASON_FAILED_DELETE, "message": f"unable to delete pods: {error}"}
     return {"reason": REASON_FAILED_CREATE, "message": str(error)}
 
@@ -269,6 +333,7 @@ def _controller(kind: ReplicatorKind, *, name: str, queue: str, service_account:
             resource: {ownership.BY_OWNER: ownership.owner_of},
             PODS: {ownership.BY_OWNER: ownership.owner_of_pod},
         },
+        tallies={PODS: {kind.tally: _state_of_pod(resource.kind)}},
     )
 
 

@@ -130,7 +130,7 @@ class FakeApiServer:
 
     def caches(self):
         trees = {resource: [*present.values()] for resource, present in self.objects.items()}
-        return FakeCaches(trees, self.controller.indexes, gates=self.gates)
+        return FakeCaches(trees, self.controller.indexes, self.controller.tallies, gates=self.gates)
 
     def _execute(self, actions, key=None):
         for action in actions:

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,13 @@ A, B = Key("x", "a"), Key("y", "b")
 
 def letters(view):
     return view
+
+
+def place_of(view):
+    """Count texts by their first letter and their length, but not those that begin with r."""
+    if view.startswith("r"):
+        return None
+    return view[0], len(view)  # raises for an empty text
 
 
 @pytest.fixture
@@ -75,6 +84,7 @@ def test_returned_lists_are_copies(store):
 def test_every_lookup_agrees_with_full_scan(steps):
     store, model = Store(), {}
     store.add_index("letter", letters)
+    store.add_tally("lengths", place_of)
     for (namespace, name), view in steps:
         key = Key(namespace, name)
         if view is None:
@@ -91,3 +101,17 @@ def test_every_lookup_agrees_with_full_scan(steps):
     for letter in "pqr":
         expected = [view for view in model.values() if letter in view]
         assert sorted(store.by_index("letter", letter)) == sorted(expected)
+    for letter in "pqr":
+        counted = [place_of(view) for view in model.values() if view]
+        assert store.class_counts("lengths", letter) == Counter(
+            place[1] for place in counted if place is not None and place[0] == letter
+        )
+
+
+def test_late_tally_counts_existing_objects_and_skips_those_that_fail():
+    failures = []
+    store = Store(lambda key, *_: failures.append(key))
+    store.put(A, "pq")
+    store.put(B, "")
+    store.add_tally("lengths", place_of)
+    assert (store.class_counts("lengths", "p"), failures) == ({2: 1}, [B])

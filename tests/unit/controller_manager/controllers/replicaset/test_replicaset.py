@@ -12,6 +12,7 @@ from mockube.controller_manager.controllers.replicaset.controller import (
     REPLICATION_CONTROLLER,
 )
 from tests.support.controllers.deployments import DeploymentHarness, replicaset, template
+from tests.support.controllers.fake_caches import FakeLister
 
 FULL = status.forbidden(PODS.group_resource, "web-1", "exceeded quota: q")
 
@@ -65,6 +66,25 @@ def test_plan_counts_the_owned_pods_whose_number_paces_the_next_one(cluster):
     with_running_pods(cluster, replicas=3)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 5)
     assert cluster.plan_of(REPLICA_SET).counted == 3
+
+
+def test_pods_are_counted_without_a_look_at_each(cluster, monkeypatch):
+    with_running_pods(cluster, replicas=3)
+    owner = meta.uid(cluster.get(REPLICA_SETS, "web"))
+    by_index = FakeLister.by_index
+    looks = []
+    monkeypatch.setattr(
+        FakeLister,
+        "by_index",
+        lambda lister, name, value: looks.append(value) or by_index(lister, name, value),
+    )
+    cluster.run(cluster.pods[0], ready=False)
+    assert pod_verbs(cluster) == []
+    assert status_counts(cluster)["readyReplicas"] == 2
+    assert owner not in looks
+    cluster.respecify(REPLICA_SETS, "web", ("replicas",), 2)
+    assert pod_verbs(cluster) == ["delete"]
+    assert owner in looks
 
 
 def test_pod_is_created_from_template_with_event(cluster):
