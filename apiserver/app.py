@@ -41,7 +41,7 @@ from .parts.outgoing import make_aggregator, make_conversion_caller, make_outgoi
 from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
 from .parts.tracing import make_traces
-from .request import snapshot_endpoint
+from .request import lease_renewals, snapshot_endpoint
 from .request.openapi import openid_pages
 from .storage.consistency import ConsistencyCheck
 from .storage.stored_object import Layout
@@ -122,6 +122,8 @@ class ApiServer:
             **openid_pages(authentication.accounts, address=environment.address),
             snapshot_endpoint.PATH: snapshot_endpoint.page(registry, kv, self.on_restored),
         }
+        if self.audit is None and environment.middleware is None:  # those observe each renewal as a request
+            fixed_pages[lease_renewals.PATH] = lease_renewals.page(registry)
         pages = make_pages(
             config,
             environment=environment,

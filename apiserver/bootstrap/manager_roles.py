@@ -44,6 +44,7 @@ _RULES: Final = (
     _rule("storage.k8s.io", ["storageclasses", "volumeattachments"], _ALL),
     _rule("storage.k8s.io", ["volumeattachments/status"], ["patch", "update"]),
     _rule("coordination.k8s.io", ["leases"], _ALL),
+    {"verbs": ["post"], "nonResourceURLs": ["/mockube/lease-renewals"]},
     # kwok's objects, which define the logs and the behavior of simulated containers.
     _rule("kwok.x-k8s.io", ["*"], ["get", "list"]),
 )

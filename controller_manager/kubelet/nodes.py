@@ -56,6 +56,7 @@ class SimulatedNodes:
             registry,
             clock=context.clock,
             grace_period=context.options.controllers.node_monitor_grace_period,
+            requeue=lambda name: self._leases.add(Key("", name)),
         )
         self._status_writer = StatusWriter(
             context.client, context.recorder.of(EVENT_SOURCE), kinds.NODES, context.clock
@@ -88,7 +89,8 @@ class SimulatedNodes:
         await self._config_maps.wait_synced()
         self._statuses.add(_ALL_NODES)
         events = {} if self._events is None else {"events": self._events.run()}
-        await run_all(leases=self._leases.run(), statuses=self._statuses.run(), **events)
+        renewals = self._registration.renewals.run()
+        await run_all(leases=self._leases.run(), renewals=renewals, statuses=self._statuses.run(), **events)
 
     async def _sync_all(self) -> None:
         """Find the nodes to register, and queue all nodes."""

@@ -3,8 +3,10 @@
 A node that a user deletes is registered again at the next start, or after a write of the ConfigMap in `resizing`.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -17,6 +19,7 @@ from mockube.controller_manager.client.kinds import CSI_NODES, LEASES, NODES
 from mockube.controller_manager.client.resources import Key
 
 from . import node_shapes
+from .lease_renewals import LeaseRenewals
 from .node_objects import csi_node, lease, lease_renewal
 from .node_registry import NodeRegistry
 
@@ -33,13 +36,27 @@ def renew_interval(nodes: int, grace_period: float) -> timedelta:
 
 
 class NodeRegistration:
-    def __init__(self, client: Client, registry: NodeRegistry, *, clock: Clock, grace_period: float) -> None:
-        """`grace_period`: the seconds after which a node without renewals is unhealthy."""
-        self._grace_period = grace_period
+    def __init__(
+        self,
+        client: Client,
+        registry: NodeRegistry,
+        *,
+        clock: Clock,
+        grace_period: float,
+        requeue: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`grace_period`: the seconds after which a node without renewals is unhealthy. `requeue` queues a heartbeat."""
         self._client = client
         self._registry = registry
         self._clock = clock
-        self._renewed_at: dict[str, datetime] = {}
+        self._interval = partial(renew_interval, grace_period=grace_period)
+        self.renewals = LeaseRenewals(
+            client,
+            clock,
+            is_active=lambda name: registry.active_node(name) is not None,
+            interval=self._interval,
+            renew=requeue,
+        )
         self._without_lease: set[str] = set()
         """The names of registered nodes whose Lease has not been created."""
 
@@ -56,18 +73,21 @@ class NodeRegistration:
         await self._client.patch(NODES, key, node_shapes.patch(present, desired))
 
     async def heartbeat(self, name: str) -> timedelta | None:
-        """Renew the node's Lease if it is due; return the delay to the next renewal, None for an inactive kubelet."""
-        owner = self._registry.active_node(name)
+        """Renew the node's Lease if it is due; return the delay to the next renewal.
+
+        It is None for an inactive kubelet, and if the Lease is renewed together with others from then on.
+        """
+        renewals, owner = self.renewals, self._registry.active_node(name)
         if owner is None:
-            self._renewed_at.pop(name, None)
+            renewals.forget(name)
             return None
-        now, interval = self._clock.now(), renew_interval(len(self._renewed_at), self._grace_period)
-        renewed_at = self._renewed_at.get(name)
-        if renewed_at is not None and now < renewed_at + interval:
-            return renewed_at + interval - now
-        await self._renew(owner, now)
-        self._renewed_at[name] = now
-        return interval
+        now, renewed_at = self._clock.now(), renewals.renewed_at.get(name)
+        interval = self._interval(len(renewals.renewed_at))
+        if renewed_at is None or (not renewals.is_on and now >= renewed_at + interval):
+            await self._renew(owner, now)
+            renewals.record(name, now)
+            renewed_at = now
+        return None if renewals.is_on else renewed_at + interval - now
 
     async def _renew(self, owner: ReadOnlyTree, now: datetime) -> None:
         name = meta.name(owner)

@@ -1,0 +1,55 @@
+"""Serve `/mockube/lease-renewals`: POST renews the Leases of many nodes."""
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+import orjson
+from msgspec import Struct
+
+from mockube.apimachinery.status import BadRequest, MethodNotSupported
+from mockube.apimachinery.timestamps import TimestampError, parse_micro_time
+from mockube.apiserver.registry.lease_renewals import renew_leases
+from mockube.apiserver.registry.registry import Registry
+
+from .health import Page
+from .request import Request
+from .response import Response
+
+PATH: Final = "/mockube/lease-renewals"
+MAX_NAMES: Final = 1000
+"""The maximum of Leases that one request renews."""
+_MAX_BODY: Final = 512 * 1024
+
+
+class _Renewals(Struct, rename="camel", forbid_unknown_fields=True):
+    names: list[str]
+    renew_time: str
+
+
+_decode = msgspec.json.Decoder(_Renewals).decode
+
+
+def page(registry: Registry) -> Page:
+    async def serve(request: Request) -> Response:
+        if request.method != "POST":
+            raise MethodNotSupported(f"{PATH} supports POST, not {request.method}")
+        names, renew_time = _parse(await request.client.read(_MAX_BODY))
+        others = await renew_leases(
+            registry, names, renew_time, user=request.user, user_agent=request.header("User-Agent")
+        )
+        await registry.watch_cache.deliver()
+        return Response(200, [orjson.dumps({"notRenewed": others})])
+
+    return serve
+
+
+def _parse(body: bytes) -> tuple[list[str], datetime]:
+    try:
+        renewals = _decode(body)
+        renew_time = parse_micro_time(renewals.renew_time)
+    except (msgspec.DecodeError, TimestampError, RecursionError) as error:
+        raise BadRequest(f"the body is not a list of renewals: {error}") from error
+    if len(renewals.names) > MAX_NAMES:
+        raise BadRequest(f"a request renews at most {MAX_NAMES} Leases, not {len(renewals.names)}")
+    return renewals.names, renew_time
