@@ -1,8 +1,10 @@
 """Field sets in the form of `fieldsV1`: the same tree, in which an empty object is a path without paths below it.
 
-Decoding is cached by text: managers own the same fields of many objects, and for a long time.
+Decoding is cached by text: managers own the same fields of many objects, and for a long time. The fields of the members of
+metadata, spec and status are cached, too, because in a status some may differ in each object, such as the addresses of a pod.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -34,12 +36,12 @@ def decode(tree: Any) -> DecodedFields:
 
 @memoize(CACHE_SIZE, max_length=MAX_LENGTH)
 def read(text: bytes) -> DecodedFields:
-    fields = FieldSet(_node(orjson.loads(text)))
+    fields = FieldSet(_node(orjson.loads(text), _outer_node))
     fields.pop(fieldset.SELF, None)
     return DecodedFields(text, fields)
 
 
-def _node(tree: Any) -> FieldSet:
+def _node(tree: Any, read_member: Callable[[Any], FieldSet]) -> FieldSet:
     if tree is None:  # the library accepts it as an object without members
         return fieldset.LEAF
     if not isinstance(tree, dict):
@@ -48,8 +50,26 @@ def _node(tree: Any) -> FieldSet:
     for text, children in tree.items():
         element = fieldset.SELF if text == fieldset.SELF else canonical(text)
         if element is not None:
-            node[element] = fieldset.EMPTY if element == fieldset.SELF else _node(children)
+            node[element] = fieldset.EMPTY if element == fieldset.SELF else read_member(children)
     return node or fieldset.LEAF
+
+
+def _outer_node(tree: Any) -> FieldSet:
+    """Return the node of metadata, spec or status."""
+    return _node(tree, _cached_node)
+
+
+def _cached_node(tree: Any) -> FieldSet:
+    return _read_node(orjson.dumps(tree)) if tree else _inner_node(tree)
+
+
+@memoize(CACHE_SIZE, max_length=MAX_LENGTH)
+def _read_node(text: bytes) -> FieldSet:
+    return _inner_node(orjson.loads(text))
+
+
+def _inner_node(tree: Any) -> FieldSet:
+    return _node(tree, _inner_node)
 
 
 def encode(fields: FieldSet) -> dict[str, Any]:
