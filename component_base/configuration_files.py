@@ -13,7 +13,9 @@ from msgspec import Struct, structs
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import without_nulls
 
-_MISTYPED: Final = re.compile(r"Expected `([^`]*+)`, got `([^`]*+)`(?: - at `\$\.?+([^`]*+)`)?")
+_MISTYPED: Final = re.compile(
+    r"Expected `([^`]*+)`(?:, got `([^`]*+)`| [<>]= -?\d+)(?: - at `\$\.?+([^`]*+)`)?"
+)
 _GO_KINDS: Final = {"str": "string", "int": "number", "float": "number"}
 _GO_TYPES: Final = {"str": "string", "bool": "bool"}
 
@@ -71,7 +73,7 @@ def _go_message(problem: str, kind: type[Struct]) -> str:
     match = _MISTYPED.fullmatch(problem)
     if match is None:
         return problem
-    expected_type, json_type = match[1].partition(" |")[0], match[2]
+    expected_type, json_type = match[1].partition(" |")[0], match[2] or "int"
     names = re.sub(r"\[[^\[\]]*+\]", "", match[3] or "").split(".")
     owner, type_ = _go_owner_and_type(kind, names, _GO_TYPES.get(expected_type, expected_type))
     json_kind = _GO_KINDS.get(json_type, json_type)

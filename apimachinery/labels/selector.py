@@ -79,10 +79,17 @@ class Requirement(Struct, frozen=True):
 def require(key: str, operator: Operator, values: Iterable[str] = (), path: Path = ROOT) -> Requirement:
     """Return a validated requirement, or raise `SelectorError`."""
     requirement = Requirement(key, operator, tuple(values))
-    field_errors = [*check_key(key, path.child("key")), *_check_values(requirement, path.child("values"))]
+    field_errors = check_requirement(requirement, path)
     if field_errors:
         raise SelectorError(errors.aggregate(field_errors))
     return requirement
+
+
+def check_requirement(requirement: Requirement, path: Path) -> list[FieldError]:
+    return [
+        *check_key(requirement.key, path.child("key")),
+        *_check_values(requirement, path.child("values")),
+    ]
 
 
 def check_key(key: str, path: Path) -> list[FieldError]:

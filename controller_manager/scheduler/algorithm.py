@@ -14,7 +14,7 @@ from .choice import (
 from .cluster import ClusterSnapshot, SchedulerCache
 from .monitor import SchedulerMonitor
 from .nodeinfo import NodeInfo
-from .plugin import PluginFailure
+from .plugin_failure import PluginFailure
 from .pod_class import PodClasses
 from .podinfo import PodInfo
 from .pods import nominated_node

@@ -18,7 +18,7 @@ from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
-from .plugin import PluginFailure
+from .plugin_failure import PluginFailure
 from .podinfo import PodInfo
 from .volumes import ClaimBinding, is_bound
 

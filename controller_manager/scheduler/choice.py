@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from .cluster import ClusterSnapshot
 from .filters.filter import Check, Rejection, Restriction
 from .nodeinfo import NodeInfo
-from .plugin import PluginFailure
+from .plugin_failure import PluginFailure
 from .podinfo import PodInfo
 from .pods import nominated_node
 from .profile import Profile

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeGuard, TypeVar
 from .cluster import ClusterSnapshot
 from .filters.filter import Check, Rejection
 from .nodeinfo import NodeInfo
+from .plugin_failure import PluginFailure
 from .podinfo import PodInfo
 from .profile import FilterPlugin, ScorePlugin
 from .scores.score import MAX_NODE_SCORE, NothingCounted, score_nodes
@@ -42,10 +43,6 @@ class SchedulerPlugin:
     def normalize(self, scores: Sequence[int]) -> Sequence[int]:
         """Return the scores from 0 to 100 for those of all feasible nodes."""
         return scores
-
-
-class PluginFailure(Exception):
-    """A plugin raised an error, or returned what it may not. The message is that of upstream's framework."""
 
 
 OwnPlugin = SchedulerPlugin | type[SchedulerPlugin]
@@ -124,13 +121,20 @@ def _guarded(call: Callable[[], T], prefix: str) -> T:
         return call()
     except Exception as error:
         LOG.exception("scheduler: a plugin failed")
-        raise PluginFailure(f"{prefix}{type(error).__name__}: {error}") from error
+        raise PluginFailure(_encodable(f"{prefix}{type(error).__name__}: {error}")) from error
 
 
 def _checked_reason(reason: Any) -> str | None:
-    if reason is not None and not isinstance(reason, str):
+    if reason is None:
+        return None
+    if not isinstance(reason, str) or not reason:
         raise TypeError(f"filter returned {reason!r}, not a reason or None")
-    return reason
+    return _encodable(reason)
+
+
+def _encodable(text: str) -> str:
+    """Return a text without lone surrogates, as names of files may have: neither an event nor a status could be written."""
+    return text.encode(errors="replace").decode()
 
 
 def _checked_score(score: Any) -> int:

@@ -26,7 +26,7 @@ from .cluster import ClusterSnapshot, SchedulerCache
 from .filters.filter import GroupFilter, Rejection
 from .node_traits import NO_TRAITS, NeedsReference, NodeTraits
 from .nodeinfo import NodeInfo
-from .plugin import PluginFailure
+from .plugin_failure import PluginFailure
 from .podinfo import PodInfo
 from .pods import nominated_node
 from .profile import FilterPlugin, Profile
@@ -263,6 +263,8 @@ class PodClass:
         `more` are scores, with their weights, that look at one node of each group for a `pod`.
         """
         groups = [*feasible]
+        if len(groups) == 1 and len(feasible[groups[0]]) == 1:
+            return feasible[groups[0]]  # Scores do not matter, nor whether they fail.
         totals = [group.score for group in groups]
         sizes = [len(nodes) for nodes in feasible.values()]
         for position, (plugin, weight) in enumerate(self._scores):

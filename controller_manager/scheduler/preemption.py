@@ -22,7 +22,7 @@ from .choice import FeasibleNodes, fit_error_message, rejection_on
 from .cluster import ClusterSnapshot
 from .filters.filter import Rejection
 from .nodeinfo import NodeInfo
-from .plugin import PluginFailure
+from .plugin_failure import PluginFailure
 from .podinfo import PodInfo
 from .pods import nominated_node
 from .profile import Profile

@@ -76,6 +76,10 @@ def _checked(plugin: object, origin: str) -> OwnPlugin:
         raise PluginError(f"{origin} is neither a subclass of SchedulerPlugin nor an object of one")
     if not points_of(plugin):
         raise PluginError(f"{origin} has neither a filter nor a score")
+    if not isinstance(plugin.name, str):
+        raise PluginError(f"{origin} has the name {plugin.name!r}, which is no str")
+    if type(plugin.weight) is not int:
+        raise PluginError(f"{origin} has the weight {plugin.weight!r}, which is no int")
     return plugin
 
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.errors import FieldError, not_supported
 from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.labels import Operator, Requirement, check_requirement
+from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 
@@ -46,6 +49,23 @@ def matches_term(term: ReadOnlyTree, node: ReadOnlyTree) -> bool:
     return all(_matches(requirement, labels) for requirement in expressions) and all(
         _matches(requirement, field_values) for requirement in fields
     )
+
+
+_LABEL_OPERATORS: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+    "Gt": Operator.GREATER_THAN,
+    "Lt": Operator.LESS_THAN,
+}
+
+
+def check_expression(key: str, operator: str, values: Sequence[str], path: Path) -> list[FieldError]:
+    """Return the errors of a requirement for labels of nodes; the API server does not check whether bounds are integers."""
+    if operator not in _LABEL_OPERATORS:
+        return [not_supported(path.child("operator"), operator, [*_LABEL_OPERATORS])]
+    return check_requirement(Requirement(key, _LABEL_OPERATORS[operator], tuple(values)), path)
 
 
 def required_names(selector: ReadOnlyTree | None) -> frozenset[str] | None:

@@ -88,7 +88,16 @@ class EnabledPlugins:
         weights: dict[str, int] = {}
         for plugin in (*chosen.enabled, *self._multi_point):
             weights.setdefault(plugin.name, plugin.weight or 1)
+        self._check_total(weights)
         return {name: weights[name] for name in self.at("score")}
+
+    def _check_total(self, weights: Mapping[str, int]) -> None:
+        """Refuse negative weights where upstream does: its sum of the scores so far must not be negative."""
+        total = 0
+        for name in (name for name in weights if "score" in self._points[name]):
+            if total < 0:
+                raise PluginError("score plugins: total score of Score plugins could overflow")
+            total += weights[name]
 
 
 def _merge(defaults: Sequence[Plugin], chosen: PluginSet) -> Sequence[Plugin]:

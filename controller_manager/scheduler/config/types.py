@@ -1,8 +1,8 @@
 """The fields of a KubeSchedulerConfiguration. Upstream: kube-scheduler's config/v1."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import field
+from msgspec import Meta, field
 
 from mockube.component_base.configuration_files import Record
 
@@ -12,7 +12,7 @@ KIND: Final = "KubeSchedulerConfiguration"
 
 class Plugin(Record, frozen=True, kw_only=True):
     name: str = ""
-    weight: int = 0
+    weight: Annotated[int, Meta(ge=-(2**31), lt=2**31)] = 0
 
 
 class PluginSet(Record, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from mockube.apimachinery.errors import FieldError, duplicate, forbidden, invali
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.resource_names import is_extended
+from mockube.controller_manager.workloads.node_selectors import check_expression
 
 from . import args
 from .types import Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, Plugins
@@ -34,7 +35,6 @@ _NOT_IMPLEMENTED_POINTS: Final = ("placementGenerate", "placementScore", "podGro
 _NO_SUPPORT: Final = "mockube does not support it"
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 _STRATEGIES: Final = (args.LEAST_ALLOCATED, args.MOST_ALLOCATED, args.REQUESTED_TO_CAPACITY_RATIO)
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _MAX_PERCENTAGE: Final = 100
 _MAX_SCORE: Final = 10
 """The maximum score of a point of a shape."""
@@ -281,7 +281,8 @@ def _node_affinity(path: Path, plugin_args: args.NodeAffinityArgs) -> Errors:
 
 def _term(path: Path, term: args.NodeSelectorTerm) -> Errors:
     for index, requirement in enumerate(term.match_expressions):
-        yield from _requirement(path.child("matchExpressions").index(index), requirement)
+        place = path.child("matchExpressions").index(index)
+        yield from check_expression(requirement.key, requirement.operator, requirement.values, place)
     for index, requirement in enumerate(term.match_fields):
         place = path.child("matchFields").index(index)
         if requirement.operator not in ("In", "NotIn"):
@@ -290,22 +291,6 @@ def _term(path: Path, term: args.NodeSelectorTerm) -> Errors:
             yield invalid(place.child("key"), requirement.key, "not a valid field selector key")
         if len(requirement.values) != 1:
             yield required(place.child("values"), "must have one element")
-
-
-def _requirement(path: Path, requirement: args.NodeSelectorRequirement) -> Errors:
-    operator, values = requirement.operator, requirement.values
-    if operator not in _OPERATORS:
-        yield not_supported(path.child("operator"), operator, _OPERATORS)
-    values_path = path.child("values")
-    if operator in ("In", "NotIn") and not values:
-        yield invalid(values_path, [], "for 'in', 'notin' operators, values set can't be empty")
-    if operator in ("Exists", "DoesNotExist") and values:
-        yield invalid(values_path, [*values], "values set must be empty for exists and does not exist")
-    if operator in ("Gt", "Lt") and len(values) != 1:
-        yield invalid(values_path, [*values], "for 'Gt', 'Lt' operators, exactly one value is required")
-    yield from (
-        invalid(path.child("key"), requirement.key, text) for text in names.check_label_key(requirement.key)
-    )
 
 
 def _volume_binding(path: Path, plugin_args: args.VolumeBindingArgs, gates: FeatureGates) -> Errors:

@@ -11,7 +11,7 @@ import orjson
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.plugin import PluginFailure
+from mockube.controller_manager.scheduler.plugin_failure import PluginFailure
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate
 

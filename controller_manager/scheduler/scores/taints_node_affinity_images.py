@@ -4,15 +4,18 @@ Upstream: plugins/tainttoleration, nodeaffinity, imagelocality.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Final
 
+from mockube.apimachinery.errors import FieldError, aggregate
+from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
+from mockube.controller_manager.scheduler.plugin_failure import PluginFailure
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.node_selectors import matches_term
+from mockube.controller_manager.workloads.node_selectors import check_expression, matches_term
 from mockube.controller_manager.workloads.tolerations import tolerates
 
 from .score import MAX_NODE_SCORE, NothingCounted, normalize_scores, score_nodes
@@ -35,12 +38,24 @@ class PreferredNodeAffinity(NothingCounted):
 
     def __init__(self, terms: Sequence[ReadOnlyTree]) -> None:
         self._terms = terms
+        self._errors = [*_errors_of(terms)]
 
     def part(self, node: NodeInfo, _: None) -> int:
         return sum(term["weight"] for term in self._terms if matches_term(term["preference"], node.node))
 
     def scores(self, parts: Sequence[int], _: Sequence[int], __: ClusterSnapshot) -> list[int]:
+        if self._errors:
+            raise PluginFailure(f'running PreScore plugin "NodeAffinity": {aggregate(self._errors)}')
         return normalize_scores(parts)
+
+
+def _errors_of(terms: Sequence[ReadOnlyTree]) -> Iterator[FieldError]:
+    for number, term in enumerate(terms):
+        path = ROOT.index(number).child("matchExpressions")
+        for index, one in enumerate(term["preference"].get("matchExpressions") or ()):
+            yield from check_expression(
+                one["key"], one["operator"], one.get("values") or (), path.index(index)
+            )
 
 
 def grouped_node_affinity(

@@ -4,7 +4,8 @@ import pytest
 
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
-from mockube.controller_manager.scheduler.plugin import PluginFailure, SchedulerPlugin
+from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
+from mockube.controller_manager.scheduler.plugin_failure import PluginFailure
 from mockube.controller_manager.scheduler.pod_class import PodClasses
 from tests.support.controllers.scheduler_objects import failure_on, info, node, pod, snapshot, snapshot_of
 from tests.support.controllers.scheduler_profiles import profile_of
@@ -42,6 +43,14 @@ def test_reason_of_own_filter_is_in_the_message():
     assert message.startswith("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) are too expensive. ")
 
 
+def test_reason_that_cannot_be_encoded_is_replaced():
+    """The name of a file may be such a text. Its Event could not be written, which ended the process."""
+    tried, state = info(pod()), snapshot([node()])
+    profile = profile_of({}, [Plugin("no prices-\udcff")])
+    (rejection,) = find_feasible(tried, state, profile).rejections.values()
+    assert rejection.reasons == ("no prices-?",)
+
+
 def test_own_score_counts_with_its_weight():
     profile = profile_of({}, [Plugin(score=lambda one: int(one.labels["rank"]))])
     state = snapshot([node("a", labels={"rank": "1"}), node("b", labels={"rank": "2"})])
@@ -67,9 +76,13 @@ def test_own_scores_are_normalized():
     [
         (fail, 'running "Own" filter plugin: RuntimeError: no answer'),
         (lambda _: 5, 'running "Own" filter plugin: TypeError: filter returned 5, not a reason or None'),
+        (
+            lambda _: "",
+            """running "Own" filter plugin: TypeError: filter returned '', not a reason or None""",
+        ),
         (lambda one: one.nothing, 'running "Own" filter plugin: AttributeError: '),
     ],
-    ids=["raises", "returns a number", "raises what a malformed object raises"],
+    ids=["raises", "returns a number", "returns an empty text", "raises what a malformed object raises"],
 )
 def test_failure_of_own_filter_is_an_error_of_the_pod(reason, message):
     profile, tried, state = profile_of({}, [Plugin(reason)]), info(pod()), snapshot([node()])

@@ -5,6 +5,7 @@ import pytest
 from mockube.controller_manager.scheduler import pod_class
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
+from mockube.controller_manager.scheduler.plugin_failure import PluginFailure
 from mockube.controller_manager.scheduler.pod_class import PodClasses
 from tests.support.controllers.scheduler_objects import (
     HOST,
@@ -81,6 +82,18 @@ def test_nodes_that_share_a_hostname_are_left_to_the_reference(classes, cluster)
     assert find(classes, cluster, pod()) is None
     cluster.remove_node("d")
     assert find(classes, cluster, pod()) is not None
+
+
+def test_only_feasible_node_is_not_scored(classes, cluster):
+    """A score that fails does not keep the pod from it."""
+    bound = {"matchExpressions": [{"key": "k", "operator": "Lt", "values": ["x"]}]}
+    terms = [{"weight": 1, "preference": bound}]
+    tree = pod(affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}})
+    with pytest.raises(PluginFailure):
+        best(classes, cluster, tree)
+    for name in "ab":
+        cluster.set_node(node(name, unschedulable=True))
+    assert best(classes, cluster, tree) == ["c"]
 
 
 def test_pods_of_one_signature_have_one_class(classes, cluster):

@@ -69,6 +69,11 @@ def test_weight_of_score_counts_before_that_of_multi_point():
     assert weights(profile) == WEIGHTS | {"ImageLocality": 8, "NodeAffinity": 1}
 
 
+def test_negative_weight_after_greater_ones_is_accepted():
+    profile = of(multiPoint={"enabled": [{"name": "ImageLocality", "weight": -1}]})
+    assert weights(profile) == WEIGHTS | {"ImageLocality": -1}
+
+
 def test_all_scores_but_one_are_disabled():
     profile = of(score={"disabled": names("*"), "enabled": [{"name": "NodeResourcesFit", "weight": 2}]})
     assert weights(profile) == {"NodeResourcesFit": 2}
@@ -111,6 +116,10 @@ def test_prefilter_stays_on_if_filter_is_disabled():
         (
             {"score": {"enabled": names("ImageLocality", "ImageLocality")}},
             'plugin "ImageLocality" already registered as "ScorePlugin"',
+        ),
+        (
+            {"score": {"enabled": [{"name": "ImageLocality", "weight": -1}]}},
+            "score plugins: total score of Score plugins could overflow",
         ),
         (
             {"multiPoint": {"disabled": names("*")}},
@@ -185,6 +194,8 @@ def test_profile_configures_own_plugin(tmp_path):
     [
         ([1], "", "1 is neither a subclass of SchedulerPlugin nor an object of one"),
         ([type("Empty", (SchedulerPlugin,), {})], "", "has neither a filter nor a score"),
+        ([type("Text", (Own,), {"weight": "3"})], "", "has the weight '3', which is no int"),
+        ([type("Number", (Own,), {"name": 5})], "", "has the name 5, which is no str"),
         ([Own, Own()], "", 'two plugins are named "Own"'),
         ([type("NodePorts", (Own,), {})], "", 'two plugins are named "NodePorts"'),
         (
@@ -201,6 +212,8 @@ def test_profile_configures_own_plugin(tmp_path):
     ids=[
         "no plugin",
         "without methods",
+        "text as weight",
+        "number as name",
         "twice",
         "name of another",
         "unknown argument",

@@ -9,6 +9,8 @@ from mockube.controller_manager.scheduler.config.files import read_configuration
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 ARGS = "decoding .profiles[0].pluginConfig[0]: decoding args for plugin"
 URL = 'urlPrefix: "http://127.0.0.1:80"'
+BOUND = "{key: a, operator: Gt, values: [x]}"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 PLACE = "profiles[0].pluginConfig[0].args"
 
 
@@ -116,6 +118,21 @@ REFUSED = {
         (
             'profiles[0].plugins.filter.enabled[0]: Invalid value: "EBSLimits": was invalid in version "v1" '
             '(KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")'
+        ),
+    ),
+    "weight that is too large": (
+        HEAD + "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 2147483648}]}}}]",
+        "json: cannot unmarshal number into Go struct field Plugin.profiles.plugins.score.enabled.weight of type int",
+    ),
+    "bound that is no integer": (
+        HEAD
+        + args(
+            "NodeAffinity",
+            f"{{addedAffinity: {{{PREFERRED}: [{{preference: {{matchExpressions: [{BOUND}]}}}}]}}}}",
+        ),
+        (
+            f"{PLACE}.addedAffinity.{PREFERRED}[0].matchExpressions[0].values[0]: "
+            """Invalid value: "x": for 'Gt', 'Lt' operators, the value must be an integer"""
         ),
     ),
     "weight of affinity": (

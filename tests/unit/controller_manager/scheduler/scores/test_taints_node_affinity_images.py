@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.controller_manager.scheduler.plugin_failure import PluginFailure
 from mockube.controller_manager.scheduler.scores.taints_node_affinity_images import (
     image_locality,
     node_affinity_score,
@@ -31,6 +32,15 @@ def test_node_scores_the_weights_of_preferences_that_it_matches(weights, expecte
     labels = {"none": {}, "first": {"0": ""}, "second": {"1": ""}, "both": {"0": "", "1": ""}}
     state = snapshot([node(name, labels=has) for name, has in labels.items()])
     assert scores(node_affinity_score, pod(affinity=preferred(*weights)), state) == expected
+
+
+def test_preference_with_a_bound_that_is_no_integer_fails():
+    affinity = preferred(1)
+    term = affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]
+    term["preference"]["matchExpressions"] = [{"key": "k", "operator": "Gt", "values": ["x"]}]
+    message = r"""running PreScore plugin "NodeAffinity": \[0\].matchExpressions\[0\].values\[0\]: Invalid value: "x": for 'Gt'"""
+    with pytest.raises(PluginFailure, match=message):
+        scores(node_affinity_score, pod(affinity=affinity), snapshot([node(), node("b")]))
 
 
 def taint(key, effect="PreferNoSchedule"):
