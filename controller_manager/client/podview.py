@@ -41,12 +41,15 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
     """Whether the pod counts as a replica: it is neither terminal nor being deleted."""
     ready_since: datetime | None
     """The time at which its condition Ready became true; None if it is not true."""
+    ready_changed: datetime | None
+    """The time at which its condition Ready changed; None if that is unknown."""
 
     @classmethod
     def of(cls, pod: ReadOnlyTree) -> "PodView":
         controller = meta.controller_of(pod)
         ready = conditions.get(pod, "Ready")
         is_ready = ready is not None and ready["status"] == "True"
+        changed = None if ready is None else _transition_time(ready)
         phase = (pod.get("status") or {}).get("phase") or PENDING
         deleting = meta.is_deleting(pod)
         return cls(
@@ -60,7 +63,8 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
             phase=phase,
             deleting=deleting,
             is_active=not deleting and phase not in _TERMINAL_PHASES,
-            ready_since=_transition_time(ready) if is_ready and ready is not None else None,
+            ready_since=(changed or _EPOCH) if is_ready else None,
+            ready_changed=changed,
         )
 
     @property
@@ -78,9 +82,9 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
         return self.ready_since is not _EPOCH and after(self.ready_since, span_of(min_ready_seconds)) <= now
 
 
-def _transition_time(condition: ReadOnlyTree) -> datetime:
+def _transition_time(condition: ReadOnlyTree) -> datetime | None:
     text = condition.get("lastTransitionTime")
-    return _time(text) if text else _EPOCH
+    return _time(text) if text else None
 
 
 _time = memoize(4096, max_length=40)(parse_time)

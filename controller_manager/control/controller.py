@@ -41,6 +41,8 @@ class Watch(Struct, frozen=True, kw_only=True):
     """None for a resource that is only read."""
     delay: timedelta = timedelta()
     """The delay of keys, so that one reconciliation handles several changes."""
+    pause: timedelta = timedelta()
+    """The delay for each object that the last reconciliation of the key looked at, if that is longer than `delay`."""
     max_delay: timedelta = timedelta()
     """If set, each further change restarts the delay, up to this time after the first change."""
 

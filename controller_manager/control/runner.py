@@ -37,12 +37,6 @@ If it raises an error, the key is requeued with backoff.
 """
 
 
-_PAUSE_PER_OBJECT = timedelta(microseconds=20)
-"""The delay of changes that wait for others, for each object that the last reconciliation of the key looked at. One of 10,000
-pods takes about 30 ms, so that it takes at most a tenth of the time.
-"""
-
-
 class RequeueWithBackoff(Exception):
     """A reconciliation cannot do anything now; its key is requeued with backoff."""
 
@@ -129,8 +123,8 @@ class ReconcileLoop:
 
 
 def delay_of(watch: Watch, counted: int) -> timedelta:
-    """Return the delay of a change whose key looked at so many objects last. Changes that do not wait for others never wait."""
-    return watch.delay and max(watch.delay, counted * _PAUSE_PER_OBJECT)
+    """Return the delay of a change whose key looked at so many objects last."""
+    return max(watch.delay, counted * watch.pause)
 
 
 class ControllerRunner:

@@ -13,12 +13,16 @@ from mockube.controller_manager.control.controller import Watch
 
 
 def watches_of(
-    resource: Resource[ReadOnlyTree], *, delay: timedelta, max_delay: timedelta = timedelta()
+    resource: Resource[ReadOnlyTree],
+    *,
+    delay: timedelta,
+    pause: timedelta = timedelta(),
+    max_delay: timedelta = timedelta(),
 ) -> tuple[Watch, Watch]:
     """Return the watches of a controller's primary resource; the delays apply to changes of the status."""
     return (
         Watch(resource=resource, keys=_keys_of_spec_changes),
-        Watch(resource=resource, keys=_keys_of_status_changes, delay=delay, max_delay=max_delay),
+        Watch(resource=resource, keys=_keys_of_status_changes, delay=delay, pause=pause, max_delay=max_delay),
     )
 
 

@@ -49,10 +49,11 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: TriggerTimes | No
     remember = Remember(times)
     subsets = subsets_of(service, pods)
     if present is not None and _is_up_to_date(present, service, subsets):
-        return Plan(actions=(remember,))
+        return Plan(actions=(remember,), counted=len(pods))
     annotation = times.annotation(memory)
     desired = meta.with_annotations(_desired_endpoints(service, present, subsets), annotation)
-    return Plan(actions=(remember, _write(service, desired, is_new=present is None)))
+    write = _write(service, desired, is_new=present is None)
+    return Plan(actions=(remember, write), counted=len(pods))
 
 
 def _plan_without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
@@ -129,7 +130,7 @@ SERVICE_ENDPOINTS: Final = Controller(
     service_account="endpoint-controller",
     watches=(
         Watch(resource=SERVICES, keys=key_of_object),
-        Watch(resource=PODS, keys=partial(services.keys_of_pod, SERVICES)),
+        Watch(resource=PODS, keys=partial(services.keys_of_pod, SERVICES), pause=services.PAUSE),
         Watch(resource=ENDPOINTS, keys=_endpoints_key),
     ),
     reconcile=reconcile,

@@ -74,7 +74,7 @@ def reconcile(
     times = TriggerTimes.of(service, pods, now)
     annotation = times.annotation(memory.times if memory else None)
     remember = Remember(Memory(times, is_allocated_to_zones))
-    return Plan(actions=(remember, *_actions(service, changes, annotation), *events))
+    return Plan(actions=(remember, *_actions(service, changes, annotation), *events), counted=len(pods))
 
 
 def _changes(
@@ -208,7 +208,7 @@ SERVICE_ENDPOINT_SLICES: Final = Controller(
     service_account="endpointslice-controller",
     watches=(
         Watch(resource=kinds.SERVICES, keys=key_of_object),
-        Watch(resource=kinds.PODS, keys=partial(services.keys_of_pod, kinds.SERVICES)),
+        Watch(resource=kinds.PODS, keys=partial(services.keys_of_pod, kinds.SERVICES), pause=services.PAUSE),
         Watch(resource=kinds.ENDPOINT_SLICES, keys=endpoint_slices.keys_of_services(by_own_service)),
         Watch(resource=kinds.NODES, keys=_services_of_node),
     ),

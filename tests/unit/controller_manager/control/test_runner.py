@@ -197,9 +197,9 @@ async def test_late_failure_leaves_no_timer(clock, metrics, work):
 
 
 @pytest.mark.parametrize(
-    ("delay", "counted", "expected"),
-    [(50, 0, 50), (50, 1_000, 50), (50, 10_000, 200), (0, 10_000, 0)],
+    ("delay", "pause", "counted", "expected"),
+    [(50, 20, 0, 50), (50, 20, 1_000, 50), (50, 20, 10_000, 200), (0, 0, 10_000, 0), (0, 100, 1_000, 100)],
 )
-def test_changes_wait_longer_for_a_reconciliation_that_looks_at_many_objects(delay, counted, expected):
-    watch = Watch(resource=PODS, keys=None, delay=timedelta(milliseconds=delay))
+def test_changes_wait_longer_for_a_reconciliation_that_looks_at_many_objects(delay, pause, counted, expected):
+    watch = Watch(resource=PODS, delay=timedelta(milliseconds=delay), pause=timedelta(microseconds=pause))
     assert delay_of(watch, counted) == timedelta(milliseconds=expected)
