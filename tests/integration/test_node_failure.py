@@ -17,6 +17,7 @@ from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.controllers.disturbances import HoldEvents
 from tests.support.controllers.running_manager import IDLE_ITERATIONS, running_manager
 from tests.support.event_loop import yield_to_loop
+from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 
 NODES = "/api/v1/nodes"
@@ -201,6 +202,28 @@ async def test_node_evictions_are_rate_limited():
         assert given_up == [True, False]
         await cluster.manager.step(10)
         assert ("unreachable", "NoExecute") in await cluster.taints("node-2")
+
+
+async def test_only_the_silent_node_is_tainted_after_a_full_disruption(cluster):
+    names = "node-1", "node-2", "node-3"
+    await cluster.stop_heartbeats(*names)
+    await cluster.manager.step(100)
+    await cluster.resume_heartbeats(*names[:2])
+    await cluster.manager.step(20)
+    assert [await cluster.taints(name) for name in names[:2]] == [[], []]
+    assert ("unreachable", "NoExecute") in await cluster.taints("node-3")
+
+
+async def test_round_of_the_monitor_examines_nodes_with_heartbeats_only(cluster):
+    def examined():
+        return sample_value(
+            cluster.manager.metrics.registry, "node_collector_update_node_health_duration_seconds_count"
+        )
+
+    before = examined()
+    await cluster.manager.step(60)
+    # Three nodes renew their Leases every ten seconds, and rounds are twice as frequent.
+    assert 15 <= examined() - before <= 24
 
 
 async def test_cordoned_node_is_tainted(cluster):

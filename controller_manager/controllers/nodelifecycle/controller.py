@@ -1,7 +1,7 @@
 """The node lifecycle controller: it marks nodes without heartbeats as Unknown, and taints nodes by their conditions."""
 
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from . import health, taints
 from .health import NodeHealth
 from .leases import LeaseReader, StaleLeaseError
 from .monitor import NodeMonitor
-from .zones import EvictionLimits, Zone, ZoneState, by_zone, rate_of, state_of, zone_of
+from .zones import EvictionLimits, Zone, ZoneSizes, ZoneState, rate_of, state_of, zone_of
 
 LOG = logging.getLogger(__name__)
 
@@ -55,12 +55,20 @@ class NodeLifecycleController:
             metrics=context.metrics,
         )
         self._nodes.add_handler(self._on_change)
+        self._leases.add_handler(self._on_lease_change)
+        self._changed_nodes: dict[str, None] = {}
+        self._changed_leases: set[str] = set()
+        """The names of nodes that changed, and of those whose Leases did, since the last round of the monitor."""
         self._observed_nodes: dict[str, ReadOnlyTree] = {}
+        """The nodes as they were at the beginning of the last round."""
         self._health: dict[str, NodeHealth] = {}
+        self._sizes = ZoneSizes()
         self._lease_reader = LeaseReader(context)
         self._metrics = NodeMonitor(context.metrics.registry)
         self._nodes_to_mark: set[str] = set()
         """The names of nodes whose pods have to be marked as not ready."""
+        self._nodes_to_taint: set[str] = set()
+        """The names of nodes whose NoExecute taint may be wrong."""
         self._zones: dict[str, Zone] = {}
         self._is_all_disrupted = False
 
@@ -70,8 +78,13 @@ class NodeLifecycleController:
         await run_all(loop=self._loop.run(), monitor=self._monitor())
 
     def _on_change(self, change: Change) -> None:
+        self._changed_nodes[meta.name(change.last_known)] = None
         if change.new is not None:
             self._loop.add(Key("", meta.name(change.new)))
+
+    def _on_lease_change(self, change: Change) -> None:
+        if meta.namespace(change.last_known) == NAMESPACE_NODE_LEASE:
+            self._changed_leases.add(meta.name(change.last_known))
 
     async def _reconcile_no_schedule_taints(self, key: Key) -> None:
         node = self._nodes.lister.get("", key.name)
@@ -82,17 +95,28 @@ class NodeLifecycleController:
     # --- the health of nodes
 
     async def _monitor(self) -> None:
+        """Observe the nodes that sent something or are silent, and adapt taints: rounds cost nothing for any other node."""
         while True:
-            nodes = self._nodes.lister.all()
-            self._record_added_and_removed(nodes)
-            began = self._clock.monotonic()
-            for node in nodes:
+            renewed, self._changed_leases = self._changed_leases, set()
+            began, changed = self._clock.monotonic(), self._observe_changes()
+            names = renewed.union(changed, self._silent_nodes(), self._nodes_to_mark)
+            for node in self._in_order(names):
                 node_began = self._clock.monotonic()
                 await self._run_for_node(node, self._update_health)
                 self._metrics.node.observe(self._clock.monotonic() - node_began)
             self._metrics.all_nodes.observe(self._clock.monotonic() - began)
-            await self._reconcile_no_execute_taints(nodes)
+            self._nodes_to_taint.update(changed)
+            await self._reconcile_no_execute_taints()
             await self._clock.sleep(self._period)
+
+    def _silent_nodes(self) -> Iterable[str]:
+        """Return the names of the nodes that sent no heartbeat for so long that they may be silent."""
+        limit = self._clock.now() - min(self._grace, health.STARTUP_GRACE)
+        return [name for name, of_node in self._health.items() if of_node.observed_at < limit]
+
+    def _in_order(self, names: Container[str]) -> Sequence[ReadOnlyTree]:
+        """Return the observed nodes of these names, in the order in which they were observed first."""
+        return [node for name, node in self._observed_nodes.items() if name in names]
 
     async def _run_for_node(
         self, node: ReadOnlyTree, function: "Callable[[ReadOnlyTree], Coroutine[Any, Any, None]]"
@@ -103,17 +127,26 @@ class NodeLifecycleController:
         except (ApiError, NoResponse, StaleLeaseError) as error:
             LOG.warning("node %s: %s", meta.name(node), error)
 
-    def _record_added_and_removed(self, nodes: Sequence[ReadOnlyTree]) -> None:
-        present = {meta.name(node): node for node in nodes}
-        for name in present.keys() - self._observed_nodes.keys():
-            self._record_event(present[name], "RegisteredNode", f"Registered Node {name} in Controller")
-        for name in self._observed_nodes.keys() - present.keys():
-            self._record_event(
-                self._observed_nodes[name], "RemovingNode", f"Removing Node {name} from Controller"
-            )
-            self._health.pop(name, None)
-            self._nodes_to_mark.discard(name)
-        self._observed_nodes = present
+    def _observe_changes(self) -> Iterable[str]:
+        """Observe the nodes that changed since the last round; return their names."""
+        changed, self._changed_nodes = self._changed_nodes, {}
+        for name in changed:
+            node, before = self._nodes.lister.get("", name), self._observed_nodes.get(name)
+            self._sizes.set(name, node)
+            if node is not None:
+                self._observed_nodes[name] = node
+                if before is None:
+                    self._record_event(node, "RegisteredNode", f"Registered Node {name} in Controller")
+            elif before is not None:
+                self._record_event(before, "RemovingNode", f"Removing Node {name} from Controller")
+                self._forget(name)
+        return changed
+
+    def _forget(self, name: str) -> None:
+        del self._observed_nodes[name]
+        self._health.pop(name, None)
+        self._nodes_to_mark.discard(name)
+        self._nodes_to_taint.discard(name)
 
     def _record_event(self, node: ReadOnlyTree, reason: str, event: str) -> None:
         self._recorder.record(node, "Normal", reason, f"Node {meta.name(node)} event: {event}")
@@ -156,15 +189,15 @@ class NodeLifecycleController:
 
     # --- NoExecute taints
 
-    async def _reconcile_no_execute_taints(self, nodes: Sequence[ReadOnlyTree]) -> None:
-        zones = by_zone(nodes)
+    async def _reconcile_no_execute_taints(self) -> None:
+        zones = self._sizes.by_zone
         self._metrics.report_zones(zones)
-        states = {zone: state_of(members, self._limits) for zone, members in zones.items()}
+        states = {zone: state_of(size, self._limits) for zone, size in zones.items()}
         was_all_disrupted = self._is_all_disrupted
         self._is_all_disrupted = bool(states) and set(states.values()) == {ZoneState.FULL}
         if self._is_all_disrupted:
             # If no node sends heartbeats, the network of this manager is more likely broken.
-            for node in nodes:
+            for node in list(self._observed_nodes.values()):
                 await self._run_for_node(node, self._remove_taint)
             return
         if was_all_disrupted:
@@ -172,9 +205,10 @@ class NodeLifecycleController:
             self._health = {
                 name: node_health.with_heartbeat_at(now) for name, node_health in self._health.items()
             }
+            self._nodes_to_taint.update(self._observed_nodes)
             return
-        rates = {zone: rate_of(state, len(zones[zone]), self._limits) for zone, state in states.items()}
-        for node in nodes:
+        rates = {zone: rate_of(state, zones[zone].nodes, self._limits) for zone, state in states.items()}
+        for node in self._in_order(self._nodes_to_taint) if self._nodes_to_taint else ():
             await self._run_for_node(
                 node, lambda node: self._taint(node, rates.get(zone_of(node), self._limits.rate))
             )
@@ -188,6 +222,7 @@ class NodeLifecycleController:
         ready, now = conditions.get(node, CONDITION_READY), self._clock.now()
         desired = taints.with_no_execute_taint(node, ready["status"], now) if ready else None
         if ready is None or desired is None:
+            self._nodes_to_taint.discard(meta.name(node))
             return
         is_new = ready["status"] != "True" and not taints.has_no_execute_taint(node)
         if not is_new or self._zones.setdefault(zone_of(node), Zone()).try_accept(now, rate):

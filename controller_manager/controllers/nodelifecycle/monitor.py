@@ -1,12 +1,11 @@
 """The metrics of the node lifecycle controller."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.metrics import Registry
 from mockube.controller_manager.metrics import families
 
-from .zones import count_not_ready, label_of
+from .zones import ZoneSize, label_of
 
 
 class NodeMonitor:
@@ -21,14 +20,13 @@ class NodeMonitor:
     def record_eviction(self, zone: str) -> None:
         self._evictions.add(1, label_of(zone))
 
-    def report_zones(self, zones: Mapping[str, Sequence[ReadOnlyTree]]) -> None:
+    def report_zones(self, zones: Mapping[str, ZoneSize]) -> None:
         """Set the sizes and the health of zones. The number of evictions of a known zone is 0 at first."""
-        sizes = {label_of(zone): len(nodes) for zone, nodes in zones.items()}
-        unhealthy = {label_of(zone): count_not_ready(nodes) for zone, nodes in zones.items()}
-        self._sizes.replace(((zone,), size) for zone, size in sizes.items())
-        self._unhealthy.replace(((zone,), count) for zone, count in unhealthy.items())
+        sizes = {label_of(zone): size for zone, size in zones.items()}
+        self._sizes.replace(((zone,), size.nodes) for zone, size in sizes.items())
+        self._unhealthy.replace(((zone,), size.not_ready) for zone, size in sizes.items())
         self._health.replace(
-            ((zone,), 100 * (size - unhealthy[zone]) // size) for zone, size in sizes.items()
+            ((zone,), 100 * (size.nodes - size.not_ready) // size.nodes) for zone, size in sizes.items()
         )
         for zone in sizes:
             self._evictions.of(zone)

@@ -1,9 +1,8 @@
 """The rate at which not-ready nodes of a zone get NoExecute taints.
 
-It is lower if so many nodes are not ready that the cause may be this manager's network. Only `Zone` has state.
+It is lower if so many nodes are not ready that the cause may be this manager's network.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -57,25 +56,42 @@ def label_of(zone: str) -> str:
     return f"{region}:\x00:{name}" if region or name else ""
 
 
-def by_zone(nodes: Sequence[ReadOnlyTree]) -> Mapping[str, Sequence[ReadOnlyTree]]:
-    """Return the nodes by zone, without excluded nodes."""
-    zones: dict[str, list[ReadOnlyTree]] = {}
-    for node in nodes:
-        if _EXCLUDED_LABEL not in meta.labels(node):
-            zones.setdefault(zone_of(node), []).append(node)
-    return zones
+class ZoneSize(Struct):
+    """The number of nodes of a zone, and how many of them are not ready."""
+
+    nodes: int = 0
+    not_ready: int = 0
 
 
-def count_not_ready(nodes: Iterable[ReadOnlyTree]) -> int:
-    """Return how many nodes are not ready."""
-    return sum(not conditions.is_true(node, CONDITION_READY) for node in nodes)
+class ZoneSizes:
+    """The sizes of all zones with nodes, without excluded nodes."""
+
+    def __init__(self) -> None:
+        self.by_zone: dict[str, ZoneSize] = {}
+        self._counted: dict[str, tuple[str, bool]] = {}
+        """The zone of each counted node, and whether it is not ready."""
+
+    def set(self, name: str, node: ReadOnlyTree | None) -> None:
+        """Count a node as it is now; None for one that was deleted."""
+        before = self._counted.pop(name, None)
+        if before is not None:
+            self._add(*before, -1)
+        if node is not None and _EXCLUDED_LABEL not in meta.labels(node):
+            counted = self._counted[name] = zone_of(node), not conditions.is_true(node, CONDITION_READY)
+            self._add(*counted, 1)
+
+    def _add(self, zone: str, is_not_ready: bool, difference: int) -> None:  # noqa: FBT001 - as stored
+        size = self.by_zone.setdefault(zone, ZoneSize())
+        size.nodes += difference
+        size.not_ready += difference * is_not_ready
+        if not size.nodes:
+            del self.by_zone[zone]
 
 
-def state_of(nodes: Sequence[ReadOnlyTree], limits: EvictionLimits) -> ZoneState:
-    unhealthy = count_not_ready(nodes)
-    if unhealthy == len(nodes) > 0:
+def state_of(size: ZoneSize, limits: EvictionLimits) -> ZoneState:
+    if size.not_ready == size.nodes > 0:
         return ZoneState.FULL
-    if unhealthy > _MIN_NOT_READY and unhealthy / len(nodes) >= limits.threshold:
+    if size.not_ready > _MIN_NOT_READY and size.not_ready / size.nodes >= limits.threshold:
         return ZoneState.PARTIAL
     return ZoneState.NORMAL
 

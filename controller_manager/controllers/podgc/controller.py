@@ -5,7 +5,7 @@ that were never bound.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -13,12 +13,14 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, TAINT_OUT_OF_SERVICE
+from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import FAILED, PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.workloads.disruption import disruption_status
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 LOG = logging.getLogger(__name__)
 
@@ -28,11 +30,31 @@ QUARANTINE: Final = timedelta(seconds=40)
 _ORPHANED: Final = ("DeletionByPodGC", "PodGC: node no longer exists")
 
 
+_BY_STATE: Final = "garbage"
+_ENDED, _UNSCHEDULED_TERMINATING = "ended", "unscheduled-terminating"
+
+
+def _states_of_pod(pod: PodView) -> Iterable[str]:
+    if pod.is_terminal:
+        yield _ENDED
+    if pod.deleting and not pod.node:
+        yield _UNSCHEDULED_TERMINATING
+
+
+INDEXES: Final[Mapping[str, Callable[[PodView], Iterable[str]]]] = {
+    BY_NODE: node_of_pod,
+    _BY_STATE: _states_of_pod,
+}
+"""The indexes of pods: a collection costs nothing for pods that run."""
+
+
 class PodGarbageCollector:
     def __init__(self, context: Context) -> None:
         self._client, self._clock = context.client, context.clock
         self._threshold = context.options.controllers.terminated_pod_gc_threshold
         self._nodes, self._pods = context.informers.of(NODES), context.informers.of(PODS)
+        for name, function in INDEXES.items():
+            self._pods.add_index(name, function)
         self._missing_since: dict[str, datetime] = {}
 
     async def run(self) -> None:
@@ -46,23 +68,20 @@ class PodGarbageCollector:
             await self._clock.sleep(PERIOD)
 
     async def _collect(self) -> None:
-        pods = self._pods.lister.all()
-        nodes = {meta.name(node): node for node in self._nodes.lister.all()}
-        absent = await self._absent_nodes(pods, nodes)
+        pods, nodes = self._pods.lister, self._nodes.lister.all()
+        absent = await self._absent_nodes({meta.name(node) for node in nodes})
         await self._delete(over_threshold(pods, self._threshold))
         await self._delete(pods_on_out_of_service_nodes(pods, nodes))
-        await self._delete(orphaned_pods(pods, absent), _ORPHANED)
+        await self._delete(pods_on(absent, pods), _ORPHANED)
         await self._delete(unscheduled_terminating_pods(pods))
 
-    async def _absent_nodes(
-        self, pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
-    ) -> frozenset[str]:
+    async def _absent_nodes(self, nodes: Container[str]) -> Sequence[str]:
         """Return the nodes of bound pods that have been missing for the quarantine and that the server does not have."""
         now = self._clock.now()
-        missing = {pod.node for pod in pods if pod.node and pod.node not in nodes}
+        missing = [name for name in self._pods.lister.index_counts(BY_NODE) if name not in nodes]
         self._missing_since = {name: self._missing_since.get(name, now) for name in missing}
         overdue = sorted(name for name, since in self._missing_since.items() if since + QUARANTINE <= now)
-        return frozenset([name for name in overdue if not await self._exists(name)])
+        return [name for name in overdue if not await self._exists(name)]
 
     async def _exists(self, name: str) -> bool:
         try:
@@ -100,27 +119,25 @@ POD_GARBAGE_COLLECTOR: Final = Runnable(
 _MAX_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 
-def over_threshold(pods: Iterable[PodView], threshold: int) -> Sequence[PodView]:
+def over_threshold(pods: Lister[PodView], threshold: int) -> Sequence[PodView]:
     """Return the terminated pods beyond the threshold, evicted and old ones first; a threshold of 0 keeps all."""
-    ended = sorted((pod for pod in pods if pod.is_terminal), key=_sort_key)
-    return ended[: len(ended) - threshold] if 0 < threshold < len(ended) else []
+    ended = pods.by_index(_BY_STATE, _ENDED)
+    return sorted(ended, key=_sort_key)[: len(ended) - threshold] if 0 < threshold < len(ended) else []
 
 
-def pods_on_out_of_service_nodes(
-    pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
-) -> Sequence[PodView]:
+def pods_on_out_of_service_nodes(pods: Lister[PodView], nodes: Iterable[ReadOnlyTree]) -> Sequence[PodView]:
     """Return the terminating pods on nodes that are not ready and have the out-of-service taint."""
-    out_of_service = {name for name, node in nodes.items() if _is_out_of_service(node)}
-    return sorted((pod for pod in pods if pod.deleting and pod.node in out_of_service), key=_sort_key)
+    out_of_service = (meta.name(node) for node in nodes if _is_out_of_service(node))
+    return sorted((pod for pod in pods_on(out_of_service, pods) if pod.deleting), key=_sort_key)
 
 
-def orphaned_pods(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator[PodView]:
-    return (pod for pod in pods if pod.node in absent)
+def pods_on(nodes: Iterable[str], pods: Lister[PodView]) -> Iterator[PodView]:
+    return (pod for node in nodes for pod in pods.by_index(BY_NODE, node))
 
 
-def unscheduled_terminating_pods(pods: Iterable[PodView]) -> Iterator[PodView]:
+def unscheduled_terminating_pods(pods: Lister[PodView]) -> Sequence[PodView]:
     """Return the terminating pods without a node: no kubelet deletes them."""
-    return (pod for pod in pods if pod.deleting and not pod.node)
+    return pods.by_index(_BY_STATE, _UNSCHEDULED_TERMINATING)
 
 
 def _is_out_of_service(node: ReadOnlyTree) -> bool:

@@ -13,8 +13,9 @@ from mockube.controller_manager.controllers.nodelifecycle.taints import (
 from mockube.controller_manager.controllers.nodelifecycle.zones import (
     EvictionLimits,
     Zone,
+    ZoneSize,
+    ZoneSizes,
     ZoneState,
-    by_zone,
     rate_of,
     state_of,
 )
@@ -162,9 +163,9 @@ def test_no_execute_taints_follow_conditions(ready, present, taints):
     ],
 )
 def test_zone_states(ready, ill, state, rate):
-    nodes = [node()] * ready + [node("Unknown")] * ill
-    assert state_of(nodes, LIMITS) is state
-    assert rate_of(state, len(nodes), LIMITS) == rate
+    size = ZoneSize(nodes=ready + ill, not_ready=ill)
+    assert state_of(size, LIMITS) is state
+    assert rate_of(state, size.nodes, LIMITS) == rate
 
 
 def test_evictions_of_nodes_are_rate_limited():
@@ -176,10 +177,21 @@ def test_evictions_of_nodes_are_rate_limited():
 
 def test_nodes_of_one_zone_share_state():
     east = {"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "east"}
-    nodes = [
-        node(labels=east),
-        node(),
-        node(labels=east),
-        node(labels={"node.kubernetes.io/exclude-disruption": ""}),
-    ]
-    assert {zone: len(members) for zone, members in by_zone(nodes).items()} == {"r:east": 2, ":": 1}
+    sizes = ZoneSizes()
+    sizes.set("a", node("Unknown", labels=east))
+    sizes.set("b", node())
+    sizes.set("c", node(labels=east))
+    sizes.set("d", node(labels={"node.kubernetes.io/exclude-disruption": ""}))
+    assert sizes.by_zone == {"r:east": ZoneSize(nodes=2, not_ready=1), ":": ZoneSize(nodes=1)}
+
+
+def test_zone_follows_changes_of_its_nodes():
+    sizes = ZoneSizes()
+    for seen in (node("Unknown"), node(), node("Unknown")):
+        sizes.set("a", seen)
+    assert sizes.by_zone == {":": ZoneSize(nodes=1, not_ready=1)}
+    sizes.set("a", node(labels={"topology.kubernetes.io/zone": "east"}))
+    assert sizes.by_zone == {":east": ZoneSize(nodes=1)}
+    sizes.set("a", None)
+    sizes.set("b", None)
+    assert sizes.by_zone == {}

@@ -2,17 +2,14 @@
 
 from mockube.component_base.metrics import Registry
 from mockube.controller_manager.controllers.nodelifecycle.monitor import NodeMonitor
+from mockube.controller_manager.controllers.nodelifecycle.zones import ZoneSize
 from tests.support.metric_samples import sample_value
-
-
-def node(ready):
-    return {"metadata": {}, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
 
 
 def test_zones_are_reported_with_their_nodes_and_evictions():
     registry = Registry()
     monitor = NodeMonitor(registry)
-    monitor.report_zones({":": [node("True")], "r:z": [node("True"), node("True"), node("Unknown")]})
+    monitor.report_zones({":": ZoneSize(nodes=1), "r:z": ZoneSize(nodes=3, not_ready=1)})
     monitor.record_eviction("r:z")
     zone = {"zone": "r:\x00:z"}
     found = {

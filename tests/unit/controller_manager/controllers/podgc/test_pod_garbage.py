@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.controller_manager.cache.store import Store
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.podgc import controller
 
@@ -13,6 +14,15 @@ def pod(name, *, phase="Running", node="n", age=0, deleting=False, reason=""):
         metadata["deletionTimestamp"] = created
     status = {"phase": phase, **({"reason": reason} if reason else {})}
     return PodView.of({"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+
+
+def store(*pods):
+    store = Store()
+    for name, function in controller.INDEXES.items():
+        store.add_index(name, function)
+    for pod in pods:
+        store.put(pod.key, pod)
+    return store
 
 
 def names(pods):
@@ -39,33 +49,34 @@ ENDED = [
     ],
 )
 def test_finished_pods_are_kept_up_to_threshold(threshold, expected):
-    assert names(controller.over_threshold(ENDED, threshold)) == expected
+    assert names(controller.over_threshold(store(*ENDED), threshold)) == expected
 
 
-def node(*, ready, out):
+def node(name, *, ready, out):
     taints = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}] if out else []
-    return {"spec": {"taints": taints}, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
+    conditions = [{"type": "Ready", "status": ready}]
+    return {"metadata": {"name": name}, "spec": {"taints": taints}, "status": {"conditions": conditions}}
 
 
 def test_terminating_pods_of_out_of_service_nodes_are_deleted():
-    nodes = {
-        "n": node(ready="Unknown", out=True),
-        "ready": node(ready="True", out=True),
-        "in": node(ready="False", out=False),
-    }
-    pods = [
+    nodes = [
+        node("n", ready="Unknown", out=True),
+        node("ready", ready="True", out=True),
+        node("in", ready="False", out=False),
+    ]
+    pods = store(
         pod("stays"),
         pod("goes", deleting=True),
         pod("ready", node="ready", deleting=True),
         pod("in", node="in", deleting=True),
-    ]
+    )
     assert names(controller.pods_on_out_of_service_nodes(pods, nodes)) == ["goes"]
 
 
 def test_terminating_unscheduled_pods_are_deleted():
-    pods = [pod("waits", node=""), pod("goes", node="", deleting=True), pod("bound", deleting=True)]
+    pods = store(pod("waits", node=""), pod("goes", node="", deleting=True), pod("bound", deleting=True))
     assert names(controller.unscheduled_terminating_pods(pods)) == ["goes"]
 
 
 def test_pods_of_missing_nodes_are_deleted():
-    assert names(controller.orphaned_pods([pod("a"), pod("b", node="gone")], frozenset({"gone"}))) == ["b"]
+    assert names(controller.pods_on(["gone"], store(pod("a"), pod("b", node="gone")))) == ["b"]
