@@ -6,7 +6,7 @@ because they can be many. All other formats are encoded from trees.
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -222,6 +222,8 @@ def _without_type(stored: StoredObject) -> Tree:
     return {name: value for name, value in stored.tree().items() if name not in _TYPE_META}
 
 
+MAX_KEPT_ITEMS: Final = 2_000
+"""The items of a larger list are encoded again for each list: kept ones would double the memory of the objects."""
 _TYPE_META = frozenset({"kind", "apiVersion"})
 
 
@@ -229,9 +231,10 @@ async def _parts(answer: ListResult) -> Sequence[bytes | memoryview]:
     """Return the parts of a list in JSON. All requests share them, so that many or slow clients need no more memory."""
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
     items: list[bytes | memoryview]
-    if answer.named:
-        pairs = await yield_between_batches(StoredObject.named_item, answer.items, count=QUICK_SLICE)
-        items = [part for pair in pairs for part in pair]
+    if answer.named or len(answer.items) > MAX_KEPT_ITEMS:
+        parts_of = StoredObject.named_item if answer.named else StoredObject.item_parts
+        parts = await yield_between_batches(parts_of, answer.items, count=QUICK_SLICE)
+        items = [part for each in parts for part in each]
     else:
         items = [*await yield_between_batches(attrgetter("item"), answer.items, count=QUICK_SLICE)]
     if items:

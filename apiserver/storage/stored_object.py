@@ -12,7 +12,8 @@ another order is reordered.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final, Protocol
 
@@ -35,6 +36,8 @@ MAX_TRUSTED: Final = 1_000
 """The maximum number of trusted values; it is needed because values of failed writes are not discarded."""
 MAX_TRUSTED_BYTES: Final = 16 << 20
 """The maximum size of all trusted values."""
+MAX_ITEM_BYTES: Final = 16 << 20
+"""The maximum size of all cached items of lists."""
 MAX_REASON: Final = 300
 """The characters of an error that are logged, because the value may be part of it."""
 
@@ -223,9 +226,24 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     @property
     def item(self) -> bytes:
         """A comma, and the object's JSON as an item of a list, whose head has kind and apiVersion of all items."""
-        if self._item is None:
-            self._item = _as_item(self.value, self.revision)
-        return self._item
+        item = self._item
+        if item is None:
+            item = self._item = _as_item(self.value, self.revision)
+            _recent_items.add(self, len(item))
+        return item
+
+    def item_parts(self) -> Sequence[bytes | memoryview]:
+        """Return the item in parts, of which the large one is shared with the value: an item of a large list is not kept."""
+        if self._item is not None:
+            return (self._item,)
+        value = self.value
+        head = _head(value)
+        begin = b',{%b,"resourceVersion":"%d"' % (value[head.start(1) : head.end()], self.revision)
+        return begin, memoryview(value)[head.end() :]
+
+    def drop_item(self) -> None:
+        """Drop the cached item, which takes as much memory as the value."""
+        self._item = None
 
     def named_item(self) -> tuple[bytes, memoryview]:
         """Return the item with kind and apiVersion, in two parts, of which the large one is shared with `item`."""
@@ -261,6 +279,27 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
     def at(self, revision: int) -> "StoredObject":
         """Return the same object with another revision, as a deletion's event has it."""
         return StoredObject(self.key, self.value, revision)
+
+
+class _RecentItems:
+    """The objects whose items were encoded last. Those of older ones are dropped."""
+
+    __slots__ = ("_bytes", "_objects")
+
+    def __init__(self) -> None:
+        self._objects: deque[tuple[StoredObject, int]] = deque()
+        self._bytes = 0
+
+    def add(self, stored: StoredObject, size: int) -> None:
+        self._objects.append((stored, size))
+        self._bytes += size
+        while self._bytes > MAX_ITEM_BYTES:
+            oldest, size = self._objects.popleft()
+            oldest.drop_item()
+            self._bytes -= size
+
+
+_recent_items: Final = _RecentItems()
 
 
 def _value(tree: Any, field: SelectableField) -> str:

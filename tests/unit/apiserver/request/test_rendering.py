@@ -7,6 +7,7 @@ from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apiserver.event_loop import SLICE
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from mockube.apiserver.registry.request_context import ListResult, RequestContext
+from mockube.apiserver.request import rendering
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
@@ -56,6 +57,13 @@ async def test_list_has_list_kind_and_items_without_kind(maps):
     )
     assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
     assert listed["items"][0].keys() == {"metadata", "data"}
+
+
+async def test_large_list_is_rendered_as_a_small_one(maps, monkeypatch):
+    small = await rendered_list("ConfigMap", maps, MediaType.JSON, View.OBJECT)
+    monkeypatch.setattr(rendering, "MAX_KEPT_ITEMS", 1)
+    others = [StoredObject(stored.key, stored.value, stored.revision) for stored in maps]
+    assert await rendered_list("ConfigMap", others, MediaType.JSON, View.OBJECT) == small
 
 
 async def test_list_is_rendered_as_protobuf(maps):

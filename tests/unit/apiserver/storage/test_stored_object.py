@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockube.apiserver.storage import stored_object
 from mockube.apiserver.storage.stored_object import (
     NotCanonical,
     StoredObject,
@@ -61,6 +62,23 @@ def test_list_item_is_text_without_kind(tree):
     whole, item = orjson.loads(stored.text), orjson.loads(stored.item.removeprefix(b","))
     assert whole == {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | item
     assert stored.labels == tree["metadata"]["labels"]
+
+
+@given(TREES)
+def test_parts_of_list_item_are_the_item(tree):
+    parts = StoredObject(b"/k", canonical(tree), 7).item_parts()
+    stored = StoredObject(b"/k", canonical(tree), 7)
+    assert b"".join(parts) == stored.item
+    assert stored.item_parts() == (stored.item,)
+
+
+def test_items_of_lists_are_kept_up_to_a_size(monkeypatch):
+    value = canonical({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "uid": "1"}})
+    objects = [StoredObject(b"/k", value, revision) for revision in range(1, 10)]
+    monkeypatch.setattr(stored_object, "MAX_ITEM_BYTES", 3 * len(objects[0].item))
+    for stored in objects:
+        assert stored.item.startswith(b',{"metadata":')
+    assert [len(stored.item_parts()) for stored in objects] == [2] * 6 + [1] * 3
 
 
 def test_text_in_other_member_order_is_refused():
