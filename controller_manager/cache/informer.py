@@ -31,7 +31,7 @@ from mockube.controller_manager.metrics.client import InformerMetrics, InformerS
 
 from .reflector import Reflector
 from .revisions import RevisionTracker
-from .sharing import Sharing
+from .sharing import SharedParts
 from .store import Change, Classifier, Indexer, Lister, OnFailure, Store
 
 LOG: Final = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Informer(Generic[T]):
         clock: Clock,
         counts: InformerStats | None = None,
         detector: MutationDetector | None = None,
-        sharing: Sharing | None = None,
+        parts: SharedParts | None = None,
     ) -> None:
         self.resource = resource
         self._store = Store[T](self._report)
@@ -119,7 +119,7 @@ class Informer(Generic[T]):
         self._reported_versions: dict[Key, str] = {}
         """The last version of each object that was logged as unusable."""
         self._detector = detector
-        self._sharing = sharing
+        self._parts = parts or SharedParts()
         self._synced = asyncio.Event()
         self._counts = counts or InformerStats()
         self._tracker = RevisionTracker(clock, self._counts)
@@ -127,11 +127,6 @@ class Informer(Generic[T]):
     @property
     def lister(self) -> Lister[T]:
         return self._store
-
-    def tree(self, key: Key) -> ReadOnlyTree | None:
-        """Return the cached object of a key."""
-        view = self._store.get(*key)
-        return None if view is None else self.resource.tree(view)
 
     @property
     def revision(self) -> int:
@@ -170,6 +165,13 @@ class Informer(Generic[T]):
 
     # --- the sink of a reflector
 
+    def transform(self, tree: Parsed) -> Parsed:
+        if not isinstance(tree.get("metadata"), dict):
+            return tree  # an item that is no object
+        # No controller reads managed fields, which make up half of an object.
+        tree["metadata"].pop("managedFields", None)
+        return self._parts.share(tree)
+
     def replace(self, trees: Sequence[Parsed], revision: int) -> None:
         new_trees = self._by_key(trees)
         self._reported_versions = {
@@ -201,7 +203,7 @@ class Informer(Generic[T]):
         trees_by_key = {}
         for tree in trees:
             try:
-                trees_by_key[Key.of(tree)] = tree
+                trees_by_key[_key_of_item(tree)] = tree
             except Exception as error:  # noqa: BLE001 - an item without a name is no object
                 self._log_once(Key("", ""), "", error)
         return trees_by_key
@@ -219,8 +221,9 @@ class Informer(Generic[T]):
 
     def _put_view(self, key: Key, tree: Parsed) -> None:
         try:
-            # No controller reads managed fields, which make up half of an object.
-            tree["metadata"].pop("managedFields", None)
+            old = self._store.get(*key)
+            if old is not None:
+                _keep_identity(tree["metadata"], self.resource.tree(old)["metadata"])
             if self._detector is not None:
                 self._detector.add(tree)
             view = self.resource.view(tree)
@@ -229,8 +232,6 @@ class Informer(Generic[T]):
             self._log_once(key, meta.resource_version(tree), error)
             return
         self._notify(key, Change(self._store.put(key, view), view))
-        if self._sharing is not None:
-            self._sharing.note(self, key)
 
     def _remove_view(self, key: Key) -> None:
         old = self._store.remove(key)
@@ -253,6 +254,20 @@ class Informer(Generic[T]):
         self._reported_versions[key] = version
         self._counts.unusable.value += 1
         LOG.error("%s %s cannot be processed and is skipped", self.resource, key, exc_info=error)
+
+
+def _keep_identity(metadata: Parsed, old: ReadOnlyTree) -> None:
+    """Keep the texts of the old version, which are in the indexes and in what controllers know of the object."""
+    for name in ("name", "uid"):
+        if metadata.get(name) == old.get(name):
+            metadata[name] = old.get(name)
+
+
+def _key_of_item(tree: Parsed) -> Key:
+    """Return the key of an item of a list; raise an error if the item is no object."""
+    if not isinstance(tree["metadata"], dict):
+        raise TypeError(f"metadata is {type(tree['metadata']).__name__}")
+    return Key.of(tree)
 
 
 # --- all informers of a process
@@ -283,7 +298,7 @@ class Informers:
         }
         self._rows = dict(self._known_rows)
         """The rows that are watched: known ones, and those that discovery found."""
-        self._sharing = Sharing(settings.clock)
+        self._parts = SharedParts()
         self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
         self.caches = _Caches(self, settings.gates)
@@ -297,7 +312,7 @@ class Informers:
                 clock=self._settings.clock,
                 counts=self._settings.metrics.of(_name(resource)),
                 detector=self._settings.detector,
-                sharing=self._sharing,
+                parts=self._parts,
             )
             self._start(informer)
         return informer
@@ -354,7 +369,7 @@ class Informers:
             self._group = group
             for informer in self._informers.values():
                 self._start(informer)
-            await self._sharing.run()
+            await asyncio.Event().wait()  # further informers may start
 
     def _start(self, informer: Informer[Any]) -> None:
         if self._group is not None:

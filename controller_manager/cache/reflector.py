@@ -41,6 +41,9 @@ _log = logging.getLogger(__name__)
 class Sink(Protocol):
     """The receiver of a reflector's objects and events. It owns the objects that it receives."""
 
+    def transform(self, tree: Parsed) -> Parsed:
+        """Return a decoded object as it is kept."""
+
     def replace(self, trees: Sequence[Parsed], revision: int) -> None:
         """Replace the contents by these objects, which are all that existed at the revision."""
 
@@ -125,18 +128,21 @@ class Reflector:
     async def _list_pages(self) -> tuple[Sequence[Parsed], int]:
         """Return all objects and the revision. The list is consistent: the server's cache could be older than ours."""
         page = await self._client.list(self._resource, limit=PAGE)
-        trees = page.items
+        trees = self._transform(page.items)
         while page.continue_token:
             try:
                 page = await self._client.list(self._resource, limit=PAGE, continue_token=page.continue_token)
             except status.Expired:  # the continue token has expired: list without pages
                 page = await self._client.list(self._resource)
                 trees = []
-            trees += page.items
+            trees += self._transform(page.items)
         try:
             return trees, int(page.resource_version)
         except ValueError as error:
             raise Unreachable(f"a list has an invalid revision: {page.resource_version[:100]!r}") from error
+
+    def _transform(self, items: Sequence[Parsed]) -> list[Parsed]:
+        return [self._sink.transform(tree) for tree in items]
 
     # --- a watch
 
@@ -178,12 +184,12 @@ class Reflector:
         elif event_type == "DELETED":
             self._sink.remove(tree)
         else:
-            self._sink.put(tree)
+            self._sink.put(self._sink.transform(tree))
 
     def _handle_initial_event(self, event_type: str, tree: Parsed, revision: int) -> None:
         assert self._initial_objects is not None
         if event_type != "BOOKMARK":
-            self._initial_objects.append(tree)
+            self._initial_objects.append(self._sink.transform(tree))
         elif meta.annotations(tree).get(_INITIAL_EVENTS_END) == "true":
             self._counts.lists.value += 1
             self._sink.replace(self._initial_objects, revision)

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct, field
@@ -222,10 +223,19 @@ def _admitted_pod(pod: ReadOnlyTree, generation: int | None = None) -> _Admitted
     admitted_generation = meta.generation(pod) if generation is None else generation
     try:
         spec = allocated_spec(pod)
-        return _AdmittedPod(pod_requests(spec), tuple(host_ports(spec)), admitted_generation)
+        requested = frozenset(pod_requests(spec).items())
+        return _shared_pod(requested, tuple(host_ports(spec)), admitted_generation)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         LOG.debug("the requests of pod %s cannot be read: %s", Key.of(pod), error)
-        return _AdmittedPod(Counter(), (), admitted_generation)
+        return _shared_pod(frozenset(), (), admitted_generation)
+
+
+@lru_cache(maxsize=1024)
+def _shared_pod(
+    requested: frozenset[tuple[str, int]], ports: tuple[HostPort, ...], generation: int
+) -> _AdmittedPod:
+    """Return one record for all pods that are alike."""
+    return _AdmittedPod(Counter(dict(requested)), ports, generation)
 
 
 def _without_devices(pod: ReadOnlyTree, requested: Amounts) -> Amounts:

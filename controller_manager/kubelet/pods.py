@@ -161,6 +161,7 @@ class SimulatedPods:
             self._record_address(new)
             # Nothing is due after a write of this runnable until the next step.
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
+            self._status_writer.forget_seen(new.key, new.object)
             if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
                 self._loop.add(new.key)
 
@@ -212,9 +213,12 @@ class SimulatedPods:
         counters = self._counters.find(pod.node)
         if counters is not None:
             counters.record_sync(pod.object, self._clock.monotonic() - began)
-        if self._pods.lister.get(*key) is None:
-            # The cache had removed the pod before the response to the last write arrived.
+        # The cache may have had the last write, or have removed the pod, before the response arrived.
+        present = self._pods.lister.get(*key)
+        if present is None:
             self._status_writer.forget(key)
+        else:
+            self._status_writer.forget_seen(key, present.object)
         return requeue_after
 
     async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:

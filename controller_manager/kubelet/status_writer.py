@@ -62,6 +62,12 @@ class StatusWriter:
         step = (meta.uid(obj), _revision(obj), _revision(before))
         return last is not None and (last.uid, last.revision, last.base_revision) == step
 
+    def forget_seen(self, key: Key, cached: ReadOnlyTree) -> None:
+        """Forget the last write if the cache contains it."""
+        last = self._last_writes.get(key)
+        if last is not None and (last.uid != meta.uid(cached) or _revision(cached) >= last.revision):
+            del self._last_writes[key]
+
     def forget(self, key: Key) -> None:
         self._last_writes.pop(key, None)
 

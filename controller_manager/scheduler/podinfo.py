@@ -8,12 +8,17 @@ from msgspec.structs import replace
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.effective_requests import effective_requests, size_fields
+from mockube.controller_manager.workloads.effective_requests import (
+    EffectiveRequests,
+    effective_requests,
+    size_fields,
+)
 from mockube.controller_manager.workloads.pod_requests import Amounts, HostPort, host_ports
 
 from .affinity_terms import NO_TERMS, AffinityTerms, terms_of
 from .signature import signature_of
 
+_MAX_SIGNATURES: Final = 4096
 _PRECOMPUTED_FIELDS: Final = ("containers", "initContainers", "resources", "overhead", "priority", "affinity")
 """The fields of a spec from which a PodInfo is computed."""
 
@@ -40,6 +45,8 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     def of(cls, view: PodView, gates: FeatureGates) -> "PodInfo":
         spec, requests = view.object["spec"], effective_requests(view.object, gates)
         claims, priority = _claim_names(spec), spec.get("priority") or 0
+        signature = signature_of(view, requests, priority)
+        requests = _shared(signature, requests)
         return cls(
             view=view,
             gates=gates,
@@ -50,7 +57,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             host_ports=tuple(host_ports(spec)),
             terms=terms_of(view),
             claims=claims,
-            signature=signature_of(view, requests, priority),
+            signature=signature,
         )
 
     def with_view(self, view: PodView) -> "PodInfo":
@@ -78,6 +85,17 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def affinity(self) -> ReadOnlyTree:
         return self.spec.get("affinity") or {}
+
+
+_requests: Final[dict[str, EffectiveRequests]] = {}
+"""The requests of pods by signature."""
+
+
+def _shared(signature: str, requests: EffectiveRequests) -> EffectiveRequests:
+    """Return the requests of a pod before with this signature, which are equal and take memory once."""
+    if len(_requests) >= _MAX_SIGNATURES:
+        _requests.clear()
+    return _requests.setdefault(signature, requests)
 
 
 def _claim_names(spec: ReadOnlyTree) -> tuple[str, ...]:

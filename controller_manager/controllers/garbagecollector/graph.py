@@ -4,21 +4,28 @@ It is pure and synchronous. An owner without a watch event yet is a virtual node
 found to be absent. Each step returns the nodes that have to be processed; the collector processes them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.client.resources import Resource
 
 from .references import ObjectIdentity, OwnerReference, owners_of, waits_for_dependents, waits_for_orphans
+
+_NO_NODES: Final[Mapping[str, "Node"]] = MappingProxyType({})
+"""Most nodes have no dependents, and need no dict."""
+MAX_OWNERS: Final = 10_000
+"""The number of remembered owners; then they are forgotten."""
 
 
 class Node(Struct, eq=False):
     identity: ObjectIdentity
     owners: tuple[OwnerReference, ...] = ()
-    dependents: dict[str, "Node"] = field(default_factory=dict)
+    dependents: Mapping[str, "Node"] = _NO_NODES
     """The dependents by uid."""
     is_deleting: bool = False
     waits_for_dependents: bool = False
@@ -28,6 +35,15 @@ class Node(Struct, eq=False):
     @property
     def uid(self) -> str:
         return self.identity.uid
+
+    def add_dependent(self, node: "Node") -> None:
+        if not isinstance(self.dependents, dict):
+            self.dependents = {}
+        self.dependents[node.uid] = node
+
+    def remove_dependent(self, uid: str) -> None:
+        if isinstance(self.dependents, dict):
+            self.dependents.pop(uid, None)
 
     @property
     def blocking_dependents(self) -> list["Node"]:
@@ -50,6 +66,8 @@ class GraphStep(Struct):
 class Graph:
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
+        self._owners: dict[tuple[OwnerReference, ...], tuple[OwnerReference, ...]] = {}
+        """Owners of objects: many have the same, which take memory once."""
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -77,7 +95,7 @@ class Graph:
 
     def _add_node(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> GraphStep:
         step = GraphStep()
-        node = Node(identity=identity_of(resource, obj), owners=owners_of(obj))
+        node = Node(identity=identity_of(resource, obj), owners=self._owners_of(obj))
         self._nodes[node.uid] = node
         self._add_dependent(node, node.owners, step)
         self._update_deletion(node, obj, step)
@@ -87,17 +105,22 @@ class Graph:
         step = GraphStep()
         if node.is_virtual:
             self._set_real(node, identity_of(resource, obj), step)
-        old_owners, new_owners = {*node.owners}, {*owners_of(obj)}
+        owners = self._owners_of(obj)
+        if owners != node.owners:
+            self._update_owners(node, owners, step)
+        self._update_deletion(node, obj, step)
+        return step
+
+    def _update_owners(self, node: Node, owners: tuple[OwnerReference, ...], step: GraphStep) -> None:
+        old_owners, new_owners = {*node.owners}, {*owners}
         new_uids = {owner.uid for owner in new_owners}
         old_uids = {owner.uid for owner in old_owners}
         # An owner that waits for its dependents no longer has to wait for this one.
         unblocked = [owner for owner in old_owners - new_owners if owner.blocks]
         step.delete += self._waiting_owners(unblocked)
-        node.owners = owners_of(obj)
+        node.owners = owners
         self._add_dependent(node, [owner for owner in new_owners if owner.uid not in old_uids], step)
         self._remove_dependent(node, [owner for owner in old_owners if owner.uid not in new_uids])
-        self._update_deletion(node, obj, step)
-        return step
 
     def _set_real(self, node: Node, identity: ObjectIdentity, step: GraphStep) -> None:
         """Make a virtual node real. Dependents that refer to it with another namespace or kind have to be processed."""
@@ -115,18 +138,22 @@ class Graph:
             node.waits_for_dependents = True
             step.delete += [*node.dependents.values(), node]
 
+    def _owners_of(self, obj: ReadOnlyTree) -> tuple[OwnerReference, ...]:
+        owners = owners_of(obj)
+        if len(self._owners) >= MAX_OWNERS:
+            self._owners.clear()
+        return self._owners.setdefault(owners, owners) if owners else ()
+
     # --- edges
 
     def _add_dependent(self, node: Node, owners: Iterable[OwnerReference], step: GraphStep) -> None:
         for reference in owners:
             owner = self._nodes.get(reference.uid)
             if owner is None:
-                owner = Node(
-                    identity=_owner_identity(reference, node.identity.key.namespace), is_virtual=True
-                )
+                owner = Node(identity=_owner_identity(reference, node.identity.namespace), is_virtual=True)
                 self._nodes[owner.uid] = owner
                 step.delete.append(owner)
-            owner.dependents[node.uid] = node
+            owner.add_dependent(node)
             if owner.is_virtual:
                 continue
             if owner.waits_for_dependents or not _reference_matches(node, owner):
@@ -137,7 +164,7 @@ class Graph:
             owner = self._nodes.get(reference.uid)
             if owner is None:
                 continue
-            owner.dependents.pop(node.uid, None)
+            owner.remove_dependent(node.uid)
             if owner.is_virtual and not owner.dependents:
                 del self._nodes[owner.uid]
 
@@ -147,14 +174,14 @@ class Graph:
 
 
 def identity_of(resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> ObjectIdentity:
-    return ObjectIdentity(resource.api_version, resource.kind, Key.of(obj), meta.uid(obj))
+    return ObjectIdentity(
+        resource.api_version, resource.kind, meta.namespace(obj), meta.name(obj), meta.uid(obj)
+    )
 
 
 def _owner_identity(reference: OwnerReference, namespace: str) -> ObjectIdentity:
     """Return the identity of an owner, assuming its dependent's namespace."""
-    return ObjectIdentity(
-        reference.api_version, reference.kind, Key(namespace, reference.name), reference.uid
-    )
+    return ObjectIdentity(reference.api_version, reference.kind, namespace, reference.name, reference.uid)
 
 
 def _reference_matches(dependent: Node, owner: Node) -> bool:
@@ -162,10 +189,10 @@ def _reference_matches(dependent: Node, owner: Node) -> bool:
     reference = next((candidate for candidate in dependent.owners if candidate.uid == owner.uid), None)
     if reference is None:
         return True
-    _, kind, key, _ = owner.identity
-    is_possible_namespace = not key.namespace or key.namespace == dependent.identity.key.namespace
-    is_same_group = _group(reference.api_version) == _group(owner.identity.api_version)
-    return is_possible_namespace and is_same_group and reference.kind == kind and reference.name == key.name
+    api_version, kind, namespace, name, _ = owner.identity
+    is_possible_namespace = namespace in ("", dependent.identity.namespace)
+    is_same_group = _group(reference.api_version) == _group(api_version)
+    return is_possible_namespace and is_same_group and reference.kind == kind and reference.name == name
 
 
 def _group(api_version: str) -> str:

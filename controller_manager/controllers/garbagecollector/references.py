@@ -32,8 +32,13 @@ class ObjectIdentity(NamedTuple):
 
     api_version: str
     kind: str
-    key: Key
+    namespace: str
+    name: str
     uid: str
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, self.name)
 
 
 def owners_of(obj: ReadOnlyTree) -> tuple[OwnerReference, ...]:
