@@ -305,3 +305,20 @@ async def test_failed_scheduling_is_retried_and_others_continue(cluster, caplog)
     assert len(failed) >= 3
     assert await cluster.place("bad") is None
     assert await cluster.pod("another") is not None
+
+
+async def test_labels_of_a_namespace_change_which_pods_anti_affinity_matches(cluster):
+    for name in "ab":
+        await cluster.node(name, zone=name)
+    await cluster.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    container = {"name": "c", "image": "i"}
+    far = {"topologyKey": "zone", "labelSelector": {}, "namespaceSelector": {"matchLabels": {"team": "x"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [far]}}
+    spec = {"containers": [container], "affinity": apart, "nodeName": "a"}
+    busy = {"metadata": {"name": "busy"}, "spec": spec}
+    await cluster.server.post("/api/v1/namespaces/shop/pods", busy)
+    await cluster.manager.settle()
+    assert await cluster.pod("before", affinity=apart) == "b"
+    await cluster.server.patch("/api/v1/namespaces/shop", {"metadata": {"labels": {"team": "x"}}})
+    places = {await cluster.pod(f"after-{number}", affinity=apart) for number in range(4)}
+    assert places == {"b"}

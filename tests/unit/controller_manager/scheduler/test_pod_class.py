@@ -103,6 +103,23 @@ def test_pods_of_one_signature_have_one_class(classes, cluster):
     assert find(classes, cluster, pod("s", labels=WEB, namespace="other")) is not first
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"hostUsers": False},
+        {"volumes": [{"name": "v", "image": {"reference": "i"}}]},
+        {"containers": [{"name": "c", "image": "i", "restartPolicyRules": [{"action": "Restart"}]}]},
+    ],
+)
+def test_pods_that_ask_for_something_else_have_another_class(classes, cluster, fields):
+    plain = {"containers": [{"name": "c", "image": "i"}]}
+    trees = [pod(name) for name in "pq"]
+    for tree, more in zip(trees, ({}, fields), strict=True):
+        tree["spec"] |= plain | more
+    one, other = (find(classes, cluster, tree) for tree in trees)
+    assert one is not other
+
+
 def test_node_of_the_same_name_replaces_the_one_that_went(classes, cluster):
     find(classes, cluster, pod())
     cluster.remove_node("a")
