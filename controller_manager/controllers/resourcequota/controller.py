@@ -1,15 +1,15 @@
 """The ResourceQuota controller: it counts usage for new quotas, after changes of objects, and periodically."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.quantity import ZERO, Quantity
+from mockube.apimachinery.quantity import ZERO
 from mockube.apimachinery.quota import amounts
 from mockube.apimachinery.quota.amounts import Amounts
-from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
+from mockube.apimachinery.quota.evaluator import requirements_of
 from mockube.apimachinery.quota.registry import IGNORED, Evaluators
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -22,6 +22,8 @@ from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.control.watched_kinds import WatchedKinds
 
+from .usage import UsageCounter
+
 _DISCOVERY_PERIOD: Final = timedelta(seconds=30)
 """The time between two discoveries; a new CustomResourceDefinition causes another one."""
 _CACHE_SYNC_DELAY: Final = timedelta(seconds=0.1)
@@ -32,13 +34,6 @@ not be in the caches: without this delay the limit could be exceeded. Clients ar
 exhausted; when it is exhausted, the server adds nothing.
 """
 _DISCOVERY_KEY: Final = Key("", "kinds")
-
-
-class CountedResource(NamedTuple):
-    """A resource that a quota counts: its evaluator, and its objects in the quota's namespace."""
-
-    evaluator: Evaluator
-    objects: Iterable[ReadOnlyTree]
 
 
 class ResourceQuotaController:
@@ -54,6 +49,7 @@ class ResourceQuotaController:
         self._evaluators = Evaluators(self, context.informers.caches.gates)
         self._last_changes: dict[Key, datetime] = {}
         """The times of the last observed change, by quota."""
+        self._counters: dict[Key, dict[Resource[Any], UsageCounter]] = {}
         loop = partial(ReconcileLoop, clock=context.clock, metrics=context.metrics)
         workers = controllers.concurrent_resource_quota_syncs
         self._loop = loop("resourcequota_primary", self._reconcile, workers=workers)
@@ -84,6 +80,7 @@ class ResourceQuotaController:
         key = Key.of(change.last_known)
         if change.new is None:
             self._last_changes.pop(key, None)
+            self._counters.pop(key, None)
             return
         self._last_changes[key] = self._clock.now()
         if not needs_recalculation(change.new, change.old):
@@ -115,8 +112,9 @@ class ResourceQuotaController:
         quota = self._quotas.lister.get(*key)
         if quota is None or not self._watched:
             return self._period
-        resources = [*self._counted_resources(quota)]
-        used = count(quota, (resource for resource in resources if resource is not None), self._clock.now())
+        rows = self._counted_rows(quota)
+        synced = [row for row in rows if self._informers.of(row).is_synced]
+        used = await self._count(key, quota, synced)
         updated = with_status(quota, used)
         earliest_decrease = self._last_changes.get(key, self._clock.now()) + USAGE_DECREASE_DELAY
         if updated is not None and is_lower(quota, used) and self._clock.now() < earliest_decrease:
@@ -126,17 +124,32 @@ class ResourceQuotaController:
                 await self._client.update(kinds.RESOURCE_QUOTAS, updated, subresource="status")
             except NotFound:
                 return self._period
-        return _CACHE_SYNC_DELAY if None in resources else self._period
+        return self._period if len(synced) == len(rows) else _CACHE_SYNC_DELAY
 
-    def _counted_resources(self, quota: ReadOnlyTree) -> Iterator[CountedResource | None]:
-        """Yield the resources that the quota counts; None for one whose cache is not synced."""
+    def _counted_rows(self, quota: ReadOnlyTree) -> list[Resource[Any]]:
         hard = (quota.get("spec") or {}).get("hard") or ()
-        for row in self._watched.rows():
-            evaluator, informer = self._evaluators[row.group_resource], self._informers.find(row)
-            if informer is None or not row.namespaced or not evaluator.matching_resources(hard):
-                continue
-            objects = informer.lister.in_namespace(meta.namespace(quota)) if informer.is_synced else ()
-            yield CountedResource(evaluator, map(row.tree, objects)) if informer.is_synced else None
+        return [
+            row
+            for row in self._watched.rows()
+            if row.namespaced
+            and self._informers.find(row) is not None
+            and self._evaluators[row.group_resource].matching_resources(hard)
+        ]
+
+    async def _count(self, key: Key, quota: ReadOnlyTree, rows: Iterable[Resource[Any]]) -> Amounts:
+        """Return the usage of the quota by the objects of these resources."""
+        hard, requirements = amounts.read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
+        before = self._counters.get(key, {})
+        counters = self._counters[key] = {
+            row: before.get(row) or UsageCounter(self._evaluators[row.group_resource]) for row in rows
+        }
+        total: Amounts = {}
+        for row, counter in counters.items():
+            objects = map(row.tree, self._informers.of(row).lister.in_namespace(key.namespace))
+            names = self._evaluators[row.group_resource].matching_resources(hard)
+            used = await counter.count(requirements, objects, self._clock.now())
+            total = amounts.add(total, amounts.add(dict.fromkeys(names, ZERO), used))
+        return amounts.mask(total, hard.keys())
 
     # --- device classes for counting claims
 
@@ -158,20 +171,6 @@ class ResourceQuotaController:
 
 
 # --- the status of a quota
-
-
-def count(quota: ReadOnlyTree, resources: Iterable[CountedResource], now: datetime) -> Amounts:
-    """Return the usage of the quota by these resources."""
-    hard, requirements = amounts.read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
-    total: dict[str, Quantity] = {}
-    for evaluator, objects in resources:
-        names = evaluator.matching_resources(hard)
-        used: Amounts = dict.fromkeys(names, ZERO)
-        for tree in objects:
-            if is_counted(evaluator, requirements, tree):
-                used = amounts.add(used, evaluator.usage(tree, now))
-        total = amounts.add(total, used)
-    return amounts.mask(total, hard.keys())
 
 
 def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
