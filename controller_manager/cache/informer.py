@@ -22,6 +22,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.metrics import Registry
 from mockube.component_base.supervision import start, start_in
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
@@ -35,6 +36,9 @@ from .sharing import SharedParts
 from .store import Change, Classifier, Indexer, Lister, OnFailure, Store
 
 LOG: Final = logging.getLogger(__name__)
+
+_BATCH: Final = 100
+"""Objects of a list that enter a cache without yielding to the event loop, in some milliseconds."""
 
 
 class _Snapshot(NamedTuple):
@@ -172,15 +176,19 @@ class Informer(Generic[T]):
         tree["metadata"].pop("managedFields", None)
         return self._parts.share(tree)
 
-    def replace(self, trees: Sequence[Parsed], revision: int) -> None:
+    async def replace(self, trees: Sequence[Parsed], revision: int) -> None:
         new_trees = self._by_key(trees)
         self._reported_versions = {
             key: version for key, version in self._reported_versions.items() if key in new_trees
         }
-        for key in [key for key in self._store if key not in new_trees]:
-            self._remove_view(key)
-        for key, tree in new_trees.items():
-            if not self._has_version(key, tree):
+        deleted = [key for key in self._store if key not in new_trees]
+        for number, key in enumerate((*deleted, *new_trees), 1):
+            if number % _BATCH == 0:
+                await yield_to_loop()  # the handlers of many objects must not delay the renewal of the lease
+            tree = new_trees.get(key)
+            if tree is None:
+                self._remove_view(key)
+            elif not self._has_version(key, tree):
                 self._put_view(key, tree)
         self.reach(revision)
         self._synced.set()

@@ -7,7 +7,7 @@ listed again if that revision is compacted, or if the server was unreachable, si
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from typing import Final, Never, Protocol
+from typing import Final, NamedTuple, Never, Protocol
 
 import orjson
 
@@ -38,13 +38,19 @@ an etcd without progress notifications accepts such watches, and each of them fa
 _log = logging.getLogger(__name__)
 
 
+class WatchEvent(NamedTuple):
+    type: str
+    tree: Parsed
+    revision: int
+
+
 class Sink(Protocol):
     """The receiver of a reflector's objects and events. It owns the objects that it receives."""
 
     def transform(self, tree: Parsed) -> Parsed:
         """Return a decoded object as it is kept."""
 
-    def replace(self, trees: Sequence[Parsed], revision: int) -> None:
+    async def replace(self, trees: Sequence[Parsed], revision: int) -> None:
         """Replace the contents by these objects, which are all that existed at the revision."""
 
     def put(self, tree: Parsed) -> None: ...
@@ -122,7 +128,7 @@ class Reflector:
     async def _list(self) -> None:
         trees, revision = await self._list_pages()
         self._counts.lists.value += 1
-        self._sink.replace(trees, revision)
+        await self._sink.replace(trees, revision)
         self._revision = revision
 
     async def _list_pages(self) -> tuple[Sequence[Parsed], int]:
@@ -157,7 +163,12 @@ class Reflector:
         ) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
-                    self._handle_event(*parse_watch_event(line))
+                    event = parse_watch_event(line)
+                    self._counts.record_event(event.type)
+                    if self._initial_objects is None:
+                        self._handle_event(*event)
+                    else:
+                        await self._handle_initial_event(*event)
         if self._initial_objects is not None:
             raise Unreachable("the watch ended before all initial events were received")
         if (
@@ -174,10 +185,6 @@ class Reflector:
         return {**query, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
     def _handle_event(self, event_type: str, tree: Parsed, revision: int) -> None:
-        self._counts.record_event(event_type)
-        if self._initial_objects is not None:
-            self._handle_initial_event(event_type, tree, revision)
-            return
         self._revision = revision
         if event_type == "BOOKMARK":
             self._sink.reach(revision)
@@ -186,25 +193,25 @@ class Reflector:
         else:
             self._sink.put(self._sink.transform(tree))
 
-    def _handle_initial_event(self, event_type: str, tree: Parsed, revision: int) -> None:
+    async def _handle_initial_event(self, event_type: str, tree: Parsed, revision: int) -> None:
         assert self._initial_objects is not None
         if event_type != "BOOKMARK":
             self._initial_objects.append(self._sink.transform(tree))
         elif meta.annotations(tree).get(_INITIAL_EVENTS_END) == "true":
             self._counts.lists.value += 1
-            self._sink.replace(self._initial_objects, revision)
+            await self._sink.replace(self._initial_objects, revision)
             self._revision = revision
             self._initial_objects = None
 
 
-def parse_watch_event(line: bytes) -> tuple[str, Parsed, int]:
-    """Return the type, the object and the revision of a watch event. Raises `ApiError` for an ERROR event."""
+def parse_watch_event(line: bytes) -> WatchEvent:
+    """Return a watch event. Raises `ApiError` for an ERROR event."""
     try:
         event = orjson.loads(line)
         event_type, tree = event["type"], event["object"]
         if event_type == "ERROR":
             raise status.from_tree(tree, tree["code"])
-        return event_type, tree, int(meta.resource_version(tree))
+        return WatchEvent(event_type, tree, int(meta.resource_version(tree)))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unreachable(f"received an invalid event: {line[:200]!r}") from error
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from contextlib import suppress
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
@@ -41,3 +42,10 @@ class RecordedChanges:
         sign = "+" if change.old is None else "-" if change.new is None else "~"
         view = change.old if change.new is None else change.new
         self.words.append(sign + meta.name(self._tree(view)))
+
+
+def fill(informer, trees, revision):
+    """Cache a list, which is short enough to enter the cache without a pause."""
+    with suppress(StopIteration):
+        informer.replace(trees, revision).send(None)
+        raise AssertionError("the list is too long")

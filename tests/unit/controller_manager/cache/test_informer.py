@@ -1,7 +1,10 @@
 """Informer: its cache and event handlers, with scripted reflector calls."""
 
+import asyncio
+
 import pytest
 
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.cache.informer import CacheMutated, Informer, MutationDetector
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
 from mockube.controller_manager.metrics.client import InformerStats
@@ -29,7 +32,7 @@ def names(informer):
 
 async def test_informer_is_synced_after_first_list(informer):
     assert not informer.is_synced
-    informer.replace([tree("a", 1)], 5)
+    await informer.replace([tree("a", 1)], 5)
     await informer.wait_synced()
     assert informer.is_synced
     assert (names(informer), informer.revision) == (["a"], 5)
@@ -37,7 +40,7 @@ async def test_informer_is_synced_after_first_list(informer):
 
 async def test_changes_are_delivered_in_order(informer):
     recorded = RecordedChanges(informer)
-    informer.replace([], 1)
+    await informer.replace([], 1)
     informer.put(tree("a", 2))
     informer.put(tree("a", 3))
     informer.remove(tree("a", 4))
@@ -70,30 +73,30 @@ async def test_deletion_of_unknown_object_is_not_delivered(informer):
 
 
 async def test_late_handler_receives_existing_objects(informer):
-    informer.replace([tree("a", 1), tree("b", 2)], 2)
+    await informer.replace([tree("a", 1), tree("b", 2)], 2)
     assert RecordedChanges(informer).words == ["+a", "+b"]
 
 
 async def test_relist_delivers_differences(informer):
-    informer.replace([tree("same", 1), tree("changes", 2), tree("goes", 3)], 3)
+    await informer.replace([tree("same", 1), tree("changes", 2), tree("goes", 3)], 3)
     recorded = RecordedChanges(informer)
     recorded.words.clear()
     same = informer.lister.get("default", "same")
-    informer.replace([tree("same", 1), tree("changes", 5), tree("comes", 6)], 7)
+    await informer.replace([tree("same", 1), tree("changes", 5), tree("comes", 6)], 7)
     assert sorted(recorded.words) == ["+comes", "-goes", "~changes"]
     assert informer.lister.get("default", "same") is same
     assert informer.revision == 7
 
 
 async def test_object_of_other_history_is_replaced(informer):
-    informer.replace([tree("a", 1, uid="first")], 1)
+    await informer.replace([tree("a", 1, uid="first")], 1)
     recorded = RecordedChanges(informer)
-    informer.replace([tree("a", 1, uid="second")], 1)
+    await informer.replace([tree("a", 1, uid="second")], 1)
     assert recorded.words == ["+a", "~a"]
 
 
 async def test_resync_delivers_every_object_unchanged(informer):
-    informer.replace([tree("a", 1)], 1)
+    await informer.replace([tree("a", 1)], 1)
     changes = []
     informer.add_handler(changes.append)
     informer.resync()
@@ -115,7 +118,7 @@ async def test_only_view_of_object_is_cached(clock):
 
 
 async def test_when_reached_resolves_at_its_revision(informer):
-    informer.replace([], 5)
+    await informer.replace([], 5)
     reached, later = informer.wait_for_revision(7), informer.wait_for_revision(9)
     assert informer.wait_for_revision(5).done()
     informer.put(tree("a", 7))
@@ -132,9 +135,9 @@ async def test_cancelled_waiter_does_not_block_others(informer):
 
 
 async def test_waiters_are_released_when_history_restarts(informer):
-    informer.replace([], 100)
+    await informer.replace([], 100)
     waits = informer.wait_for_revision(200)
-    informer.replace([], 3)
+    await informer.replace([], 3)
     assert waits.done()
     assert informer.revision == 3
 
@@ -165,7 +168,7 @@ async def test_object_of_wrong_type_does_not_affect_others(clock, spec):
     informer.add_handler(lambda change: seen.append((change.last_known.key.name, change.new is not None)))
     informer.add_handler(lambda change: change.last_known.object["spec"]["containers"][0]["name"])
     good = {"containers": [{"name": "c"}]}
-    informer.replace([pod("bad", 1, spec), pod("good", 2, good)], 3)
+    await informer.replace([pod("bad", 1, spec), pod("good", 2, good)], 3)
     assert ("good", True) in seen
     assert [view.key.name for view in informer.lister.by_index("first", "c")] == ["good"]
     informer.put(pod("bad", 4, good))
@@ -204,7 +207,7 @@ async def test_failed_handler_sees_object_deleted_and_added(clock):
 
 
 async def test_listed_items_without_metadata_are_skipped(informer):
-    informer.replace([{"what": "no object"}, {"metadata": []}, [], tree("a", 1)], 2)
+    await informer.replace([{"what": "no object"}, {"metadata": []}, [], tree("a", 1)], 2)
     assert (names(informer), informer.revision) == (["a"], 2)
 
 
@@ -228,6 +231,21 @@ async def test_unusable_object_is_logged_again_after_its_deletion(clock):
     informer.remove(pod("bad", 2, []))
     informer.put(bad)
     assert counts.unusable.value == 2
-    informer.replace([], 3)
-    informer.replace([bad], 4)
+    await informer.replace([], 3)
+    await informer.replace([bad], 4)
     assert counts.unusable.value == 3
+
+
+async def test_other_tasks_run_while_a_long_list_enters_the_cache(informer):
+    counts = []
+
+    async def watch_size():
+        while not informer.is_synced:
+            counts.append(len(informer.lister))
+            await yield_to_loop()
+
+    watching = asyncio.create_task(watch_size())
+    await informer.replace([tree(f"t{number}", number + 1) for number in range(1000)], 1001)
+    await watching
+    assert len(counts) >= 10
+    assert len(informer.lister) == 1000

@@ -53,7 +53,7 @@ async def running_work(namespaces, work, clock):
     task = asyncio.create_task(
         identity.run_until_changed(work.run(), clock=clock, shutdown_timeout=WAIT_TIMEOUT)
     )
-    namespaces.replace([SYSTEM], 1)
+    await namespaces.replace([SYSTEM], 1)
     await until(lambda: work.began)
     yield task
     work.done.set()
@@ -65,7 +65,7 @@ async def running_work(namespaces, work, clock):
 async def test_work_ends_when_uid_of_kube_system_changes(namespaces, work, running_work, caplog, how):
     other = namespace("kube-system", "second", 9)
     if how == "list":
-        namespaces.replace([other], 9)
+        await namespaces.replace([other], 9)
     else:
         namespaces.remove(SYSTEM)
         namespaces.put(other)
@@ -78,7 +78,7 @@ async def test_other_namespace_changes_do_not_end_work(namespaces, work, running
     namespaces.put(namespace("kube-system", "first", 2))
     namespaces.put(namespace("other", "one", 3))
     namespaces.put(namespace("other", "two", 4))
-    namespaces.replace([namespace("kube-system", "first", 5)], 5)
+    await namespaces.replace([namespace("kube-system", "first", 5)], 5)
     await yield_to_loop(5)
     assert not running_work.done()
     assert not work.ended

@@ -16,6 +16,7 @@ from mockube.controller_manager.kubelet.containers.mounts import volume_content
 from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential, trust_anchors
 from mockube.controller_manager.kubelet.containers.start_checks import volume_failure
 from mockube.controller_manager.kubelet.pod_certificates import PodCertificates
+from tests.support.controllers.informers import fill
 from tests.support.server.pod_certificates import SIGNER, authority, certificate
 
 CLOCK = SteppedClock()
@@ -79,7 +80,7 @@ class Server:
 
     def __init__(self):
         self.requests = Informer(POD_CERTIFICATE_REQUESTS, clock=CLOCK)
-        self.requests.replace([], 1)
+        fill(self.requests, [], 1)
         self.created = []
         self.refuses = False
 
@@ -95,7 +96,7 @@ class Server:
         name = f"req-{len(self.created)}"
         body = {**body, "metadata": {**body["metadata"], "name": name, "resourceVersion": "2"}}
         self.created.append(body)
-        self.requests.replace(self.created, 2)
+        fill(self.requests, self.created, 2)
         return body
 
     def decide(self, kind, **status):
@@ -104,7 +105,7 @@ class Server:
         metadata = {**self.created[-1]["metadata"], "resourceVersion": str(version)}
         status = {"conditions": [condition], **status}
         self.created[-1] = {**self.created[-1], "metadata": metadata, "status": status}
-        self.requests.replace(self.created, version)
+        fill(self.requests, self.created, version)
 
     def issue(self, chain):
         refresh_at = CLOCK.now() + timedelta(hours=1)
@@ -180,7 +181,7 @@ async def test_deleted_and_refused_requests_are_repeated(server, certificates):
     assert (await certificates.ensure(POD, "v", 0)).problem == NOT_ISSUED
     server.refuses = False
     await certificates.ensure(POD, "v", 0)
-    server.requests.replace([], 9)
+    fill(server.requests, [], 9)
     await certificates.ensure(POD, "v", 0)
     assert len(server.created) == 1
     CLOCK.advance(601)

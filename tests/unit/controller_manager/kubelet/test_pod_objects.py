@@ -10,6 +10,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
+from tests.support.controllers.informers import fill
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -24,7 +25,7 @@ class Informers:
     def of(self, resource):
         if resource not in self.caches:
             self.caches[resource] = Informer(resource, clock=self._clock)
-            self.caches[resource].replace([], 1)
+            fill(self.caches[resource], [], 1)
         return self.caches[resource]
 
 
@@ -93,7 +94,7 @@ async def resolved(objects, view, name):
 
 
 async def test_cached_object_needs_no_request(objects, informers, server):
-    informers.of(CONFIG_MAPS).replace([config_map("m")], 4)
+    await informers.of(CONFIG_MAPS).replace([config_map("m")], 4)
     of_pod = objects.of(pod())
     assert of_pod.config_map("m") == config_map("m")
     assert (of_pod.unknown, server.requests) == (set(), [])
