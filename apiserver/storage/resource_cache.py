@@ -72,6 +72,10 @@ HISTORY_SECONDS = 75.0
 """How long changes are kept for a watch that resumes; upstream's target."""
 MIN_HISTORY, MAX_HISTORY = 100, 102_400
 """The minimum and maximum of changes in the history, regardless of their age; upstream's bounds."""
+IDLE_HISTORY, FORGOTTEN_AT_ONCE = 10_000, 5_000
+"""How many changes stay if no more come, and how many older ones are dropped at a time, in some milliseconds: the deletion of
+100,000 pods must not fill the memory for ever.
+"""
 LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
 """Bytes of a large object; and the limit of all replaced large objects, above which half of the history is dropped."""
 
@@ -293,9 +297,18 @@ class ResourceCache:
             return
         half = count // 2
         if is_large or count > MAX_HISTORY or now - self._history[half].observed_at > HISTORY_SECONDS:
-            self._oldest = self._history[half - 1].revision
-            self._history_bytes -= sum(map(_large_bytes, self._history[:half]))
-            del self._history[:half]
+            self._forget(half)
+
+    def forget_old(self, now: float) -> None:
+        """Drop changes that are old enough if there are thousands; called at an interval, as no change comes to drop them."""
+        count = min(len(self._history) - IDLE_HISTORY, FORGOTTEN_AT_ONCE)
+        if count > 0 and now - self._history[count - 1].observed_at > HISTORY_SECONDS:
+            self._forget(count)
+
+    def _forget(self, count: int) -> None:
+        self._oldest = self._history[count - 1].revision
+        self._history_bytes -= sum(map(_large_bytes, self._history[:count]))
+        del self._history[:count]
 
 
 def _large_bytes(change: Change) -> int:

@@ -148,9 +148,11 @@ class WatchCache:
         await self._list_done.wait()
 
     async def watch_lag(self) -> None:
-        """Compare the store's revision at an interval until cancelled, for `seconds_behind`."""
+        """Compare the store's revision at an interval until cancelled, for `seconds_behind`, and drop old changes."""
         while True:
             await self._clock.sleep(LAG_SECONDS)
+            for cache in self.resource_caches():
+                cache.forget_old(self._clock.monotonic())
             try:
                 if await self.seconds_behind() and self._watch is not None:
                     # The newer revisions may be of other keys: a progress notification confirms that.

@@ -74,6 +74,30 @@ def test_history_of_small_objects_is_not_limited_by_their_bytes():
     assert len(resource_cache.since(0, b"/r/pods/")) == 1024
 
 
+def test_long_history_without_new_changes_gets_shorter(monkeypatch):
+    monkeypatch.setattr(module, "IDLE_HISTORY", 10)
+    monkeypatch.setattr(module, "FORGOTTEN_AT_ONCE", 20)
+    resource_cache = ResourceCache(b"/r/pods/")
+    for revision in range(1, 51):
+        pod = StoredObject(b"/r/pods/a/%d" % revision, b"{}", revision)
+        resource_cache.apply(Change(ChangeKind.ADDED, pod, None, 0.0))
+    lengths = []
+    for now in (74.0, 76.0, 81.0, 86.0):
+        resource_cache.forget_old(now)
+        lengths.append(len(resource_cache.since(50 - 10, b"/r/pods/")))
+        oldest = next(n for n in range(51) if _is_known(resource_cache, n))
+        lengths.append(oldest)
+    assert lengths == [10, 0, 10, 20, 10, 40, 10, 40]
+
+
+def _is_known(resource_cache, revision):
+    try:
+        resource_cache.since(revision, b"/r/pods/")
+    except TooOldResourceVersion:
+        return False
+    return True
+
+
 def pod_with_app(number, value, revision):
     tree = {"metadata": {"name": f"p{number}", "labels": {"app": value} if value else {}}}
     return StoredObject(b"/r/pods/a/%03d" % number, orjson.dumps(tree), revision)
