@@ -6,7 +6,7 @@ because they can be many. All other formats are encoded from trees.
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.autoscaling.scale import CUSTOM_PRINTER
 from mockube.apiserver.registry.registry import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.registry.request_context import ListResult, ObjectResult, RequestContext
-from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.apiserver.storage.stored_object import MAX_ITEM_BYTES, StoredObject
 from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
@@ -222,16 +222,22 @@ def _without_type(stored: StoredObject) -> Tree:
     return {name: value for name, value in stored.tree().items() if name not in _TYPE_META}
 
 
-MAX_KEPT_ITEMS: Final = 2_000
-"""The items of a larger list are encoded again for each list: kept ones would double the memory of the objects."""
+MAX_KEPT_ITEMS, MAX_KEPT_BYTES = 2_000, MAX_ITEM_BYTES // 2
+"""The items of a larger list are encoded again for each list, and share the text of the objects: kept ones would double the
+memory of the objects, and those that are dropped too soon would be in the memory once for each slow client.
+"""
 _TYPE_META = frozenset({"kind", "apiVersion"})
+
+
+def _is_large(items: Sequence[StoredObject]) -> bool:
+    return len(items) > MAX_KEPT_ITEMS or sum([stored.size for stored in items]) > MAX_KEPT_BYTES
 
 
 async def _parts(answer: ListResult) -> Sequence[bytes | memoryview]:
     """Return the parts of a list in JSON. All requests share them, so that many or slow clients need no more memory."""
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
     items: list[bytes | memoryview]
-    if answer.named or len(answer.items) > MAX_KEPT_ITEMS:
+    if answer.named or _is_large(answer.items):
         parts_of = StoredObject.named_item if answer.named else StoredObject.item_parts
         parts = await yield_between_batches(parts_of, answer.items, count=QUICK_SLICE)
         items = [part for each in parts for part in each]

@@ -101,7 +101,12 @@ def counting_controller(reconciled_at, clock):
         reconciled_at.append(clock.monotonic())
         return Plan(counted=COUNTED)
 
-    watch = Watch(resource=SECRETS, keys=own_key, delay=timedelta(milliseconds=50))
+    watch = Watch(
+        resource=SECRETS,
+        keys=own_key,
+        delay=timedelta(milliseconds=50),
+        pause=timedelta(microseconds=20),
+    )
     return replace(COPIES, watches=(watch,), indexes={}, reconcile=reconcile)
 
 
