@@ -237,8 +237,10 @@ async def _parts(answer: ListResult) -> Sequence[bytes | memoryview]:
     """Return the parts of a list in JSON. All requests share them, so that many or slow clients need no more memory."""
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
     items: list[bytes | memoryview]
-    if answer.named or _is_large(answer.items):
-        parts_of = StoredObject.named_item if answer.named else StoredObject.item_parts
+    is_large = _is_large(answer.items)
+    if answer.named or is_large:
+        named_parts_of = StoredObject.named_item_parts if is_large else StoredObject.named_item
+        parts_of = named_parts_of if answer.named else StoredObject.item_parts
         parts = await yield_between_batches(parts_of, answer.items, count=QUICK_SLICE)
         items = [part for each in parts for part in each]
     else:

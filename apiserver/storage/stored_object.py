@@ -228,26 +228,32 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
         """A comma, and the object's JSON as an item of a list, whose head has kind and apiVersion of all items."""
         item = self._item
         if item is None:
-            item = self._item = _as_item(self.value, self.revision)
+            item = self._item = b"".join(self._parts(named=False))
             _recent_items.add(self, len(item))
         return item
 
     def item_parts(self) -> Sequence[bytes | memoryview]:
         """Return the item in parts, of which the large one is shared with the value: an item of a large list is not kept."""
-        if self._item is not None:
-            return (self._item,)
+        return self._parts(named=False) if self._item is None else (self._item,)
+
+    def named_item_parts(self) -> Sequence[bytes | memoryview]:
+        """Return the same for the item with kind and apiVersion."""
+        return self._parts(named=True)
+
+    def _parts(self, *, named: bool) -> Sequence[bytes | memoryview]:
         value = self.value
         head = _head(value)
-        begin = b',{%b,"resourceVersion":"%d"' % (value[head.start(1) : head.end()], self.revision)
-        return begin, memoryview(value)[head.end() :]
+        begin = 1 if named else head.start(1)
+        start = b',{%b,"resourceVersion":"%d"' % (value[begin : head.end()], self.revision)
+        return start, memoryview(value)[head.end() :]
+
+    def named_item(self) -> Sequence[bytes | memoryview]:
+        """Return the item with kind and apiVersion, in two parts, of which the large one is shared with `item`."""
+        return b"," + self.value[: self.value.index(b'"metadata":')], memoryview(self.item)[2:]
 
     def drop_item(self) -> None:
         """Drop the cached item, which takes as much memory as the value."""
         self._item = None
-
-    def named_item(self) -> tuple[bytes, memoryview]:
-        """Return the item with kind and apiVersion, in two parts, of which the large one is shared with `item`."""
-        return b"," + self.value[: self.value.index(b'"metadata":')], memoryview(self.item)[2:]
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -322,12 +328,6 @@ def _head(value: bytes) -> re.Match[bytes]:
     if head is None:
         raise NotCanonical(value[:200])
     return head
-
-
-def _as_item(value: bytes, revision: int) -> bytes:
-    head = _head(value)
-    begin, end = head.start(1), head.end()
-    return b',{%b,"resourceVersion":"%d"%b' % (value[begin:end], revision, value[end:])
 
 
 # --- canonical text

@@ -29,11 +29,15 @@ def printer_of(api_version, kind):
     return printer_of_kind(GroupKind(GroupVersion.parse(api_version).group, kind))
 
 
-async def rendered_list(kind, items, format_, view, **query):
+async def rendered_list(kind, items, format_, view, *, named=False, **query):
     row = ROWS[kind]
     context = RequestContext(verb="list", resource=row, user=User(name="u"), query=query)
     answer = ListResult(
-        api_version=row.api_version, kind=row.list_kind, items=items, metadata={"resourceVersion": "9"}
+        api_version=row.api_version,
+        kind=row.list_kind,
+        items=items,
+        metadata={"resourceVersion": "9"},
+        named=named,
     )
     renderer = Renderer(printer_of, SteppedClock())
     return b"".join(
@@ -59,11 +63,13 @@ async def test_list_has_list_kind_and_items_without_kind(maps):
     assert listed["items"][0].keys() == {"metadata", "data"}
 
 
-async def test_large_list_is_rendered_as_a_small_one(maps, monkeypatch):
-    small = await rendered_list("ConfigMap", maps, MediaType.JSON, View.OBJECT)
+@pytest.mark.parametrize("named", [False, True])
+async def test_large_list_is_rendered_as_a_small_one(maps, monkeypatch, named):
+    small = await rendered_list("ConfigMap", maps, MediaType.JSON, View.OBJECT, named=named)
     monkeypatch.setattr(rendering, "MAX_KEPT_ITEMS", 1)
     others = [StoredObject(stored.key, stored.value, stored.revision) for stored in maps]
-    assert await rendered_list("ConfigMap", others, MediaType.JSON, View.OBJECT) == small
+    assert await rendered_list("ConfigMap", others, MediaType.JSON, View.OBJECT, named=named) == small
+    assert all(len(stored.item_parts()) == 2 for stored in others)  # no item is kept
 
 
 async def test_list_is_rendered_as_protobuf(maps):

@@ -72,6 +72,19 @@ def test_parts_of_list_item_are_the_item(tree):
     assert stored.item_parts() == (stored.item,)
 
 
+@pytest.mark.parametrize("parts_of", [StoredObject.item_parts, StoredObject.named_item_parts])
+def test_items_of_large_lists_share_the_text_of_the_object(parts_of):
+    stored = StoredObject(b"/k", canonical({"kind": "A", "apiVersion": "v1", "metadata": {"uid": "1"}}), 7)
+    lists = [parts_of(stored) for _ in range(2)]
+    assert all(parts[-1].obj is stored.value for parts in lists)
+
+
+@given(TREES)
+def test_named_item_is_text_after_a_comma(tree):
+    stored = StoredObject(b"/k", canonical(tree), 7)
+    assert b"".join(stored.named_item_parts()) == b"," + stored.text
+
+
 def test_items_of_lists_are_kept_up_to_a_size(monkeypatch):
     value = canonical({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "uid": "1"}})
     objects = [StoredObject(b"/k", value, revision) for revision in range(1, 10)]
