@@ -17,7 +17,6 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 PENDING: Final = "Pending"
 RUNNING: Final = "Running"
-_TERMINAL_PHASES: Final = (SUCCEEDED, FAILED)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """The time of a condition without lastTransitionTime; with minReadySeconds such a pod is never available, as upstream."""
@@ -37,8 +36,6 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
     """The node to which it is bound; empty before."""
     phase: str
     deleting: bool
-    is_active: bool
-    """Whether the pod counts as a replica: it is neither terminal nor being deleted."""
     ready_since: datetime | None
     """The time at which its condition Ready became true; None if it is not true."""
     ready_changed: datetime | None
@@ -50,8 +47,6 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
         ready = conditions.get(pod, "Ready")
         is_ready = ready is not None and ready["status"] == "True"
         changed = None if ready is None else _transition_time(ready)
-        phase = (pod.get("status") or {}).get("phase") or PENDING
-        deleting = meta.is_deleting(pod)
         return cls(
             object=pod,
             key=Key.of(pod),
@@ -60,9 +55,8 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
             labels=meta.labels(pod),
             owner_uid=controller["uid"] if controller else "",
             node=(pod.get("spec") or {}).get("nodeName") or "",
-            phase=phase,
-            deleting=deleting,
-            is_active=not deleting and phase not in _TERMINAL_PHASES,
+            phase=(pod.get("status") or {}).get("phase") or PENDING,
+            deleting=meta.is_deleting(pod),
             ready_since=(changed or _EPOCH) if is_ready else None,
             ready_changed=changed,
         )
@@ -73,7 +67,12 @@ class PodView(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_terminal(self) -> bool:
-        return self.phase in _TERMINAL_PHASES
+        return self.phase in (SUCCEEDED, FAILED)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the pod counts as a replica: it is neither terminal nor being deleted."""
+        return not self.deleting and not self.is_terminal
 
     def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
         """Return whether the pod has been ready for `min_ready_seconds`."""

@@ -58,12 +58,10 @@ def owned_objects(
     An owner that is being deleted adopts and releases nothing, because the garbage collector handles its objects.
     """
     lister = caches.of(resource)
-    matches, tree = selector.matches, resource.tree
     owned: list[T] = []
     to_release: list[T] = []
     for view in lister.by_index(BY_OWNER, meta.uid(owner)):
-        # Without meta.labels, because an owner may have thousands of objects.
-        fits = matches(tree(view)["metadata"].get("labels") or {})
+        fits = selector.matches(meta.labels(resource.tree(view)))
         (owned if fits else to_release).append(view)
     if meta.is_deleting(owner):
         return OwnedObjects(owned=tuple(owned), orphans=(), to_release=())
