@@ -5,7 +5,7 @@ changed.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.controller_manager.client.resources import Key, Resource, T, T_co
@@ -14,6 +14,8 @@ Indexer = Callable[[Any], Iterable[str]]
 """A function that returns the index values of a view."""
 Classifier = Callable[[Any], tuple[str, Hashable] | None]
 """A function that returns the group and the class in which a view is counted; None if it is not counted."""
+ALL: Final = ""
+"""The group of a tally that counts all views together."""
 OnFailure = Callable[[Key, Any, Exception], None]
 """A function that is called with the key and the view of an object for which an index or a handler raised."""
 

@@ -39,8 +39,6 @@ BY_SERVICE: Final = "service"
 BY_TOPOLOGY_MODE: Final = "topology-mode"
 """The index of services whose endpoints are allocated to zones."""
 _ALLOCATED_TO_ZONES: Final = "by-zone"
-BY_ZONE_CPU: Final = "share"
-"""The index of nodes by their zone and CPU."""
 MAX_ENDPOINTS: Final = 100
 """The maximum number of endpoints in a slice, as in upstream."""
 MANAGER: Final = "endpointslice-controller.k8s.io"
@@ -88,7 +86,7 @@ def _changes(
 ) -> tuple[SliceChanges, bool, tuple[Action, ...]]:
     """Return the changes, whether endpoints are allocated to zones, and the Events about their hints."""
     nodes = caches.of(kinds.NODES)
-    ratios = hints.zone_ratios(nodes.index_counts(BY_ZONE_CPU)) if hints.uses_topology_mode(service) else None
+    ratios = hints.zone_ratios(nodes) if hints.uses_topology_mode(service) else None
     labels = labels_of(service, MANAGER)
     types = address_types(service)
     changes = SliceChanges(
@@ -172,7 +170,7 @@ def _services_of_node(caches: Caches, change: Change) -> Iterator[Key]:
 def _overloaded_keys(caches: Caches) -> Iterator[Key]:
     """Yield the keys of the services that have too few endpoints in a zone now."""
     shared = caches.of(kinds.SERVICES).by_index(BY_TOPOLOGY_MODE, _ALLOCATED_TO_ZONES)
-    ratios = hints.zone_ratios(caches.of(kinds.NODES).index_counts(BY_ZONE_CPU)) if shared else None
+    ratios = hints.zone_ratios(caches.of(kinds.NODES)) if shared else None
     for service in shared:
         key = Key.of(service)
         slices = caches.of(kinds.ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
@@ -218,8 +216,8 @@ SERVICE_ENDPOINT_SLICES: Final = Controller(
     has_memory=True,
     indexes={
         kinds.ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
-        kinds.NODES: {BY_ZONE_CPU: hints.zone_and_cpu},
         kinds.PODS: {BY_NODE: node_of_pod},
         kinds.SERVICES: {BY_TOPOLOGY_MODE: topology_mode},
     },
+    tallies={kinds.NODES: {hints.BY_ZONE_AND_CPU: hints.zone_and_cpu}},
 )

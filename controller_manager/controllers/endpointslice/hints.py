@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_ZONE
+from mockube.controller_manager.cache.store import ALL, Lister
 from mockube.controller_manager.workloads.endpoint_slices import SliceChanges, without_hints
 
 ANNOTATION_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
@@ -30,6 +31,9 @@ _NO_ZONE: Final = "One or more endpoints do not have a zone specified"
 _NO_HINTS: Final = "No hints allocated for zones"
 
 _Change = Callable[[ReadOnlyTree], ReadOnlyTree]
+BY_ZONE_AND_CPU: Final = "zone and CPU"
+"""The tally of nodes by zone and CPU."""
+
 Ratios = Mapping[str, float]
 """The ratio of each zone's CPU to that of all nodes."""
 
@@ -56,25 +60,25 @@ def uses_topology_mode(service: ReadOnlyTree) -> bool:
     return annotations.get(_DEPRECATED_MODE, annotations.get(ANNOTATION_TOPOLOGY_MODE)) in ("Auto", "auto")
 
 
-def zone_and_cpu(node: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the index value of a node that counts for the allocation: its zone and CPU; "" if it lacks one of them."""
+def zone_and_cpu(node: ReadOnlyTree) -> tuple[str, tuple[str, int] | None] | None:
+    """Return the zone and the CPU of a node that counts for the allocation, for the tally; None if it lacks one of them."""
     labels = meta.labels(node)
     if labels.keys() & _CONTROL_PLANE or not conditions.is_true(node, CONDITION_READY):
-        return ()
+        return None
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     cpu = quantity.from_json(allocatable.get("cpu", "0")).scaled_value(quantity.MILLI)
     zone = labels.get(LABEL_ZONE)
-    return (f"{cpu} {zone}" if zone and cpu else "",)
+    return ALL, (zone, cpu) if zone and cpu else None
 
 
-def zone_ratios(node_counts: Mapping[str, int]) -> Ratios | None:
+def zone_ratios(nodes: Lister[ReadOnlyTree]) -> Ratios | None:
     """Return the zones' ratios of CPU; None if a node lacks zone or CPU, or if there are fewer than two zones."""
-    if "" in node_counts:
+    counts = nodes.class_counts(BY_ZONE_AND_CPU, ALL)
+    if None in counts:
         return None
     cpus: Counter[str] = Counter()
-    for share, count in node_counts.items():
-        cpu, _, zone = share.partition(" ")
-        cpus[zone] += int(cpu) * count
+    for (zone, cpu), count in counts.items():
+        cpus[zone] += cpu * count
     total = sum(cpus.values())
     return {zone: cpu / total for zone, cpu in cpus.items()} if len(cpus) > 1 else None
 

@@ -1,7 +1,7 @@
 """The node lifecycle controller: it marks nodes without heartbeats as Unknown, and taints nodes by their conditions."""
 
 import logging
-from collections.abc import Callable, Container, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -23,7 +23,18 @@ from . import health, taints
 from .health import NodeHealth
 from .leases import LeaseReader, StaleLeaseError
 from .monitor import NodeMonitor
-from .zones import EvictionLimits, Zone, ZoneSizes, ZoneState, rate_of, state_of, zone_of
+from .zones import (
+    BY_ZONE,
+    EvictionLimits,
+    Zone,
+    ZoneSize,
+    ZoneState,
+    rate_of,
+    sizes_of,
+    state_of,
+    zone_and_readiness,
+    zone_of,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -47,6 +58,7 @@ class NodeLifecycleController:
         self._nodes, self._leases = context.informers.of(NODES), context.informers.of(LEASES)
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
+        self._nodes.add_tally(BY_ZONE, zone_and_readiness)
         self._loop = ReconcileLoop(
             "node_lifecycle_controller",
             self._reconcile_no_schedule_taints,
@@ -62,7 +74,6 @@ class NodeLifecycleController:
         self._observed_nodes: dict[str, ReadOnlyTree] = {}
         """The nodes as they were at the beginning of the last round."""
         self._health: dict[str, NodeHealth] = {}
-        self._sizes = ZoneSizes()
         self._lease_reader = LeaseReader(context)
         self._metrics = NodeMonitor(context.metrics.registry)
         self._nodes_to_mark: set[str] = set()
@@ -99,6 +110,7 @@ class NodeLifecycleController:
         while True:
             renewed, self._changed_leases = self._changed_leases, set()
             began, changed = self._clock.monotonic(), self._observe_changes()
+            zones = sizes_of(self._nodes.lister)
             names = renewed.union(changed, self._silent_nodes(), self._nodes_to_mark)
             for node in self._in_order(names):
                 node_began = self._clock.monotonic()
@@ -106,7 +118,7 @@ class NodeLifecycleController:
                 self._metrics.node.observe(self._clock.monotonic() - node_began)
             self._metrics.all_nodes.observe(self._clock.monotonic() - began)
             self._nodes_to_taint.update(changed)
-            await self._reconcile_no_execute_taints()
+            await self._reconcile_no_execute_taints(zones)
             await self._clock.sleep(self._period)
 
     def _silent_nodes(self) -> Iterable[str]:
@@ -132,7 +144,6 @@ class NodeLifecycleController:
         changed, self._changed_nodes = self._changed_nodes, {}
         for name in changed:
             node, before = self._nodes.lister.get("", name), self._observed_nodes.get(name)
-            self._sizes.set(name, node)
             if node is not None:
                 self._observed_nodes[name] = node
                 if before is None:
@@ -189,8 +200,7 @@ class NodeLifecycleController:
 
     # --- NoExecute taints
 
-    async def _reconcile_no_execute_taints(self) -> None:
-        zones = self._sizes.by_zone
+    async def _reconcile_no_execute_taints(self, zones: Mapping[str, ZoneSize]) -> None:
         self._metrics.report_zones(zones)
         states = {zone: state_of(size, self._limits) for zone, size in zones.items()}
         was_all_disrupted = self._is_all_disrupted

@@ -3,14 +3,17 @@
 It is lower if so many nodes are not ready that the cause may be this manager's network.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct, field
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_REGION, LABEL_ZONE
+from mockube.controller_manager.cache.store import ALL, Lister
 
 _EXCLUDED_LABEL = "node.kubernetes.io/exclude-disruption"
 """The label of nodes that are not counted."""
@@ -63,29 +66,25 @@ class ZoneSize(Struct):
     not_ready: int = 0
 
 
-class ZoneSizes:
-    """The sizes of all zones with nodes, without excluded nodes."""
+BY_ZONE: Final = "zone"
+"""The tally of nodes by zone and readiness."""
 
-    def __init__(self) -> None:
-        self.by_zone: dict[str, ZoneSize] = {}
-        self._counted: dict[str, tuple[str, bool]] = {}
-        """The zone of each counted node, and whether it is not ready."""
 
-    def set(self, name: str, node: ReadOnlyTree | None) -> None:
-        """Count a node as it is now; None for one that was deleted."""
-        before = self._counted.pop(name, None)
-        if before is not None:
-            self._add(*before, -1)
-        if node is not None and _EXCLUDED_LABEL not in meta.labels(node):
-            counted = self._counted[name] = zone_of(node), not conditions.is_true(node, CONDITION_READY)
-            self._add(*counted, 1)
+def zone_and_readiness(node: ReadOnlyTree) -> tuple[str, tuple[str, bool]] | None:
+    """Return the zone of a node, and whether it is ready, for the tally; None for an excluded node."""
+    if _EXCLUDED_LABEL in meta.labels(node):
+        return None
+    return ALL, (zone_of(node), conditions.is_true(node, CONDITION_READY))
 
-    def _add(self, zone: str, is_not_ready: bool, difference: int) -> None:  # noqa: FBT001 - as stored
-        size = self.by_zone.setdefault(zone, ZoneSize())
-        size.nodes += difference
-        size.not_ready += difference * is_not_ready
-        if not size.nodes:
-            del self.by_zone[zone]
+
+def sizes_of(nodes: Lister[ReadOnlyTree]) -> Mapping[str, ZoneSize]:
+    """Return the sizes of the zones with nodes."""
+    sizes: dict[str, ZoneSize] = {}
+    for (zone, is_ready), count in nodes.class_counts(BY_ZONE, ALL).items():
+        size = sizes.setdefault(zone, ZoneSize())
+        size.nodes += count
+        size.not_ready += 0 if is_ready else count
+    return sizes
 
 
 def state_of(size: ZoneSize, limits: EvictionLimits) -> ZoneState:

@@ -21,7 +21,6 @@ from tests.support.controllers.services_and_pods import pod, service
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
-INDEXES = SERVICE_ENDPOINT_SLICES.indexes
 
 
 def node(name, zone, cpu="4", *, ready=True, **labels):
@@ -39,7 +38,8 @@ TWO_ZONES = (node("node-a", "a"), node("node-b", "b"))
 
 
 def caches(svc, pods, slices=(), nodes=TWO_ZONES):
-    return FakeCaches({SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}, INDEXES)
+    objects = {SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}
+    return FakeCaches(objects, SERVICE_ENDPOINT_SLICES.indexes, SERVICE_ENDPOINT_SLICES.tallies)
 
 
 def planned_actions(svc, pods, slices=(), nodes=TWO_ZONES, *, was_shared=False):

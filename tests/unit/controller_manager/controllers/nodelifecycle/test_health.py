@@ -5,19 +5,23 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.cache.store import Store
+from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.nodelifecycle.health import is_silent, observe, unknown_conditions
 from mockube.controller_manager.controllers.nodelifecycle.taints import (
     with_no_execute_taint,
     with_no_schedule_taints,
 )
 from mockube.controller_manager.controllers.nodelifecycle.zones import (
+    BY_ZONE,
     EvictionLimits,
     Zone,
     ZoneSize,
-    ZoneSizes,
     ZoneState,
     rate_of,
+    sizes_of,
     state_of,
+    zone_and_readiness,
 )
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -175,23 +179,29 @@ def test_evictions_of_nodes_are_rate_limited():
     assert not Zone().try_accept(NOW, 0.0)
 
 
+def nodes_by_zone():
+    nodes = Store()
+    nodes.add_tally(BY_ZONE, zone_and_readiness)
+    return nodes
+
+
 def test_nodes_of_one_zone_share_state():
     east = {"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "east"}
-    sizes = ZoneSizes()
-    sizes.set("a", node("Unknown", labels=east))
-    sizes.set("b", node())
-    sizes.set("c", node(labels=east))
-    sizes.set("d", node(labels={"node.kubernetes.io/exclude-disruption": ""}))
-    assert sizes.by_zone == {"r:east": ZoneSize(nodes=2, not_ready=1), ":": ZoneSize(nodes=1)}
+    nodes = nodes_by_zone()
+    nodes.put(Key("", "a"), node("Unknown", labels=east))
+    nodes.put(Key("", "b"), node())
+    nodes.put(Key("", "c"), node(labels=east))
+    nodes.put(Key("", "d"), node(labels={"node.kubernetes.io/exclude-disruption": ""}))
+    assert sizes_of(nodes) == {"r:east": ZoneSize(nodes=2, not_ready=1), ":": ZoneSize(nodes=1)}
 
 
 def test_zone_follows_changes_of_its_nodes():
-    sizes = ZoneSizes()
+    nodes = nodes_by_zone()
     for seen in (node("Unknown"), node(), node("Unknown")):
-        sizes.set("a", seen)
-    assert sizes.by_zone == {":": ZoneSize(nodes=1, not_ready=1)}
-    sizes.set("a", node(labels={"topology.kubernetes.io/zone": "east"}))
-    assert sizes.by_zone == {":east": ZoneSize(nodes=1)}
-    sizes.set("a", None)
-    sizes.set("b", None)
-    assert sizes.by_zone == {}
+        nodes.put(Key("", "a"), seen)
+    assert sizes_of(nodes) == {":": ZoneSize(nodes=1, not_ready=1)}
+    nodes.put(Key("", "a"), node(labels={"topology.kubernetes.io/zone": "east"}))
+    assert sizes_of(nodes) == {":east": ZoneSize(nodes=1)}
+    nodes.remove(Key("", "a"))
+    nodes.remove(Key("", "b"))
+    assert sizes_of(nodes) == {}
