@@ -123,7 +123,7 @@ class ApiServer:
             snapshot_endpoint.PATH: snapshot_endpoint.page(registry, kv, self.on_restored),
         }
         if self.audit is None and environment.middleware is None:  # those observe each renewal as a request
-            fixed_pages[lease_renewals.PATH] = lease_renewals.page(registry)
+            fixed_pages.update(lease_renewals.pages(registry))
         pages = make_pages(
             config,
             environment=environment,

@@ -18,6 +18,7 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLES,
 )
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
+from mockube.component_base import lease_renewals
 from mockube.component_base.packs import load_pack
 
 from .rbac import policy, resource_name
@@ -44,7 +45,7 @@ _RULES: Final = (
     _rule("storage.k8s.io", ["storageclasses", "volumeattachments"], _ALL),
     _rule("storage.k8s.io", ["volumeattachments/status"], ["patch", "update"]),
     _rule("coordination.k8s.io", ["leases"], _ALL),
-    {"verbs": ["post"], "nonResourceURLs": ["/mockube/lease-renewals"]},
+    {"verbs": ["post"], "nonResourceURLs": [lease_renewals.PATH]},
     # kwok's objects, which define the logs and the behavior of simulated containers.
     _rule("kwok.x-k8s.io", ["*"], ["get", "list"]),
 )

@@ -1,37 +1,29 @@
 """Serve `/mockube/lease-renewals`: POST renews the Leases of many nodes."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 import msgspec
 import orjson
-from msgspec import Struct
 
 from mockube.apimachinery.status import BadRequest, MethodNotSupported
 from mockube.apimachinery.timestamps import TimestampError, parse_micro_time
 from mockube.apiserver.registry.lease_renewals import renew_leases
 from mockube.apiserver.registry.registry import Registry
+from mockube.component_base.lease_renewals import MAX_NAMES, PATH, Renewals
 
 from .health import Page
 from .request import Request
 from .response import Response
 
-PATH: Final = "/mockube/lease-renewals"
-MAX_NAMES: Final = 1000
-"""The maximum of Leases that one request renews."""
 _MAX_BODY: Final = 512 * 1024
 
-
-class _Renewals(Struct, rename="camel", forbid_unknown_fields=True):
-    names: list[str]
-    renew_time: str
+_decode = msgspec.json.Decoder(Renewals).decode
 
 
-_decode = msgspec.json.Decoder(_Renewals).decode
-
-
-def page(registry: Registry) -> Page:
-    async def serve(request: Request) -> Response:
+def pages(registry: Registry) -> Mapping[str, Page]:
+    async def renew(request: Request) -> Response:
         if request.method != "POST":
             raise MethodNotSupported(f"{PATH} supports POST, not {request.method}")
         names, renew_time = _parse(await request.client.read(_MAX_BODY))
@@ -41,7 +33,7 @@ def page(registry: Registry) -> Page:
         await registry.watch_cache.deliver()
         return Response(200, [orjson.dumps({"notRenewed": others})])
 
-    return serve
+    return {PATH: renew}
 
 
 def _parse(body: bytes) -> tuple[list[str], datetime]:

@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-import orjson
+import msgspec
 
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.component_base.clock import Clock
+from mockube.component_base.lease_renewals import MAX_NAMES, PATH, Renewals
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.wire import NoResponse
 
@@ -24,9 +25,8 @@ LOG = logging.getLogger(__name__)
 
 MIN_NODES: Final = 100
 """Fewer nodes renew their Leases as kubelets do: a small cluster has the requests of a real one."""
-_PATH: Final = "/mockube/lease-renewals"
-_BATCH: Final = 500
-"""The renewals of one request, which is half of what the server permits."""
+_BATCH: Final = MAX_NAMES // 2
+"""The renewals of one request."""
 _PAUSE: Final = 1.0
 """The seconds between two requests, so that renewals are spread over the interval."""
 _NOT_SERVED: Final = (403, 404, 405)
@@ -104,8 +104,8 @@ class LeaseRenewals:
 
     async def _renew_batch(self, names: Sequence[str]) -> None:
         now = self._clock.now()
-        body = orjson.dumps({"names": names, "renewTime": format_micro_time(now)})
-        response = await self._client.raw("POST", _PATH, body=body)
+        body = msgspec.json.encode(Renewals([*names], format_micro_time(now)))
+        response = await self._client.raw("POST", PATH, body=body)
         for name in names:
             if name in self.renewed_at:  # its kubelet may have become inactive meanwhile
                 self.record(name, now)
