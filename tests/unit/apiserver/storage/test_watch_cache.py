@@ -9,8 +9,10 @@ import pytest
 
 from mockube.apiserver.registry.selection import SELECT_ALL
 from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED_EVENTS, ClientWatch
+from mockube.apiserver.storage import resource_cache as resource_cache_module
+from mockube.apiserver.storage.resource_cache import HISTORY_SECONDS, TooOldResourceVersion
 from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
-from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
+from mockube.apiserver.storage.watch_cache import LAG_SECONDS, SLICE, WatchCache
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Event, Txn, WatchBatch
@@ -327,3 +329,24 @@ async def test_objects_of_lost_version_are_removed_in_slices(store):
         await reading
     assert sizes[-1] == 0
     assert max(before - after for before, after in itertools.pairwise(sizes)) <= 20
+
+
+async def test_history_of_a_resource_that_changes_no_more_gets_shorter(store, monkeypatch):
+    monkeypatch.setattr(resource_cache_module, "IDLE_HISTORY", 10)
+    clock = SteppedClock()
+    async with mirroring(store, clock) as watch_cache:
+        resource_cache, was = watch_cache.resource_cache(FOLDER), watch_cache.revision
+        await rewrite(store, 30)
+        await until(lambda: len(resource_cache) == 30)
+        task = asyncio.create_task(watch_cache.watch_lag())
+        for _ in range(int(HISTORY_SECONDS / LAG_SECONDS)):
+            assert len(resource_cache.since(was, FOLDER)) == 30
+            await yield_to_loop(5)
+            clock.advance(LAG_SECONDS)
+        await yield_to_loop(5)
+        clock.advance(LAG_SECONDS)
+        await yield_to_loop(5)
+        with pytest.raises(TooOldResourceVersion):
+            resource_cache.since(was, FOLDER)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

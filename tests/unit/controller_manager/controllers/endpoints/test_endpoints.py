@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -6,6 +6,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
+from mockube.controller_manager.control.runner import delay_of
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS, reconcile
 from mockube.controller_manager.controllers.endpoints.subsets import truncate_subsets
 from tests.support.controllers.fake_caches import FakeCaches
@@ -213,3 +214,12 @@ def test_endpoints_are_truncated_at_1000(ready, not_ready, expected):
     kept, is_over = truncate_subsets(subsets)
     counted = [[len(one.get(field, ())) for one in kept] for field in ("addresses", "notReadyAddresses")]
     assert (*counted, is_over) == expected
+
+
+def test_changes_of_pods_wait_the_longer_the_more_pods_the_service_has():
+    pods = [pod(at + 1) for at in range(50)]
+    objects = {SERVICES: [service()], PODS: pods}
+    first = reconcile(FakeCaches(objects), KEY, NOW, None)
+    unchanged = reconcile(FakeCaches({**objects, ENDPOINTS: [first.actions[-1].bodies[0]]}), KEY, NOW, None)
+    (watch,) = [watch for watch in SERVICE_ENDPOINTS.watches if watch.resource is PODS]
+    assert [delay_of(watch, plan.counted) for plan in (first, unchanged)] == [timedelta(milliseconds=5)] * 2

@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -6,8 +6,10 @@ import pytest
 from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
+from mockube.controller_manager.control.runner import delay_of
 from mockube.controller_manager.controllers.endpointslice.controller import (
     BY_SERVICE,
+    SERVICE_ENDPOINT_SLICES,
     by_own_service,
     reconcile,
 )
@@ -205,3 +207,10 @@ def test_deleting_or_selectorless_service_gets_no_slices():
     svc["metadata"]["deletionTimestamp"] = THEN
     assert planned_writes(svc, [pod(1)]) == ()
     assert planned_writes(service(selector=None), [pod(1)]) == ()
+
+
+def test_changes_of_pods_wait_the_longer_the_more_pods_the_service_has():
+    objects = {SERVICES: [service()], PODS: [pod(at + 1) for at in range(50)], NODES: [NODE]}
+    caches = FakeCaches(objects, SERVICE_ENDPOINT_SLICES.indexes)
+    (watch,) = [watch for watch in SERVICE_ENDPOINT_SLICES.watches if watch.resource is PODS]
+    assert delay_of(watch, reconcile(100, caches, KEY, NOW).counted) == timedelta(milliseconds=5)

@@ -1,3 +1,4 @@
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 from mockube.apimachinery.feature_gates import FeatureGates
@@ -6,6 +7,7 @@ from mockube.apimachinery.quota import amounts
 from mockube.apimachinery.quota.pods import PodEvaluator
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.loop import yield_to_loop
 from mockube.controller_manager.controllers.resourcequota.usage import UsageCounter
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -59,3 +61,19 @@ async def test_only_objects_in_the_scopes_of_the_quota_are_counted():
     plain = {"metadata": {"name": "b", "uid": "b"}, "spec": {"containers": [{"name": "c"}]}}
     usage = await counter.count((best_effort,), [pod("a"), plain], NOW)
     assert amounts.to_tree(amounts.mask(usage, ("pods",))) == {"pods": "1"}
+
+
+async def test_other_tasks_run_while_many_objects_are_counted():
+    evaluator = CountingEvaluator()
+    numbers = []
+
+    async def watch_progress():
+        while len(evaluator.names) < 1000:
+            numbers.append(len(evaluator.names))
+            await yield_to_loop()
+
+    watching = asyncio.create_task(watch_progress())
+    pods = [pod(f"p{number}") for number in range(1000)]
+    assert await counted(UsageCounter(evaluator), pods) == {"pods": "1k", "requests.cpu": "100"}
+    await watching
+    assert len({*numbers}) >= 10
