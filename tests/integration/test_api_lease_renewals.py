@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from mockube.apiserver.request.lease_renewals import MAX_NAMES, PATH
 from mockube.component_base.clock import SteppedClock
+from mockube.component_base.lease_renewals import MAX_NAMES, PATH
 from tests.support.server.apiserver import running, running_with_roles
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -66,7 +66,14 @@ async def test_leases_that_need_more_than_a_renewal_are_returned_unchanged(clien
     await create(client, "node-0")
     await create(client, "other-holder", holder="node-9")
     await create(client, "other-manager", agent={"User_Agent": "kubelet/v1"})
-    names = ["other-holder", "other-manager"]
+    await create(client, "two-managers")
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"renewTime": BEFORE}}
+    path = f"{LEASES}/two-managers?fieldManager=other"
+    await client.patch(path, body, kind="apply-patch+yaml")
+    await create(client, "no-manager")
+    nobody = {"metadata": {"managedFields": [{}]}}
+    await client.patch(f"{LEASES}/no-manager", nobody, **AGENT)
+    names = ["other-holder", "other-manager", "two-managers", "no-manager"]
     before = [await lease(client, name) for name in names]
     assert await renew(client, "missing", "node-0", *names, "..") == ["missing", *names, ".."]
     assert [await lease(client, name) for name in names] == before

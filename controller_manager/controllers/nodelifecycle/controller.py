@@ -215,7 +215,6 @@ class NodeLifecycleController:
             self._health = {
                 name: node_health.with_heartbeat_at(now) for name, node_health in self._health.items()
             }
-            self._nodes_to_taint.update(self._observed_nodes)
             return
         rates = {zone: rate_of(state, zones[zone].nodes, self._limits) for zone, state in states.items()}
         for node in self._in_order(self._nodes_to_taint) if self._nodes_to_taint else ():
