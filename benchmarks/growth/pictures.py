@@ -201,33 +201,35 @@ def charts(results: Results) -> Iterator[tuple[str, Chart]]:
     """Yield the charts of the sections that were measured, with their names."""
     machines = results.get(MACHINES, {})
     for name, picture in PICTURES.items():
-        curves = [
-            *_curves(picture, results.get(picture.section, ()), picture.values),
-            *_curves(
-                picture, results.get(KUBERNETES + picture.section, ()), picture.kubernetes, is_other=True
-            ),
-        ]
-        if curves:
+        other_section = KUBERNETES + picture.section
+        own = [*_curves(picture, results.get(picture.section, ()), picture.values)]
+        others = [*_curves(picture, results.get(other_section, ()), picture.kubernetes, is_other=True)]
+        if own or others:
             yield (
                 name,
                 Chart(
                     picture.title,
                     SIZES[picture.section].name,
                     picture.y,
-                    curves,
+                    [*own, *others],
                     picture.axes,
-                    _note(machines.get(picture.section) or machines[KUBERNETES + picture.section]),
+                    _note(
+                        machines[picture.section] if own else None,
+                        machines[other_section] if others else None,
+                    ),
                 ),
             )
 
 
-def _note(machine: Row) -> str:
-    """Return what a reader of figures has to know: the machine, and how busy it was before."""
-    date = machine["date"].partition(" ")[0]
-    return (
-        f"{date}, {machine['cpus']} CPUs, {machine['machine']}, Python {machine['python']}, load {machine['load']}"
-        " at the start"
-    )
+def _note(own: Row | None, other: Row | None) -> str:
+    """Return what a reader of figures has to know: the machine, and how busy it was before each measurement."""
+    notes = [f"{_when(own)}, {own['cpus']} CPUs, {own['machine']}, Python {own['python']}"] if own else []
+    notes += [f"Kubernetes: {_when(other)}"] if other else []
+    return "; ".join(notes)
+
+
+def _when(machine: Row) -> str:
+    return f"{machine['date'].partition(' ')[0]}, load {machine['load']} at the start"
 
 
 def _curves(

@@ -22,6 +22,16 @@ def test_curve_is_the_drawn_one(name):
     assert drawn == draw(CHARTS[name]), 'run make bench-growth ARGS="--draw"'
 
 
+def test_picture_says_how_busy_the_machine_was_for_each_of_its_curves():
+    machines = {
+        name: {**RESULTS["machines"]["nodes"], "load": load}
+        for name, load in (("nodes", 0.5), ("kubernetes-nodes", 16.9))
+    }
+    chart = dict(pictures.charts({**RESULTS, "machines": {**RESULTS["machines"], **machines}}))["nodes-time"]
+    assert "load 0.5 at the start, 2 CPUs" in chart.note
+    assert chart.note.endswith("load 16.9 at the start")
+
+
 def test_every_curve_is_shown():
     files = {path.stem for path in pictures.FOLDER.glob("*.svg")}
     assert files == {*CHARTS}
