@@ -219,10 +219,10 @@ VERSION = Flag(
 class Sections:
     """A parser for settings records by name. Each record is a section of the help, with its docstring as the title."""
 
-    def __init__(self, sections: Mapping[str, type[Any]], *, ignored: Iterable[str], **texts: str) -> None:
+    def __init__(self, sections: Mapping[str, type[Any]], *, ignored: Iterable[str], **options: Any) -> None:
         self._sections = sections
         self._ignored = {name.replace("-", "_"): name for name in ignored}
-        self.parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False, **texts)  # type: ignore[arg-type]
+        self.parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False, **options)
         self._flag_names: list[str] = []
         for section, record in sections.items():
             group = self.parser.add_argument_group(record.__doc__)

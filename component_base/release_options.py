@@ -14,11 +14,16 @@ from .flags import VERSION, Flag, feature_gate
 
 
 def read_minor(text: str) -> str:
-    """Read the minor of a flag or argument: `1.31` or `v1.31`."""
-    minor = text.removeprefix("v")
+    """Read the minor of a flag or argument: `1.31` or `v1.31`, or the release of that minor, `1.31.14` or `v1.31.14`."""
+    release = text.removeprefix("v")
+    minor = ".".join(release.split(".")[:2])
     if minor not in minors.MINORS:
         raise ArgumentTypeError(
             f"{quote(text)} is not one of the minor releases {minors.OLDER[-1]} to {minors.NEWEST}"
+        )
+    if release not in {minor, minors.RELEASES[minor]}:
+        raise ArgumentTypeError(
+            f"{quote(text)} is not available: the release of {minor} is {minors.RELEASES[minor]}"
         )
     return minor
 

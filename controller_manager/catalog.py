@@ -175,6 +175,18 @@ class PackControllers(NamedTuple):
         return frozenset({*(each.name for each in self.controllers), *(each.name for each in self.runnables)})
 
 
+def names_help(packs: Iterable[str]) -> str:
+    """Return the part of the help that lists the names for `--controllers`."""
+    names = sorted({*NAMES, *controllers_of_packs(packs, {}).names})
+    return "\n".join(("Names for --controllers:", *(f"  {name}{_when_it_runs(name)}" for name in names), ""))
+
+
+def _when_it_runs(name: str) -> str:
+    if name in DISABLED_BY_DEFAULT:
+        return " (disabled by default)"
+    return " (by default only with simulated nodes)" if name in WITH_SIMULATED_NODES else ""
+
+
 def controllers_of_packs(names: Iterable[str], options: Mapping[str, Any]) -> PackControllers:
     """Return the controllers of packs; `options` are the values of their flags. Raise PackError if they are invalid."""
     controllers: list[Controller] = []

@@ -1,5 +1,6 @@
 """Parse a command line into a `Config`, or exit with code 2 and a message that names the invalid flag."""
 
+from argparse import RawDescriptionHelpFormatter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from ipaddress import ip_address
@@ -15,9 +16,9 @@ from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES, NodePool
 from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
 from mockube.component_base.release_options import gates_problem
 
-from .catalog import controllers_of_packs
+from .catalog import controllers_of_packs, names_help
 from .config.networks import allocates, max_nodes, node_ranges
-from .config.selection import unimplemented_names, unknown_names
+from .config.selection import suggested_name, unimplemented_names, unknown_names
 from .config.settings import DEPRECATED, SECTIONS, Config, Simulation
 from .config.signing import signer_files
 from .config.simulation_values import PROCESS
@@ -87,7 +88,8 @@ def _sections(packs: tuple[str, ...]) -> Sections:
         prog="python -m mockube.controller_manager",
         usage="python -m mockube.controller_manager [FLAG ...]",
         description="mockube's controller manager.",
-        epilog=f"Every flag can be set in the environment as well: {ENVIRONMENT}_MASTER is --master.",
+        epilog=f"{names_help(packs)}\nEvery flag can be set in the environment as well: {ENVIRONMENT}_MASTER is --master.",
+        formatter_class=RawDescriptionHelpFormatter,
     )
 
 
@@ -113,12 +115,12 @@ def _problem(config: Config, controller_names: Collection[str]) -> str:
         names_of_packs = controllers_of_packs(config.controllers.packs, config.packs).names
     except PackError as error:
         return f"--packs: {error}"
-    names_problem = _names_problem(
+    problem_of_names = names_problem(
         config.controllers.controllers, {*controller_names, *names_of_packs}, minor
     )
     if (
         problem := _removed_problem(config.ignored, minor)
-        or names_problem
+        or problem_of_names
         or _images_of_packs_problem(config.controllers.packs)
         or _simulation_problem(config.simulation)
         or _scheduler_problem(config)
@@ -145,15 +147,23 @@ def _removed_problem(ignored: Collection[str], minor: str) -> str:
     return f"unrecognized arguments: --{removed[0]}" if removed else ""
 
 
-def _names_problem(selection: Sequence[str], controller_names: Collection[str], minor: str) -> str:
+def names_problem(
+    selection: Sequence[str], controller_names: Collection[str], minor: str, help_flag: str = "--help"
+) -> str:
+    """Return what is wrong with the names in `--controllers`, and the nearest ones; `help_flag` lists them."""
     unknown = [
-        f'"{name}" is not in the list of known controllers'
+        f'"{name}" is not in the list of known controllers{_instead_of(name, controller_names, help_flag)}'
         for name in unknown_names(selection, controller_names, minor)
     ]
     unimplemented = [
         f'"{name}" is not implemented by mockube; remove it' for name in unimplemented_names(selection)
     ]
     return "; ".join(f"--controllers: {problem}" for problem in (*unknown, *unimplemented))
+
+
+def _instead_of(name: str, controller_names: Collection[str], help_flag: str) -> str:
+    suggestion = suggested_name(name, controller_names)
+    return f': did you mean "{suggestion}"?' if suggestion else f", which {help_flag} lists"
 
 
 def _simulation_problem(simulation: Simulation) -> str:

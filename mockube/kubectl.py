@@ -1,7 +1,8 @@
 """kubectl on this machine: its commands, and how a package manager installs it."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
 from mockube.failure import Failure
@@ -16,6 +17,9 @@ _RESOURCES: Final = "cm configmap configmaps deploy deployment deployments ns na
 COMMANDS: Final = frozenset(_COMMANDS.split())
 RESOURCES: Final = frozenset(_RESOURCES.split())
 """Names of resources that people type where `get` belongs."""
+
+_HELP_FLAGS: Final = frozenset({"-h", "--help"})
+_LOCAL_COMMANDS: Final = frozenset({"", "completion", "help", "kustomize", "options", "plugin"})
 
 INSTALL_COMMANDS: Final[Mapping[str, str]] = {
     "brew": "brew install kubectl",
@@ -33,6 +37,14 @@ def find_kubectl() -> str:
     if path is None:
         raise Failure(f"kubectl is not installed: {how_to_install()}")
     return path
+
+
+def sends_requests(arguments: Sequence[str]) -> bool:
+    """Return whether kubectl needs a server: it does not for its help, its own version, completion and kustomizations."""
+    own_arguments = [*takewhile(lambda argument: argument != "--", arguments)]
+    command = next((argument for argument in own_arguments if not argument.startswith("-")), "")
+    prints_own_version = command == "version" and not {"--client", "--client=true"}.isdisjoint(own_arguments)
+    return not (command in _LOCAL_COMMANDS or prints_own_version) and _HELP_FLAGS.isdisjoint(own_arguments)
 
 
 def how_to_install() -> str:

@@ -151,8 +151,6 @@ def _problem(config: Config) -> str:
         return "--tls-cert-file and --tls-private-key-file must be set together"
     if (serving.proxy_client_cert_file is None) != (serving.proxy_client_key_file is None):
         return "--proxy-client-cert-file and --proxy-client-key-file must be set together"
-    if config.auditing.audit_policy_file is not None and config.auditing.audit_log_path is None:
-        return "--audit-policy-file needs --audit-log-path"
     if (
         config.authentication.service_account_key_file
         and not config.authentication.service_account_signing_key_file

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from mockube.apimachinery.schema import minors
+from mockube.component_base.suggestions import nearest
 
 
 def _gate(name: str) -> str:
@@ -74,6 +75,9 @@ UNIMPLEMENTED: Final = frozenset({"selinux-warning-controller"})
 """Controllers that upstream runs if `--controllers` names them, and mockube does not implement."""
 
 ALL_CONTROLLERS: Final = "*"
+_SUFFIX: Final = "-controller"
+_MIN_PREFIX: Final = 3
+"""The length from which the beginning of a word in a name suggests the name."""
 
 
 def unknown_names(selection: Sequence[str], controller_names: Collection[str], minor: str) -> Sequence[str]:
@@ -81,6 +85,29 @@ def unknown_names(selection: Sequence[str], controller_names: Collection[str], m
     names = {_full_name(entry.removeprefix("-")) for entry in selection} - {ALL_CONTROLLERS}
     removed = _REMOVED if not minors.is_before(minor, _REMOVED_IN) else frozenset()
     return sorted(names - (DISABLED_UPSTREAM.keys() - removed) - UNIMPLEMENTED - set(controller_names))
+
+
+def suggested_name(unknown: str, controller_names: Collection[str]) -> str:
+    """Return the controller that an unknown name most likely stands for; "" if none is similar.
+
+    `hpa` stands for horizontal-pod-autoscaler, `scheduler` and `sched` for kube-scheduler, `deployments` for deployment.
+    """
+    word = unknown.lower().removesuffix(_SUFFIX)
+    by_short_name = {name.removesuffix(_SUFFIX): name for name in controller_names}
+    by_short_name |= {alias: name for alias, name in _ALIASES.items() if name in controller_names}
+    by_initials = {_initials(short): name for short, name in by_short_name.items() if "-" in short}
+    beginnings = {
+        name
+        for short, name in by_short_name.items()
+        if len(word) >= _MIN_PREFIX and any(part.startswith(word) for part in short.split("-"))
+    }
+    if word in by_initials:
+        return by_initials[word]
+    return beginnings.pop() if len(beginnings) == 1 else by_short_name.get(nearest(word, by_short_name), "")
+
+
+def _initials(name: str) -> str:
+    return "".join(part[:1] for part in name.split("-"))
 
 
 def unimplemented_names(selection: Sequence[str]) -> Sequence[str]:

@@ -3,11 +3,12 @@
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from mockube.clusters.named_cluster import running_cluster
 from mockube.failure import Missing
-from mockube.kubectl import KUBECTL, find_kubectl
+from mockube.kubectl import KUBECTL, find_kubectl, sends_requests
 
 from .parsing import CommandParser
 from .target import add_server_flags
@@ -28,15 +29,21 @@ def add_flags(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     program = find_kubectl()
-    environment = {**os.environ, "KUBECONFIG": str(_kubeconfig(options).absolute())}
+    arguments = options.arguments[1:]
+    environment = {**os.environ, "KUBECONFIG": str(_kubeconfig(options, arguments).absolute())}
     sys.stdout.flush()
-    os.execve(program, [KUBECTL, *options.arguments[1:]], environment)  # noqa: S606 - it was found by its name
+    os.execve(program, [KUBECTL, *arguments], environment)  # noqa: S606 - it was found by its name
 
 
-def _kubeconfig(options: argparse.Namespace) -> Path:
+def _kubeconfig(options: argparse.Namespace, arguments: Sequence[str]) -> Path:
     if options.kubeconfig is not None:
         if not options.kubeconfig.exists():  # kubectl would use another cluster
             raise Missing(f"{options.kubeconfig}: No such file or directory")
         return Path(options.kubeconfig)
-    folder, _ = running_cluster(options.name, os.environ)
+    try:
+        folder, _ = running_cluster(options.name, os.environ)
+    except Missing:
+        if sends_requests(arguments):
+            raise
+        return Path(os.devnull)  # not the user's own kubeconfig, which may be that of another cluster
     return folder.kubeconfig

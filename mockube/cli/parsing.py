@@ -67,6 +67,10 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Help, **options)
         self._pages: dict[str, Sequence[str]] = {}
         """The pages of each group of flags that is not on the main page, by its title."""
+        self.page_epilogs: dict[str, Callable[[], str]] = {}
+        """What a page ends with, by its name."""
+        self.spellings: Mapping[str, str] = {}
+        """Flags by other names that people type. No variable has these names: a Service sets `MOCKUBE_PORT` in its pods."""
         self.deprecated_flags: dict[str, str] = {}
         """What to use instead of each deprecated flag, by its name and value."""
         self._help = self.add_argument(
@@ -117,7 +121,8 @@ class CommandParser(argparse.ArgumentParser):
                 formatter.add_arguments(actions)
                 formatter.end_section()
         formatter.add_text(self.epilog)
-        return formatter.format_help()
+        epilogs = [epilog() for page, epilog in self.page_epilogs.items() if name in {ALL, page}]
+        return "\n".join((formatter.format_help(), *epilogs))
 
     def read(
         self,
@@ -128,10 +133,10 @@ class CommandParser(argparse.ArgumentParser):
         """Parse the arguments; `set_flags` of the result has the flags that they or the environment set, by field."""
         if any(action.nargs == argparse.REMAINDER for action in self._actions):
             arguments = self._with_separator(arguments)
-        arguments = [*self._without_bool_values(arguments)]
-        names = set(_flag_names(arguments))
+        arguments = [*self._with_flag_names(self._without_bool_values(arguments))]
+        names = {argument.partition("=")[0] for argument in _before_separator(arguments)}
         self.read_environment(environment, flag_names=names)
-        options, rest = self.parse_known_args([*_with_dashes(arguments)], namespace)
+        options, rest = self.parse_known_args(arguments, namespace)
         if rest:
             self.error(_unknown_problem(rest[0], [*self.flags()]), self.hint)
         options.set_flags = {
@@ -155,6 +160,16 @@ class CommandParser(argparse.ArgumentParser):
             if re.match("-[a-z]{2}", name) and self._action_of(f"-{name}") is not None:
                 self.error(f"unknown flag {name}: did you mean -{name}?")
             yield argument
+        yield from arguments[len(own_arguments) :]
+
+    def _with_flag_names(self, arguments: Iterable[str]) -> Iterator[str]:
+        """Replace other spellings of flags, and underscores by dashes, as Kubernetes' programs accept both."""
+        arguments = [*arguments]
+        own_arguments = [*_before_separator(arguments)]
+        for argument in own_arguments:
+            name, equals, value = argument.partition("=")
+            dashed = name.replace("_", "-") if name.startswith("--") else name
+            yield self.spellings.get(dashed, dashed) + equals + value
         yield from arguments[len(own_arguments) :]
 
     def _action_of(self, flag: str) -> argparse.Action | None:
@@ -279,19 +294,6 @@ def _parse_bool(text: str) -> bool:
 def _before_separator(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the arguments before `--`; those after it belong to the command that `mockube run` runs."""
     return takewhile(lambda argument: argument != "--", arguments)
-
-
-def _flag_names(arguments: Sequence[str]) -> Iterator[str]:
-    return (argument.partition("=")[0].replace("_", "-") for argument in _before_separator(arguments))
-
-
-def _with_dashes(arguments: Sequence[str]) -> Iterator[str]:
-    """Replace underscores in flag names by dashes, as Kubernetes' programs accept both."""
-    own_arguments = [*_before_separator(arguments)]
-    for argument in own_arguments:
-        name, equals, value = argument.partition("=")
-        yield (name.replace("_", "-") if name.startswith("--") else name) + equals + value
-    yield from arguments[len(own_arguments) :]
 
 
 def _unknown_problem(word: str, known_names: Sequence[str]) -> str:

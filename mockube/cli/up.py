@@ -128,6 +128,8 @@ def add_flags(parser: CommandParser) -> None:
     for title in GROUPS:
         parser.group(title)
     parser.add_pages(PAGES_HELP, SERVER_PAGE, MANAGER_PAGE)
+    parser.page_epilogs = {MANAGER_PAGE: lambda: _controller_names(own_pack_names())}
+    parser.spellings = {"--port": "--secure-port"}
     add_name(parser.group(CLUSTER))
     add_cluster_flags(parser.group(CLUSTER))
     _add_start_flags(parser)
@@ -139,6 +141,26 @@ def add_flags(parser: CommandParser) -> None:
     )
     persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the objects in this folder")
     add_process_flags(parser)
+
+
+def _controller_names(packs: Iterable[str]) -> str:
+    from mockube.controller_manager import catalog  # noqa: PLC0415 - it imports all controllers
+
+    return catalog.names_help(packs)
+
+
+def check_controllers(options: argparse.Namespace) -> None:
+    """Refuse unknown names of controllers before the processes start."""
+    texts = vars(options)[f"{MANAGER}.controllers"]
+    if not texts:
+        return
+    from mockube.controller_manager import catalog, command_line  # noqa: PLC0415 - it imports all controllers
+
+    selection = [name for text in texts for name in comma_separated(text)]
+    names = {*catalog.NAMES, *catalog.controllers_of_packs(comma_separated(options.packs), {}).names}
+    help_flag = f"`mockube up --help={MANAGER_PAGE}`"
+    if problem := command_line.names_problem(selection, names, options.kubernetes_version, help_flag):
+        raise UsageError(problem)
 
 
 def _add_start_flags(parser: CommandParser) -> None:
@@ -184,6 +206,7 @@ def run(options: argparse.Namespace) -> int:
     for text in vars(options)[f"{SERVER}.version"]:
         print_version(text, options.kubernetes_version)
     _replace_deprecated(options)
+    check_controllers(options)
     folder = named_cluster.cluster_folder(options.name, os.environ)
     cluster = named_cluster.inspect_cluster(folder)
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:

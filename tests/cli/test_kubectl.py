@@ -70,6 +70,44 @@ def test_arguments_are_passed_to_kubectl(programs, tmp_path, arguments, passed):
     assert answer.stdout == f"KUBECONFIG={os.devnull}\n{''.join(f'<{text}>' for text in passed)}\n"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["get", "pods", "-h"],
+        ["help", "get"],
+        [],
+        ["options"],
+        ["version", "--client"],
+        ["completion", "bash"],
+        ["kustomize", "."],
+    ],
+    ids=" ".join,
+)
+def test_kubectl_that_sends_no_request_needs_no_cluster(programs, arguments):
+    add_program(programs, "kubectl")
+    answer = subprocess.run(
+        [sys.executable, "-m", "mockube", "kubectl", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (answer.returncode, answer.stderr) == (7, "")
+    assert answer.stdout.startswith(f"KUBECONFIG={os.devnull}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["get", "pods"], ["exec", "web", "--", "ls", "--help"], ["version"], ["config", "view"]],
+    ids=" ".join,
+)
+def test_kubectl_that_sends_requests_needs_a_cluster(programs, arguments, capsys):
+    add_program(programs, "kubectl")
+    assert exit_code(["kubectl", *arguments]) == 3
+    assert "there is no cluster" in capsys.readouterr().err
+
+
 def test_kubectl_of_a_cluster_that_does_not_exist_is_refused(programs, capsys):
     add_program(programs, "kubectl")
     assert exit_code(["kubectl", "--name=blue", "get", "pods"]) == 3

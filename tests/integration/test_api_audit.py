@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from mockube.apiserver.audit.policy import BadPolicy
 from mockube.apiserver.wire.protobuf import envelope
 from tests.support.server import apiserver
 
@@ -92,3 +93,29 @@ async def test_audit_events_are_those_of_kube_apiserver(tmp_path, level):
             events[event["auditID"]].append(compared(event))
     recorded = {case["id"]: [compared(event) for event in case["events"][level]] for case in CASES}
     assert events == recorded
+
+
+async def test_policy_without_a_log_is_accepted_and_reported(tmp_path, caplog):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}")
+    async with apiserver.running(f"--audit-policy-file={policy}") as client:
+        assert (await client.get("/api/v1/namespaces")).status == 200
+        assert client.server.audit is None
+    assert "--audit-policy-file has no effect without --audit-log-path" in caplog.text
+
+
+async def test_invalid_policy_without_a_log_is_refused(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Loud}]}")
+    with pytest.raises(BadPolicy, match="level must be one of"):
+        async with apiserver.running(f"--audit-policy-file={policy}"):
+            pass
+
+
+async def test_log_without_a_policy_has_all_requests_without_bodies(tmp_path):
+    path = tmp_path / "audit.log"
+    async with apiserver.running(f"--audit-log-path={path}") as client:
+        assert (await client.get("/api/v1/namespaces")).status == 200
+    events = [*map(orjson.loads, path.read_bytes().splitlines())]
+    assert {event["level"] for event in events} == {"Metadata"}
+    assert "/api/v1/namespaces" in {event["requestURI"] for event in events}

@@ -120,6 +120,11 @@ def test_every_controller_has_a_concurrency_flag():
         pytest.param(
             ["--controllers=*,-route"], '"node-route-controller" is not in the list', id="no such name"
         ),
+        pytest.param(
+            ["--controllers=*,-zzzz"],
+            '"zzzz" is not in the list of known controllers, which --help lists',
+            id="no similar name",
+        ),
         pytest.param(["--kube-api-qps=0"], "not a number above 0", id="no rate"),
         pytest.param(["--kube-api-qps=fast"], "not a number above 0", id="no number"),
         pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="no workers"),
@@ -135,7 +140,7 @@ def test_every_controller_has_a_concurrency_flag():
         ),
         pytest.param(
             ["--controllers=*,-deploymentt"],
-            '"deploymentt" is not in the list of known controllers',
+            '"deploymentt" is not in the list of known controllers: did you mean "deployment-controller"?',
             id="mistyped controller",
         ),
         pytest.param(["--bind-address=0.0.0.0"], "loopback require --client-ca-file", id="public address"),

@@ -8,6 +8,7 @@ from mockube.controller_manager.config.selection import (
     UNIMPLEMENTED,
     disabled_upstream,
     is_controller_enabled,
+    suggested_name,
     unimplemented_names,
     unknown_names,
 )
@@ -119,3 +120,25 @@ def test_every_upstream_controller_name_is_known():
     assert len(
         DISABLED_UPSTREAM.keys() | UNIMPLEMENTED | {name for name in NAMES if name in UPSTREAM}
     ) == len(UPSTREAM)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "suggestion"),
+    [
+        ("scheduler", "kube-scheduler"),
+        ("sched", "kube-scheduler"),
+        ("kubescheduler", "kube-scheduler"),
+        ("kube-schedular", "kube-scheduler"),
+        ("kubelet", "simulated-kubelets"),
+        ("hpa", "horizontal-pod-autoscaler-controller"),
+        ("gc-controller", "garbage-collector-controller"),
+        ("deployments", "deployment-controller"),
+        ("Deployment", "deployment-controller"),
+        ("node-lifecycle", "node-lifecycle-controller"),
+        ("pvc-protection-controller", "persistentvolumeclaim-protection-controller"),
+        ("zzzz", ""),
+        ("", ""),
+    ],
+)
+def test_nearest_controller_is_suggested(unknown, suggestion):
+    assert suggested_name(unknown, NAMES) == suggestion

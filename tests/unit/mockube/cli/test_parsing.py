@@ -141,3 +141,18 @@ def test_flags_ending_with_word_are_suggested_first():
     flags = ["--node-cidr-mask-size", "--simulate-nodes", "--http-port", "--secure-port"]
     assert suggestion("--nodes", flags) == ": did you mean --simulate-nodes?"
     assert suggestion("--port", flags) == ": did you mean --http-port or --secure-port?"
+
+
+def test_other_spelling_sets_flag_but_no_variable(parser):
+    parser.spellings = {"--folder": "--data-dir"}
+    assert read(parser, "--folder", "/x", DATA_DIR="/y").data_dir == "/x"
+    assert read(parser, "--folder=/x").set_flags >= {"data_dir"}
+    assert read(parser, FOLDER="/x").data_dir is None
+
+
+def test_epilog_is_on_its_page_and_on_that_with_everything(parser):
+    parser.add_pages("pages", "long")
+    parser.page_epilogs = {"long": lambda: "the names"}
+    assert "the names" not in parser.format_help()
+    assert parser.page("long").endswith("the names")
+    assert "the names" in parser.page("all")

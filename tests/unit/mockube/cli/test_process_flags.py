@@ -48,6 +48,13 @@ def test_flag_is_passed_to_process_that_has_it(parser, arguments, server, manage
     assert split_flags(parser.read(arguments, {})) == (server, manager)
 
 
+def test_port_of_up_is_that_of_the_server():
+    parser = CommandParser(prog="mockube up")
+    up.add_flags(parser)
+    server, _ = split_flags(parser.read(["--port", "8443"], {"MOCKUBE_PORT": "tcp://10.0.0.1:443"}))
+    assert [*server] == ["--secure-port=8443"]
+
+
 def test_topics_are_groups_of_the_main_page():
     sections = (*SERVER_SECTIONS.values(), *MANAGER_SECTIONS.values())
     topics = {flag.topic for record in sections for flag in flags_of(record).values()}

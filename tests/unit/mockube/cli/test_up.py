@@ -4,9 +4,17 @@ import pytest
 
 from mockube.apiserver.config import settings
 from mockube.cli.parsing import CommandParser
-from mockube.cli.up import GROUPS, _exposure_warnings_of_flags, _replace_deprecated, add_flags, split_flags
+from mockube.cli.up import (
+    GROUPS,
+    _exposure_warnings_of_flags,
+    _replace_deprecated,
+    add_flags,
+    check_controllers,
+    split_flags,
+)
 from mockube.component_base.flags import flags_of
 from mockube.controller_manager.config import settings as manager_settings
+from mockube.failure import UsageError
 
 
 @pytest.fixture
@@ -82,3 +90,22 @@ def test_help_does_not_list_deprecated_flags():
         assert "--simulate-nodes" in page
         assert "--node-labels" not in page
         assert "--simulate-node-zones" not in page
+
+
+@pytest.mark.parametrize(
+    ("selection", "advice"),
+    [
+        ("*,-scheduler", ': did you mean "kube-scheduler"?'),
+        ("zzzz", ", which `mockube up --help=controller-manager` lists"),
+        ("*,-route", ", which `mockube up --help=controller-manager` lists"),
+    ],
+)
+def test_unknown_controllers_are_refused_before_anything_starts(options, selection, advice):
+    with pytest.raises(UsageError, match="is not in the list of known controllers") as refusal:
+        check_controllers(options(f"--controllers={selection}"))
+    assert str(refusal.value).endswith(advice)
+
+
+def test_controllers_of_packs_and_of_older_minors_are_accepted(options):
+    check_controllers(options("--controllers=*,-uniteddeployment-controller"))
+    check_controllers(options("--controllers=*,-route", "--kubernetes-version=1.36"))
