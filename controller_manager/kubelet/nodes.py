@@ -18,10 +18,12 @@ from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ReconcileLoop
 
 from .addresses import NodeAddresses
+from .effects import PatchObject
 from .node_events import NodeEvents
-from .node_objects import internal_ip, is_simulated, node
+from .node_objects import has_active_kubelet, internal_ip, is_simulated, node
 from .node_registry import NodeRegistry
 from .node_shapes import ShapedNode, recorded_shape, shaped_nodes
+from .node_status import Reservations, correction, reservations
 from .registration import NodeRegistration
 from .resizing import NODES_CONFIG_MAP, DesiredNodes, desired_nodes, node_number
 from .stages.files import load_stages, of_kind
@@ -62,9 +64,12 @@ class SimulatedNodes:
             context.client, context.recorder.of(EVENT_SOURCE), kinds.NODES, context.clock
         )
         stages = of_kind("Node", load_stages(self._options.stages))
-        emits_events = self._options.simulate_kubelet_details and stages == of_kind("Node", load_stages(()))
+        self._acts_as_kubelet = self._options.simulate_kubelet_details and stages == of_kind(
+            "Node", load_stages(())
+        )
+        """Whether nodes have more of a kubelet than kwok's stages."""
         kubelet = context.recorder.of("kubelet")
-        self._events = NodeEvents(kubelet, context.clock) if emits_events else None
+        self._events = NodeEvents(kubelet, context.clock) if self._acts_as_kubelet else None
         self._stages = StageRunner(
             stages,
             self._status_writer,
@@ -80,6 +85,8 @@ class SimulatedNodes:
         """The nodes to register, and their addresses, by name."""
         self._to_change: dict[str, ShapedNode] = {}
         """The registered nodes whose pool has changed, by name."""
+        self._reservations: dict[str, Reservations] = {}
+        """What nodes that were created for no pool reserve: what they had when they were first seen."""
         self._desired = DesiredNodes(pools=self._options.simulate_nodes)
         self._nodes.add_handler(self._on_change)
         self._config_maps.add_handler(self._on_resize)
@@ -133,6 +140,7 @@ class SimulatedNodes:
         if change.new is None:
             self._stages.forget(key)
             self._status_writer.forget(key)
+            self._reservations.pop(key.name, None)
         self._leases.add(key)
         self._statuses.add(key)
         if self._events is not None:
@@ -149,15 +157,34 @@ class SimulatedNodes:
             await self._registration.register(self._node(*self._to_register[key.name]))
             self._to_register.pop(key.name, None)
         present = self._nodes.lister.get("", key.name)
-        if present is not None and key.name in self._to_change and not await self._change(present):
-            return _RETRY
+        if present is not None and key.name in self._to_change:
+            return None if await self._change(present) else _RETRY  # the change queues the node again
         if present is not None and is_simulated(present) and self._desired.is_surplus(present):
             await self._delete(present)
             return None
         if present is None or not is_simulated(present) or self._status_writer.is_outdated(key, present):
             return None
-        # A node without a podCIDR has no network and does not become ready.
-        return None if self._registry.lacks_pod_cidr(present) else await self._stages.run(key, present)
+        if self._registry.lacks_pod_cidr(present):
+            return None  # it has no network and does not become ready
+        delay = await self._stages.run(key, present)
+        if delay is not None:  # no stage has changed the node
+            await self._correct(key, present)
+        return delay
+
+    async def _correct(self, key: Key, present: ReadOnlyTree) -> None:
+        """Correct the status as a kubelet does after another client has changed it."""
+        if not self._acts_as_kubelet or not has_active_kubelet(present):
+            return
+        pool = self._desired.pool_of(present)
+        if pool is None:
+            status = present.get("status") or {}
+            amounts = status.get("capacity") or {}, status.get("allocatable") or {}
+            reserved = self._reservations.setdefault(key.name, reservations(*amounts))
+        else:
+            reserved = reservations(pool.capacity, pool.allocatable)
+        body = correction(present, pool, reserved, self._registry.ip_of(key.name))
+        if body is not None:
+            await self._status_writer.execute(key, present, [PatchObject(body=body, kind="merge")])
 
     async def _change(self, present: ReadOnlyTree) -> bool:
         """Change a node as its pool has changed; return False if another client has changed it meanwhile."""

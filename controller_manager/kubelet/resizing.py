@@ -23,6 +23,7 @@ from mockube.component_base.node_pools.pool import (
     DEFAULT_POOL,
     MAX_SIMULATED_NODES,
     NODE_POOL,
+    NodePool,
     NodePools,
     PoolMember,
     check_total,
@@ -46,11 +47,13 @@ class DesiredNodes(Struct, frozen=True, kw_only=True):
 
     def is_surplus(self, node: ReadOnlyTree) -> bool:
         """Return whether a simulated node was created for a pool that does not have it any more."""
+        return self.deletes_surplus and pool_member(node) is not None and self.pool_of(node) is None
+
+    def pool_of(self, node: ReadOnlyTree) -> NodePool | None:
+        """Return the pool that has a node; None if no pool has it."""
         member = pool_member(node)
-        if member is None or not self.deletes_surplus:
-            return False
-        pool = self.pools.by_name.get(member.pool)
-        return pool is None or member.number > pool.count
+        pool = self.pools.by_name.get(member.pool) if member else None
+        return pool if member and pool and member.number <= pool.count else None
 
 
 def node_number(name: str) -> int | None:

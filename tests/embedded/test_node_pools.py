@@ -70,3 +70,30 @@ def test_deprecated_flags_are_a_pool_and_reported(capsys):
         "Flag --simulate-node-zones has been deprecated, use --simulate-nodes=zone=a:1"
         in capsys.readouterr().err
     )
+
+
+DONGLE_POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  containers:
+  - {name: main, image: nginx, resources: {requests: {example.com/dongle: %d}, limits: {example.com/dongle: %d}}}
+"""
+
+
+def test_pods_get_resources_that_a_client_advertises_for_a_node():
+    """As the pages "Advertise Extended Resources for a Node" and "Assign Extended Resources to a Container"."""
+    with Cluster(nodes=1) as cluster:
+        cluster.patch(
+            "Node", "node-1", {"status": {"capacity": {"example.com/dongle": "4"}}}, subresource="status"
+        )
+        cluster.apply(DONGLE_POD % ("first", 3, 3))
+        cluster.wait("Pod", "first", "Ready")
+        cluster.apply(DONGLE_POD % ("second", 2, 2))
+        pod = cluster.wait("Pod", "second", is_refused)
+        assert is_refused(pod).startswith("0/1 nodes are available: 1 Insufficient example.com/dongle.")
+        cluster.patch(
+            "Node", "node-1", {"status": {"capacity": {"example.com/dongle": "5"}}}, subresource="status"
+        )
+        cluster.wait("Pod", "second", "Ready")

@@ -1,0 +1,124 @@
+"""Changes of a node's status by another client, and what a simulated kubelet makes of them."""
+
+import pytest
+
+from mockube.component_base.node_pools.flag import read_nodes
+from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from tests.support.controllers.running_manager import running_manager
+from tests.support.controllers.simulated import MERGE, NODES, simulated_cluster
+
+NODE = f"{NODES}/node-1"
+DONGLE = "example.com/dongle"
+JSON_PATCH = {"kind": "json-patch+json"}
+
+
+@pytest.fixture
+async def cluster():
+    async with simulated_cluster(runnables=[SIMULATED_NODES]) as cluster:
+        yield cluster
+
+
+async def patch_status(cluster, status, path=NODE):
+    answer = await cluster.server.patch(f"{path}/status", {"status": status}, **MERGE)
+    assert answer.status == 200, answer.data
+    await cluster.manager.settle()
+    return (await cluster.get(path))["status"]
+
+
+async def test_added_resource_becomes_allocatable(cluster):
+    """As the page "Advertise Extended Resources for a Node" of Kubernetes' documentation adds and removes it."""
+    pointer = f"/status/capacity/{DONGLE.replace('/', '~1')}"
+    await cluster.server.patch(f"{NODE}/status", [{"op": "add", "path": pointer, "value": "4"}], **JSON_PATCH)
+    await cluster.manager.settle()
+    status = (await cluster.get(NODE))["status"]
+    assert (status["capacity"][DONGLE], status["allocatable"][DONGLE]) == ("4", "4")
+    await cluster.server.patch(f"{NODE}/status", [{"op": "remove", "path": pointer}], **JSON_PATCH)
+    await cluster.manager.settle()
+    status = (await cluster.get(NODE))["status"]
+    assert DONGLE not in {*status["capacity"], *status["allocatable"]}
+
+
+async def test_added_resource_survives_heartbeats_and_a_restart(cluster):
+    await patch_status(cluster, {"capacity": {DONGLE: "4"}})
+    await cluster.manager.step(601)
+    config = Config(simulation=Simulation(simulate_nodes=plain_nodes(2)))
+    async with running_manager(
+        cluster.server, cluster.clock, runnables=[SIMULATED_NODES], config=config
+    ) as second:
+        await second.step(301)
+        status = (await cluster.get(NODE))["status"]
+        assert (status["capacity"][DONGLE], status["allocatable"][DONGLE]) == ("4", "4")
+        assert not [write for write in second.transport.writes if write[1] == f"{NODE}/status"][1:]
+
+
+async def test_resource_survives_a_change_of_the_pool(cluster):
+    await patch_status(cluster, {"capacity": {DONGLE: "4"}})
+    config = Config(simulation=Simulation(simulate_nodes=read_nodes("cpu=8:2")))
+    async with running_manager(
+        cluster.server, cluster.clock, runnables=[SIMULATED_NODES], config=config
+    ) as second:
+        await second.settle()
+        status = (await cluster.get(NODE))["status"]
+        assert (status["capacity"]["cpu"], status["allocatable"][DONGLE]) == ("8", "4")
+
+
+async def test_one_write_corrects_a_status(cluster):
+    before = len(cluster.writes(f"{NODE}/status"))
+    await patch_status(cluster, {"capacity": {DONGLE: "4", "cpu": None, "memory": "1Gi"}})
+    status = (await cluster.get(NODE))["status"]
+    assert (status["capacity"]["cpu"], status["allocatable"]["memory"]) == ("32", "1Gi")
+    assert len(cluster.writes(f"{NODE}/status")) == before + 1
+
+
+async def test_what_a_client_sets_otherwise_is_kept(cluster):
+    """A real kubelet takes all of this back; here it is the way to simulate it."""
+    pressure = {"type": "MemoryPressure", "status": "True", "reason": "Test", "message": "for a test"}
+    conditions = [pressure, *(await cluster.get(NODE))["status"]["conditions"][1:]]
+    images = [{"names": ["nginx:1"], "sizeBytes": 1000}]
+    mine = {"allocatable": {"cpu": "2"}, "conditions": conditions, "images": images}
+    await patch_status(cluster, mine)
+    await cluster.manager.step(301)
+    status = (await cluster.get(NODE))["status"]
+    assert (status["allocatable"]["cpu"], status["images"]) == ("2", images)
+    assert status["conditions"][0]["status"] == "True"
+
+
+async def test_node_that_is_not_ready_becomes_ready_again(cluster):
+    conditions = (await cluster.get(NODE))["status"]["conditions"]
+    conditions[-1] |= {"status": "False", "reason": "Test"}
+    status = await patch_status(cluster, {"conditions": conditions})
+    assert (status["conditions"][-1]["status"], status["conditions"][-1]["reason"]) == (
+        "True",
+        "KubeletReady",
+    )
+
+
+async def test_removed_addresses_return(cluster):
+    addresses = (await cluster.get(NODE))["status"]["addresses"]
+    assert (await patch_status(cluster, {"addresses": None}))["addresses"] == addresses
+
+
+async def test_disconnected_node_corrects_nothing_until_it_returns(cluster):
+    await cluster.annotate(NODE, "mockube.dev/stop-heartbeats", "true")
+    assert DONGLE not in (await patch_status(cluster, {"capacity": {DONGLE: "4"}}))["allocatable"]
+    await cluster.annotate(NODE, "mockube.dev/stop-heartbeats", None)
+    assert (await cluster.get(NODE))["status"]["allocatable"][DONGLE] == "4"
+
+
+async def test_node_of_another_program_keeps_its_reservation(cluster):
+    annotations = {"kwok.x-k8s.io/node": "fake"}
+    status = {"capacity": {"cpu": "8", "a.b/gpu": "8"}, "allocatable": {"cpu": "7", "a.b/gpu": "7"}}
+    body = {"metadata": {"name": "fake", "annotations": annotations}, "status": status}
+    await cluster.server.post(NODES, body)
+    await cluster.manager.settle()
+    status = (await cluster.get(f"{NODES}/fake"))["status"]
+    assert status["allocatable"] == {"cpu": "7", "a.b/gpu": "7"}
+    status = await patch_status(cluster, {"capacity": {"a.b/gpu": "4", DONGLE: "2"}}, f"{NODES}/fake")
+    assert status["allocatable"] == {"cpu": "7", "a.b/gpu": "3", DONGLE: "2"}
+
+
+async def test_kwoks_simulation_corrects_nothing():
+    async with simulated_cluster(runnables=[SIMULATED_NODES], simulate_kubelet_details=False) as cluster:
+        assert DONGLE not in (await patch_status(cluster, {"capacity": {DONGLE: "4"}}))["allocatable"]
