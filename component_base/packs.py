@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 GROUP: Final = "mockube.packs"
 """The group of the entry points, and the package with mockube's own packs."""
+LABEL: Final = "mockube.dev/pack"
+"""The label of the CustomResourceDefinitions of a pack, which a manager follows that no flag tells its packs."""
 _MODULE, _NAME = "pack", "PACK"
 """The module and the name of the object in the folder of one of mockube's own packs."""
 
@@ -154,10 +156,21 @@ def _place(error: Exception) -> str:
 # --- the command line
 
 
-def selected_packs(arguments: Sequence[str], environment: Mapping[str, str], prefix: str) -> tuple[str, ...]:
-    """Return the packs that a command line selects, before it is parsed: the flags that it may have depend on them."""
-    texts = [environment.get(f"{prefix}_PACKS", ""), *_values("--packs", arguments)]
-    return tuple(dict.fromkeys(name for text in texts for name in comma_separated(text)))
+def selected_packs(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    prefix: str,
+    default: Callable[[], tuple[str, ...]] = tuple,
+) -> tuple[str, ...]:
+    """Return the packs that a command line selects, before it is parsed: the flags that it may have depend on them.
+
+    `default` returns the packs if it selects none, not even by `--packs=`.
+    """
+    variable = environment.get(f"{prefix}_PACKS")
+    texts = [*([] if variable is None else [variable]), *_values("--packs", arguments)]
+    return (
+        tuple(dict.fromkeys(name for text in texts for name in comma_separated(text))) if texts else default()
+    )
 
 
 def flags_of_packs(

@@ -93,10 +93,9 @@ def build_info(git_version: str) -> Collected:
 
 
 def count_build(metrics: Registry, git_version: str) -> None:
-    """Report the version of this process."""
+    """Report the version of this process, in place of an earlier one."""
     family, samples = build_info(git_version)
-    for labels, _ in samples:
-        metrics.numbers(family).set(1, *labels)
+    metrics.numbers(family).replace((labels, 1) for labels, _ in samples)
 
 
 _FIELDS: Final = {

@@ -13,13 +13,12 @@ from contextlib import suppress
 
 from mockube.component_base import klog, loop
 from mockube.component_base.packs import PackError, selected_packs
-from mockube.component_base.release_options import ignored_settings
 
 from . import catalog
 from .client.kubeconfig import KubeconfigError
 from .command_line import ENVIRONMENT, parse
-from .config.features import implemented_gates
 from .config.selection import DISABLED_UPSTREAM, disabled_upstream
+from .control.followed_server import UnusableFlags
 from .serve import ManagerFailed, serve
 
 LOG = logging.getLogger(__name__)
@@ -42,14 +41,11 @@ def main(arguments: Sequence[str]) -> int:
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not implemented and is ignored", name)
-    minor = config.features.kubernetes_version
-    for setting in ignored_settings(config.features.feature_gates, minor, implemented_gates(minor)):
-        LOG.warning("--feature-gates=%s is not implemented and is ignored", setting)
     for name in disabled_upstream(config.controllers.controllers):
         LOG.warning("--controllers: %s is disabled: %s", name, DISABLED_UPSTREAM[name])
     try:
         loop.run(serve(config))
-    except (OSError, KubeconfigError, ManagerFailed) as error:
+    except (OSError, KubeconfigError, ManagerFailed, UnusableFlags) as error:
         LOG.critical("%s", error)
         return 1
     return 0

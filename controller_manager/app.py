@@ -13,6 +13,8 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
 from mockube.component_base.process_metrics import count_build
+from mockube.component_base.release_options import ignored_settings
+from mockube.component_base.supervision import run_with, start
 from mockube.component_base.version import version
 
 from . import catalog
@@ -20,17 +22,27 @@ from .cache.informer import InformerSettings
 from .catalog import PackControllers
 from .client.client import Client
 from .client.connect import AGENT, ClientOptions, connect
-from .client.kinds import NAMESPACES
+from .client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from .client.kubeconfig import Access, access_of, rate_of
 from .client.resources import Key
 from .client.transport import HttpTransport
 from .client.wire import NoResponse, Transport
+from .command_line import release_problem
 from .config.configz import configz
+from .config.features import implemented_gates
 from .config.selection import is_controller_enabled
 from .config.settings import Config
 from .control.cluster_identity import ClusterIdentity
 from .control.controller import Controller
 from .control.events.recorder import Recorders
+from .control.followed_server import (
+    ServerObserver,
+    ServerState,
+    UnusableFlags,
+    config_for,
+    read_server,
+    report,
+)
 from .control.runnable import Runnable
 from .http_endpoints import Check, StatusSources
 from .leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, Timings, lead, run_without_lease
@@ -55,13 +67,15 @@ class Manager:
     ) -> None:
         """Create a manager. `access` overrides the kubeconfig's server and credentials; `transport` connects to it."""
         self._config = config
-        self._packs = catalog.controllers_of_packs(config.controllers.packs, config.packs)
+        """The flags, as they are: what they leave open follows the server."""
+        self._server = ServerState(version="", minor=config.features.minor)
+        """The latest known state of the server."""
         self._clock = clock
         self._random = random
         self._access = access or access_of(config.server)
         self._transport = transport
         self._metrics = Metrics(clock)
-        count_build(self._metrics.registry, f"v{version(config.features.kubernetes_version)}")
+        count_build(self._metrics.registry, f"v{version(config.features.minor)}")
         self._client_metrics = ClientMetrics(self._metrics.registry)
         self._informer_metrics = InformerMetrics(self._metrics.registry)
         self._checks: dict[str, Check] = {"ping": _no_problem}
@@ -87,7 +101,7 @@ class Manager:
         is_reported = False
         while True:
             try:
-                await client.raw("GET", "/version")
+                self._server = await read_server(client, with_packs=self._config.controllers.packs is None)
             except (NoResponse, ApiError) as error:
                 if not is_reported:
                     LOG.warning("Waiting for the API server at %s: %s", self._access.server, error)
@@ -95,6 +109,7 @@ class Manager:
                 await self._clock.sleep(SERVER_RETRY_SECONDS)
             else:
                 LOG.info("API server: %s", self._access.server)
+                report(self._config, self._server)
                 return
 
     def _client_options(self, may_write: Callable[[], bool] | None = None) -> ClientOptions:
@@ -153,52 +168,76 @@ class Manager:
     async def _run_as_leader(self, client: Client, elector: Elector | None) -> None:
         """Run controllers and runnables with connections of their own, which refuse writes after the loss of the lease.
 
-        Returns when the server holds another cluster than at the beginning.
+        Returns when the server holds another cluster than at the beginning, or has changed in what this manager follows.
         """
+        config = self._config_for_server()
+        packs = catalog.controllers_of_packs(config.controllers.packs or (), config.packs)
         async with connect(self._client_options(elector.may_write if elector else None)) as leader_client:
-            config = self._config
             manager_run = ManagerRun(
-                self._dependencies(leader_client),
-                controllers=_controllers(config, self._packs),
-                runnables=_runnables(config, self._packs),
+                self._dependencies(leader_client, config),
+                controllers=_controllers(config, packs),
+                runnables=_runnables(config, packs),
             )
-            identity = ClusterIdentity(manager_run.informers.of(NAMESPACES))
+            namespaces = manager_run.informers.of(NAMESPACES)
+            identity = ClusterIdentity(namespaces)
+            observer = ServerObserver(leader_client, self._config, self._server, identity.restart)
+            observer.observe(namespaces, manager_run.informers.of(CUSTOM_RESOURCE_DEFINITIONS))
             parts = [*manager_run.runners, *manager_run.services]
             self._checks |= {name: partial(manager_run.problem, name) for name in parts}
             LOG.info("Controllers: %s", ", ".join(sorted(manager_run.runners)) or "none")
             if elector is not None and elector.lease is not None:
-                minor = config.features.kubernetes_version
-                recorder = Recorders(writer=manager_run.events, client=client, minor=minor).of(AGENT)
+                recorder = Recorders(
+                    writer=manager_run.events, client=client, minor=config.features.minor
+                ).of(AGENT)
                 recorder.record(
                     elector.lease, "Normal", "LeaderElection", f"{elector.identity} became leader"
                 )
             try:
                 shutdown_timeout = config.controllers.controller_shutdown_timeout
                 await identity.run_until_changed(
-                    manager_run.run(), clock=self._clock, shutdown_timeout=shutdown_timeout
+                    _run_and_observe(manager_run, observer),
+                    clock=self._clock,
+                    shutdown_timeout=shutdown_timeout,
                 )
             finally:
+                self._server = observer.known
                 for name in parts:
                     # The check of a failed part fails until the process ends.
                     if name not in manager_run.failures:
                         del self._checks[name]
 
-    def _dependencies(self, client: Client) -> Dependencies:
+    def _config_for_server(self) -> Config:
+        """Return the settings for the latest known state of the server; raise UnusableFlags if flags do not fit it."""
+        config = config_for(self._config, self._server)
+        minor, gates = config.features.minor, config.features.feature_gates
+        if problem := release_problem(config):
+            raise UnusableFlags(f"the API server has Kubernetes {minor}: {problem}")
+        for setting in ignored_settings(gates, minor, implemented_gates(minor)):
+            LOG.warning("--feature-gates=%s is not implemented and is ignored", setting)
+        count_build(self._metrics.registry, f"v{version(minor)}")
+        return config
+
+    def _dependencies(self, client: Client, config: Config) -> Dependencies:
         settings = InformerSettings(
             clock=self._clock,
             random=self._random,
             metrics=self._informer_metrics,
             min_resync_period=self._config.controllers.min_resync_period,
-            gates=self._config.features.gates,
+            gates=config.features.gates,
         )
         return Dependencies(
             client=client,
             clock=self._clock,
             random=self._random,
             metrics=self._metrics,
-            config=self._config,
+            config=config,
             informer_settings=settings,
         )
+
+
+async def _run_and_observe(manager_run: ManagerRun, observer: ServerObserver) -> None:
+    observing = start("version of the server", observer.run(), endless=True)
+    await run_with(manager_run.run(), background_tasks=[observing])
 
 
 def _free_ended_run() -> None:

@@ -13,12 +13,18 @@ from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.flags import Sections
 from mockube.component_base.node_pools import deprecated
 from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError
-from mockube.component_base.packs import PackError, flags_of_packs, load_packs, selected_packs
+from mockube.component_base.packs import (
+    PackError,
+    flags_of_packs,
+    load_packs,
+    own_pack_names,
+    selected_packs,
+)
 from mockube.component_base.release_options import gates_problem
 
-from .catalog import controllers_of_packs, names_help
+from .catalog import NAMES, controllers_of_packs, names_help
 from .config.networks import allocates, max_nodes, node_ranges
-from .config.selection import suggested_name, unimplemented_names, unknown_names
+from .config.selection import ALL_CONTROLLERS, suggested_name, unimplemented_names, unknown_names
 from .config.settings import DEPRECATED, SECTIONS, Config, Simulation
 from .config.signing import signer_files
 from .config.simulation_values import PROCESS
@@ -39,7 +45,7 @@ def parse(
     scheduler_plugins: Sequence[object] = (),
 ) -> Config:
     """Return the settings of a command line and its environment; `controller_names` are the names of all controllers."""
-    packs = selected_packs(arguments, environment, ENVIRONMENT)
+    packs = selected_packs(arguments, environment, ENVIRONMENT, default=own_pack_names)
     try:
         sections = _sections(packs)
     except PackError as error:
@@ -49,7 +55,8 @@ def parse(
     nodes = _replace_deprecated(sections, records["simulation"].simulate_nodes, records.pop(DEPRECATED))
     records["simulation"] = replace(records["simulation"], simulate_nodes=nodes)
     controllers = records.pop("controllers")
-    controllers = replace(controllers, packs=tuple(dict.fromkeys(controllers.packs)))
+    if controllers.packs is not None:
+        controllers = replace(controllers, packs=tuple(dict.fromkeys(controllers.packs)))
     config = Config(**records, controllers=controllers, packs=options, ignored=tuple(ignored))
     config = replace(config, scheduler_plugins=tuple(scheduler_plugins))
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
@@ -57,9 +64,9 @@ def parse(
         config = replace(config, server=server)
     features = config.features
     problem = (
-        _version_problem(features.version, features.kubernetes_version)
-        or gates_problem(features.feature_gates, features.kubernetes_version)
-        or _problem(config, controller_names)
+        _version_problem(features.version, features.minor)
+        or _release_problem_of_any(config, controller_names)
+        or _problem(config)
     )
     if problem:
         sections.parser.error(problem)
@@ -107,25 +114,46 @@ def _version_problem(flag: str, minor: str) -> str:
     return version_problem(flag, minor)
 
 
-def _problem(config: Config, controller_names: Collection[str]) -> str:
-    """Return an error message about flags that are valid on their own but not together; "" if there is none."""
-    leading, serving = config.leading, config.serving
-    minor = config.features.kubernetes_version
+def release_problem(config: Config, controller_names: Collection[str] = NAMES) -> str:
+    """Return what is wrong with flags for the minor release and the packs of the settings; "" if nothing is."""
+    minor = config.features.minor
     try:
-        names_of_packs = controllers_of_packs(config.controllers.packs, config.packs).names
+        names = {*controller_names, *_names_of_packs(config)}
     except PackError as error:
         return f"--packs: {error}"
-    problem_of_names = names_problem(
-        config.controllers.controllers, {*controller_names, *names_of_packs}, minor
-    )
-    if (
-        problem := _removed_problem(config.ignored, minor)
-        or problem_of_names
-        or _images_of_packs_problem(config.controllers.packs)
-        or _simulation_problem(config.simulation)
+    return (
+        gates_problem(config.features.feature_gates, minor)
+        or _removed_problem(config.ignored, minor)
+        or names_problem(config.controllers.controllers, names, minor)
+        or _images_of_packs_problem(config.controllers.packs or ())
         or _scheduler_problem(config)
-        or _files_and_ranges_problem(config)
-    ):
+    )
+
+
+def _names_of_packs(config: Config) -> Collection[str]:
+    """Return the controllers of the packs; of all of mockube's own, if `--controllers` may name those of the server."""
+    packs = config.controllers.packs
+    if packs is None:
+        packs = () if config.controllers.controllers == (ALL_CONTROLLERS,) else own_pack_names()
+    return controllers_of_packs(packs, config.packs).names
+
+
+def _release_problem_of_any(config: Config, controller_names: Collection[str]) -> str:
+    """Return what is wrong with flags for the newest minor; "" if they fit a minor that the server may have."""
+    problem = release_problem(config, controller_names)
+    if not problem or not config.features.follows_server:
+        return problem
+    for minor in minors.OLDER:
+        older = replace(config, features=replace(config.features, kubernetes_version=minor))
+        if not release_problem(older, controller_names):
+            return ""
+    return problem
+
+
+def _problem(config: Config) -> str:
+    """Return an error message about flags that are valid on their own but not together; "" if there is none."""
+    leading, serving = config.leading, config.serving
+    if problem := _simulation_problem(config.simulation) or _files_and_ranges_problem(config):
         return problem
     if config.server.kubeconfig is None and not config.server.master:
         return "no API server: set --kubeconfig or --master"

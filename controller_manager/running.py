@@ -135,7 +135,7 @@ class ManagerRun:
             recorder=Recorders(
                 writer=self.events,
                 client=client,
-                minor=dependencies.config.features.kubernetes_version,
+                minor=dependencies.config.features.minor,
             ),
             metrics=dependencies.metrics,
             options=dependencies.config,

@@ -15,6 +15,7 @@ from . import http_endpoints
 from .app import Manager
 from .client.kubeconfig import KubeconfigError
 from .config.settings import Config, SecureServing
+from .control.followed_server import UnusableFlags
 from .http_endpoints import ListenAddress, serving
 
 LOG = logging.getLogger(__name__)
@@ -54,6 +55,8 @@ async def _await_task(task: asyncio.Task[Any]) -> None:
         raise
     except Exception as error:
         cause = first_cause(error)
+        if isinstance(cause, UnusableFlags):
+            raise cause from error
         raise ManagerFailed(f"the manager failed: {type(cause).__name__}: {cause}") from error
 
 

@@ -176,7 +176,7 @@ def packed_definitions(packs: Iterable[str]) -> Sequence[RequiredObject]:
         RequiredObject(
             resource=DEFINITIONS,
             name=tree["metadata"]["name"],
-            content={"spec": tree["spec"]},
+            content={"metadata": {"labels": tree["metadata"]["labels"]}, "spec": tree["spec"]},
             is_upgraded=True,
         )
         for pack in packs

@@ -151,13 +151,14 @@ async def _overwrite(registry: Registry, resource: Resource, required_object: Re
 
 
 async def _upgrade(registry: Registry, resource: Resource, required_object: RequiredObject) -> None:
-    """Write the required spec to an object that only servers have written."""
+    """Write the required spec and labels to an object that only servers have written."""
     present = await registry.get(resource, required_object.namespace, required_object.name)
     tree, old = required_object.tree(), present.tree()
     tree["metadata"]["resourceVersion"] = str(present.revision)
     context = request_context(resource, required_object, "update", tree)
     required = read_object(registry, context, WriteOptions()).tree
-    if required["spec"] == old["spec"] or meta.is_deleting(old):
+    has_labels = meta.labels(required).items() <= meta.labels(old).items()
+    if (required["spec"] == old["spec"] and has_labels) or meta.is_deleting(old):
         return
     managers = {entry.get("manager", "") for entry in old["metadata"].get("managedFields") or ()}
     if managers != {metadata.manager_name(context, WriteOptions())}:

@@ -9,7 +9,7 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.kinds.apiextensions import custom_resource_definition
 from mockube.apiserver.kinds.kind_rules import check_create
 from mockube.apiserver.kinds.registry import NEWEST
-from mockube.component_base.packs import PackError, load_pack, own_pack_names, parts_of
+from mockube.component_base.packs import LABEL, PackError, load_pack, own_pack_names, parts_of
 
 _ROW: Final = custom_resource_definition.KIND.resource
 
@@ -25,10 +25,19 @@ def _trees(pack: str) -> Iterator[Tree]:
     found = load_pack(pack)
     for text in found.definitions():
         tree = load(text.encode() if isinstance(text, str) else text).tree
-        definition = found.add_versions(tree)
+        definition = _labelled(found.add_versions(tree), pack)
         if pack not in own_pack_names():
             _check(pack, definition)
         yield definition
+
+
+def _labelled(definition: Any, pack: str) -> Any:
+    """Return a definition with the label by which a manager finds the packs of its server. `_check` reports an invalid one."""
+    if not isinstance(definition, dict) or not isinstance(definition.get("metadata"), dict):
+        return definition
+    metadata = definition["metadata"]
+    labels = metadata.get("labels") or {}
+    return {**definition, "metadata": {**metadata, "labels": {**labels, LABEL: pack}}}
 
 
 def _complete(definition: Tree) -> Tree:

@@ -120,6 +120,7 @@ class Informer(Generic[T]):
         self.resource = resource
         self._store = Store[T](self._report)
         self._listeners: list[_Listener] = []
+        self._watch_handlers: list[Callable[[], None]] = []
         self._reported_versions: dict[Key, str] = {}
         """The last version of each object that was logged as unusable."""
         self._detector = detector
@@ -162,6 +163,10 @@ class Informer(Generic[T]):
         for key, view in self._store.items():
             listener.notify(key, Change(None, view))
 
+    def on_watch(self, handler: Callable[[], None]) -> None:
+        """Call the handler whenever a watch of the resource has begun."""
+        self._watch_handlers.append(handler)
+
     def resync(self) -> None:
         """Call the handlers for every cached object again, as an update with equal old and new views."""
         for key, view in self._store.items():
@@ -202,6 +207,10 @@ class Informer(Generic[T]):
         self._remove_view(key)
         self._reported_versions.pop(key, None)
         self.reach(int(meta.resource_version(tree)))
+
+    def note_watch(self) -> None:
+        for handler in self._watch_handlers:
+            handler()
 
     def reach(self, revision: int) -> None:
         self._tracker.reach(revision)

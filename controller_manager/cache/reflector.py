@@ -57,6 +57,9 @@ class Sink(Protocol):
 
     def remove(self, tree: Parsed) -> None: ...
 
+    def note_watch(self) -> None:
+        """Note that a watch has begun."""
+
     def reach(self, revision: int) -> None:
         """Note that there are no further changes up to the revision."""
 
@@ -161,6 +164,7 @@ class Reflector:
         async with self._client.watch(
             self._resource, self._query(seconds), timeout_seconds=seconds + TIMEOUT_GRACE
         ) as stream:
+            self._sink.note_watch()
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
                     event = parse_watch_event(line)

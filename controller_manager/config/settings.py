@@ -65,13 +65,13 @@ class Controllers(Struct, frozen=True, kw_only=True):
         ),
     ] = ("*",)
     packs: Annotated[
-        tuple[str, ...],
+        tuple[str, ...] | None,
         Flag(
-            "packs whose controllers run when their kinds are served (none)",
+            "packs whose controllers run when their kinds are served (those of the API server)",
             comma_separated,
             repeats=True,
         ),
-    ] = ()
+    ] = None
     scheduler_config: Annotated[
         Path | None,
         Flag(

@@ -31,7 +31,9 @@ class ClusterIdentity:
     async def run_until_changed(
         self, work: Coroutine[None, None, None], *, clock: Clock, shutdown_timeout: float
     ) -> None:
-        """Run the work until it fails or this is cancelled, or until the server has another cluster: then return.
+        """Run the work until it fails or this is cancelled, or until it has to restart: then return.
+
+        It restarts when the server has another cluster, and when `restart` is called.
 
         Cancelled work may take another `shutdown_timeout` seconds.
         """
@@ -60,6 +62,10 @@ class ClusterIdentity:
                 task.result()
         if error is not None:
             raise error
+
+    def restart(self) -> None:
+        """End the work as if the cluster had changed, for another reason."""
+        self._changed.set()
 
     def _observe(self, change: Change) -> None:
         namespace = change.new

@@ -400,7 +400,7 @@ def interactive_containers(context: Context) -> InteractiveContainers:
     """Return the manager's interactive containers; the first call creates them."""
     containers: InteractiveContainers | None = context.shared.get(InteractiveContainers)
     if containers is None:
-        for pack in load_packs(context.options.controllers.packs).values():
+        for pack in load_packs(context.options.controllers.packs or ()).values():
             if pack.images:
                 IMAGES.add(table_of(pack.images))
         table = context.options.simulation.simulated_images

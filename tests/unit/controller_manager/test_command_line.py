@@ -113,12 +113,14 @@ def test_every_controller_has_a_concurrency_flag():
     [
         pytest.param(["--bogus"], "unrecognized arguments: --bogus", id="unknown"),
         pytest.param(
-            ["--concurrent-service-syncs=1"],
+            ["--concurrent-service-syncs=1", "--kubernetes-version=1.37"],
             "unrecognized arguments: --concurrent-service-syncs",
             id="removed in 1.37",
         ),
         pytest.param(
-            ["--controllers=*,-route"], '"node-route-controller" is not in the list', id="no such name"
+            ["--controllers=*,-route", "--kubernetes-version=1.37"],
+            '"node-route-controller" is not in the list',
+            id="no such name",
         ),
         pytest.param(
             ["--controllers=*,-zzzz"],

@@ -28,7 +28,7 @@ def test_minors_are_read_from_oldest_to_newest(text, minors):
     ("text", "problem"),
     [
         ("1.28", '"1.28" is not one of the minor releases 1.29 to 1.37'),
-        ("1.31.4", '"1.31.4" is not one of the minor releases 1.29 to 1.37'),
+        ("1.31.4", '"1.31.4" is not available: the release of 1.31 is 1.31.14'),
         ("", '"" is not one of the minor releases 1.29 to 1.37'),
         ("1.33-1.31", "1.33-1.31 begins after its end: write 1.31-1.33"),
     ],
