@@ -16,6 +16,7 @@ from .config.settings import Serving
 from .http.server import Listener, bind
 from .running import Dependencies, running
 from .serving_credentials import Credentials, load_credentials
+from .stored_release import change_of_release, last_minor, record_minor
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +42,13 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
         random=random,
         drain_seconds=serving.request_timeout,
     )
+    data_dir, minor = config.store.data_dir, config.features.kubernetes_version
+    change = None if data_dir is None else change_of_release(last_minor(data_dir), minor)
+    if change is not None:
+        LOG.log(logging.INFO if change.is_supported else logging.WARNING, "%s", change.text)
     async with running(config, dependencies) as server:
+        if data_dir is not None:
+            record_minor(data_dir, minor)
         url = _announce(serving, listeners, credentials)
         for line in exposure_warnings(config.authorization.types, serving.allowed_hosts):
             LOG.warning("%s", line)

@@ -147,15 +147,19 @@ def node_info(node: ReadOnlyTree, version: str) -> dict[str, Any]:
         "containerRuntimeVersion": f"{RUNTIME}://0.1.0",
         "kernelVersion": RUNTIME,
         "kubeProxyVersion": "",
-        "kubeletVersion": version,
         "operatingSystem": labels.get(wellknown.LABEL_OS) or "linux",
         "osImage": RUNTIME,
         **machine_ids(meta.name(node)),
     }
-    if minor_number(version) >= _USER_NAMESPACE_SINCE:
-        info["runningInUserNamespace"] = False
+    info |= {name: value for name, value in version_info(version).items() if value is not None}
     present = (node.get("status") or {}).get("nodeInfo") or {}
     return {**info, **{name: value for name, value in present.items() if value}}
+
+
+def version_info(version: str) -> dict[str, Any]:
+    """Return the fields of a nodeInfo that the kubelet's version sets; None for one that an older kubelet does not report."""
+    has_user_namespace = minor_number(version) >= _USER_NAMESPACE_SINCE
+    return {"kubeletVersion": version, "runningInUserNamespace": False if has_user_namespace else None}
 
 
 def kubelet_minor(node: ReadOnlyTree) -> int:

@@ -14,6 +14,8 @@ from mockube.apimachinery.resource_names import is_extended
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.node_pools.pool import NodePool
 
+from .node_objects import version_info
+
 _NOTHING: Final = Quantity(0)
 
 Reservations = Mapping[str, Quantity]
@@ -34,11 +36,12 @@ def reservations(capacity: Mapping[str, Any], allocatable: Mapping[str, Any]) ->
 
 
 def correction(
-    node: ReadOnlyTree, pool: NodePool | None, reserved: Reservations, address: str
+    node: ReadOnlyTree, pool: NodePool | None, reserved: Reservations, *, address: str, version: str
 ) -> dict[str, Any] | None:
     """Return the merge patch of a status that a client has changed; None if there is nothing to correct.
 
-    `pool` is that for which the node was created, if any; `address` is the one that the node has without a status.
+    `pool` is that for which the node was created, if any; `address` is the one that the node has without a status; `version` is that
+    of the kubelet, "" if it is not corrected.
     """
     status = node.get("status") or {}
     present_capacity = status.get("capacity") or {}
@@ -54,7 +57,13 @@ def correction(
             {"type": "Hostname", "address": node["metadata"]["name"]},
         ]
     )
-    changes = {"capacity": missing, "allocatable": allocatable, "addresses": addresses}
+    present_version = (status.get("nodeInfo") or {}).get("kubeletVersion")
+    changes = {
+        "capacity": missing,
+        "allocatable": allocatable,
+        "addresses": addresses,
+        "nodeInfo": version_info(version) if version and version != present_version else {},
+    }
     changes = {name: change for name, change in changes.items() if change}
     return {"status": changes} if changes else None
 

@@ -1,5 +1,6 @@
 """The runnable of simulated nodes: registration, Leases, and the stages of their status."""
 
+import logging
 from collections.abc import Container
 from contextlib import suppress
 from datetime import timedelta
@@ -19,6 +20,7 @@ from mockube.controller_manager.control.runner import ReconcileLoop
 
 from .addresses import NodeAddresses
 from .effects import PatchObject
+from .kubelet_versions import KUBELET_VERSION, is_unsupported, kubelet_version
 from .node_events import NodeEvents
 from .node_objects import has_active_kubelet, internal_ip, is_simulated, node
 from .node_registry import NodeRegistry
@@ -30,6 +32,8 @@ from .stages.files import load_stages, of_kind
 from .stages.runner import StageRunner
 from .status_writer import StatusWriter
 from .template_context import TemplateContext
+
+LOG: Final = logging.getLogger(__name__)
 
 WORKERS: Final = 8
 EVENT_SOURCE: Final = "kwok_controller"
@@ -182,8 +186,17 @@ class SimulatedNodes:
             reserved = self._reservations.setdefault(key.name, reservations(*amounts))
         else:
             reserved = reservations(pool.capacity, pool.allocatable)
-        body = correction(present, pool, reserved, self._registry.ip_of(key.name))
+        annotations = meta.annotations(present)
+        # The version of a node that another program created is its own, unless the annotation sets it.
+        follows = pool is not None or KUBELET_VERSION in annotations
+        version = kubelet_version(annotations, self._version) if follows else ""
+        body = correction(present, pool, reserved, address=self._registry.ip_of(key.name), version=version)
         if body is not None:
+            if "nodeInfo" in body["status"] and is_unsupported(annotations, self._version):
+                LOG.warning(
+                    "Node %s: its kubelet is %s, because the API server %s does not support %s=%s",
+                    *(key.name, version, self._version, KUBELET_VERSION, annotations[KUBELET_VERSION]),
+                )
             await self._status_writer.execute(key, present, [PatchObject(body=body, kind="merge")])
 
     async def _change(self, present: ReadOnlyTree) -> bool:
@@ -195,7 +208,8 @@ class SimulatedNodes:
         return name not in self._to_change
 
     def _node(self, desired: ShapedNode, address: str = "") -> dict[str, Any]:
-        return node(desired, address, version=self._version, now=self._clock.now())
+        version = kubelet_version(desired.pool.annotations, self._version)
+        return node(desired, address, version=version, now=self._clock.now())
 
     async def _delete(self, present: ReadOnlyTree) -> None:
         """Delete a node as `kubectl delete node` does: the garbage collector deletes its pods."""

@@ -18,6 +18,7 @@ from msgspec import Struct
 from mockube.apiserver.config import settings
 from mockube.apiserver.config.command_line import ENVIRONMENT, exposure_warnings
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
+from mockube.apiserver.stored_release import change_of_release, last_minor
 from mockube.clusters import named_cluster
 from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import SUPERVISOR_LOG
@@ -216,6 +217,7 @@ def run(options: argparse.Namespace) -> int:
         print(ready_message(folder, use_existing(folder, cluster.record, options, seconds)))
         return 0
     spec = _cluster_spec(options, folder)
+    _print_change_of_release(options, folder)
     for line in _exposure_warnings_of_flags(options):
         print(f"warning: {line}", file=sys.stderr)
     if not options.detach:
@@ -310,6 +312,17 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         seconds=options.wait.seconds,
         notes_times=int(flags[f"{BOTH}.v"][-1]) >= START_TIMES if flags[f"{BOTH}.v"] else False,
     )
+
+
+def _print_change_of_release(options: argparse.Namespace, folder: ClusterFolder) -> None:
+    """Print what it means that the store was last used by another minor release, if it was."""
+    data_dir = _data_dir(options, folder)
+    last = "" if data_dir is None else last_minor(data_dir)
+    change = change_of_release(last, options.kubernetes_version)
+    if change is not None:
+        hint = "" if "kubernetes_version" in options.set_flags else f" (--kubernetes-version={last} keeps it)"
+        prefix = "mockube" if change.is_supported else "warning"
+        print(f"{prefix}: {change.text}{hint}", file=sys.stderr)
 
 
 def _exposure_warnings_of_flags(options: argparse.Namespace) -> Sequence[str]:

@@ -2,12 +2,15 @@
 
 import pytest
 
+from mockube.apimachinery.schema.minors import NEWEST, RELEASES
+from mockube.component_base.clock import SteppedClock
 from mockube.component_base.node_pools.flag import read_nodes
 from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.component_base.node_pools.reading import read_value
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from tests.support.controllers.running_manager import running_manager
-from tests.support.controllers.simulated import MERGE, NODES, simulated_cluster
+from tests.support.controllers.running_manager import running_cluster, running_manager
+from tests.support.controllers.simulated import MERGE, NODES, SimulatedCluster, simulated_cluster
 
 NODE = f"{NODES}/node-1"
 DONGLE = "example.com/dongle"
@@ -122,3 +125,54 @@ async def test_node_of_another_program_keeps_its_reservation(cluster):
 async def test_kwoks_simulation_corrects_nothing():
     async with simulated_cluster(runnables=[SIMULATED_NODES], simulate_kubelet_details=False) as cluster:
         assert DONGLE not in (await patch_status(cluster, {"capacity": {DONGLE: "4"}}))["allocatable"]
+
+
+async def version(cluster, path=NODE):
+    return (await cluster.get(path))["status"]["nodeInfo"]["kubeletVersion"]
+
+
+async def test_kubelet_has_the_version_of_its_server(cluster):
+    """Also after a restart with another minor: the node then has the version of the server before."""
+    newest = f"v{RELEASES[NEWEST]}"
+    assert await version(cluster) == newest
+    await patch_status(cluster, {"nodeInfo": {"kubeletVersion": "v1.35.4", "osImage": "mine"}})
+    info = (await cluster.get(NODE))["status"]["nodeInfo"]
+    assert (info["kubeletVersion"], info["osImage"]) == (newest, "mine")
+
+
+async def test_kubelets_are_upgraded_one_by_one_by_an_annotation(cluster):
+    await cluster.annotate(NODE, "mockube.dev/kubelet-version", "1.36")
+    info = (await cluster.get(NODE))["status"]["nodeInfo"]
+    assert (info["kubeletVersion"], info.get("runningInUserNamespace")) == (f"v{RELEASES['1.36']}", None)
+    assert await version(cluster, f"{NODES}/node-2") == f"v{RELEASES[NEWEST]}"
+    await cluster.annotate(NODE, "mockube.dev/kubelet-version", None)
+    assert await version(cluster) == f"v{RELEASES[NEWEST]}"
+
+
+async def test_kubelet_outside_of_the_skew_policy_gets_the_nearest_version(cluster, caplog):
+    await cluster.annotate(NODE, "mockube.dev/kubelet-version", "1.30")
+    assert await version(cluster) == f"v{RELEASES['1.34']}"
+    assert "does not support mockube.dev/kubelet-version=1.30" in caplog.text
+
+
+async def test_version_of_a_node_of_another_program_is_kept(cluster):
+    annotations = {"kwok.x-k8s.io/node": "fake"}
+    body = {"metadata": {"name": "fake", "annotations": annotations}}
+    body["status"] = {"nodeInfo": {"kubeletVersion": "fake"}}
+    await cluster.server.post(NODES, body)
+    await cluster.manager.settle()
+    assert await version(cluster, f"{NODES}/fake") == "fake"
+    await cluster.annotate(f"{NODES}/fake", "mockube.dev/kubelet-version", "1.36")
+    assert await version(cluster, f"{NODES}/fake") == f"v{RELEASES['1.36']}"
+
+
+async def test_new_node_has_the_version_that_its_pool_sets():
+    pools = read_value([{"count": 1, "annotations": {"mockube.dev/kubelet-version": "1.35"}}])
+    config = Config(simulation=Simulation(simulate_nodes=pools))
+    clock = SteppedClock()
+    namespaces = ["kube-node-lease"]
+    async with running_cluster(
+        clock=clock, runnables=[SIMULATED_NODES], config=config, namespaces=namespaces
+    ) as (server, manager):
+        cluster = SimulatedCluster(server, manager, clock)
+        assert await version(cluster) == f"v{RELEASES['1.35']}"

@@ -15,7 +15,7 @@ def node(capacity, allocatable, **status):
 
 
 def changes(capacity, allocatable, *, pool=None, reserved=None):
-    patch = correction(node(capacity, allocatable), pool, reserved or {}, "172.18.0.1")
+    patch = correction(node(capacity, allocatable), pool, reserved or {}, address="172.18.0.1", version="")
     return None if patch is None else patch["status"]
 
 
@@ -75,11 +75,28 @@ def test_resource_of_the_pool_that_a_client_removed_is_restored():
 def test_missing_addresses_are_restored_and_others_are_kept():
     present = node(MACHINE, MACHINE, addresses=[])
     addresses = [*ADDRESSES, {"type": "Hostname", "address": "node-1"}]
-    assert correction(present, None, {}, "172.18.0.1") == {"status": {"addresses": addresses}}
+    assert correction(present, None, {}, address="172.18.0.1", version="") == {
+        "status": {"addresses": addresses}
+    }
     mine = node(MACHINE, MACHINE, addresses=[{"type": "ExternalIP", "address": "192.0.2.1"}])
-    assert correction(mine, None, {}, "172.18.0.1") is None
+    assert correction(mine, None, {}, address="172.18.0.1", version="") is None
 
 
 def test_node_without_a_status_gets_addresses_only():
-    patch = correction({"metadata": {"name": "fake"}}, None, {}, "172.18.0.9")
+    patch = correction({"metadata": {"name": "fake"}}, None, {}, address="172.18.0.9", version="")
     assert [*patch["status"]] == ["addresses"]
+
+
+@pytest.mark.parametrize(
+    ("version", "info"),
+    [
+        ("v1.37.2", {"kubeletVersion": "v1.37.2", "runningInUserNamespace": False}),
+        ("v1.34.4", {"kubeletVersion": "v1.34.4", "runningInUserNamespace": None}),
+        ("v1.36.3", None),
+        ("", None),
+    ],
+)
+def test_version_of_the_kubelet_is_corrected(version, info):
+    present = node(MACHINE, MACHINE, nodeInfo={"kubeletVersion": "v1.36.3", "osImage": "mine"})
+    patch = correction(present, None, {}, address="", version=version)
+    assert patch == (info and {"status": {"nodeInfo": info}})

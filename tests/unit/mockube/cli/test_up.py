@@ -3,15 +3,18 @@
 import pytest
 
 from mockube.apiserver.config import settings
+from mockube.apiserver.stored_release import record_minor
 from mockube.cli.parsing import CommandParser
 from mockube.cli.up import (
     GROUPS,
     _exposure_warnings_of_flags,
+    _print_change_of_release,
     _replace_deprecated,
     add_flags,
     check_controllers,
     split_flags,
 )
+from mockube.clusters.named_cluster import ClusterFolder
 from mockube.component_base.flags import flags_of
 from mockube.controller_manager.config import settings as manager_settings
 from mockube.failure import UsageError
@@ -109,3 +112,32 @@ def test_unknown_controllers_are_refused_before_anything_starts(options, selecti
 def test_controllers_of_packs_and_of_older_minors_are_accepted(options):
     check_controllers(options("--controllers=*,-uniteddeployment-controller"))
     check_controllers(options("--controllers=*,-route", "--kubernetes-version=1.36"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--kubernetes-version=1.36"], ""),
+        (
+            ["--kubernetes-version=1.37"],
+            "mockube: the store was last used by Kubernetes 1.36, and is upgraded to 1.37\n",
+        ),
+        (
+            [],
+            "mockube: the store was last used by Kubernetes 1.36, and is upgraded to 1.37 (--kubernetes-version=1.36 keeps it)\n",
+        ),
+        (
+            ["--kubernetes-version=1.35"],
+            "warning: the store was last used by Kubernetes 1.36, and Kubernetes does not support a downgrade to 1.35: ",
+        ),
+    ],
+)
+def test_other_release_of_a_kept_cluster_is_reported(options, tmp_path, capsys, arguments, expected):
+    record_minor(tmp_path, "1.36")
+    folder = ClusterFolder(name="kept", path=tmp_path)
+    _print_change_of_release(options(f"--data-dir={tmp_path}", *arguments), folder)
+    printed = capsys.readouterr().err
+    assert printed.startswith(expected)
+    assert bool(printed) == bool(expected)
+    _print_change_of_release(options(*arguments), folder)
+    assert capsys.readouterr().err == ""
