@@ -3,6 +3,7 @@
 import orjson
 import pytest
 
+from mockube.cli.main import main
 from tests.support.processes.kubectl_binaries import NO_KUBECTL, Kubectl, binaries
 from tests.support.processes.process import ApiServerProcess, ManagerProcess
 from tests.support.processes.real_kubernetes import (
@@ -75,6 +76,15 @@ metadata: {name: gpu}
 spec:
   terminationGracePeriodSeconds: 0
   containers: [{name: c, image: one, resources: {limits: {example.com/gpu: 1}}}]
+"""
+CLONE_SET = """
+apiVersion: apps.kruise.io/v1alpha1
+kind: CloneSet
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: one}]}}
 """
 HAPPENS = {404, 409}
 """Response codes that controllers get when an object was changed or deleted concurrently."""
@@ -195,3 +205,22 @@ def test_both_apiservers_work_alternately_over_one_etcd(tmp_path, kubectl_of):
             assert "theirs" in kubectl("get", "configmaps", f"--namespace={OWN_NAMESPACE}", jsonpath)
             replicas = "--output=jsonpath={.spec.replicas}"
             assert kubectl("get", "deployment/web", f"--namespace={OWN_NAMESPACE}", replicas) == "7"
+
+
+def test_mockube_manager_follows_real_apiserver(tmp_path, kubectl_of, capsys):
+    """Its minor, and the pack whose definitions a client applies later; it makes added resources of a node allocatable."""
+    with EtcdServer() as etcd, RealApiServer(tmp_path, etcd) as server:
+        kubectl = kubectl_of(server.url, server.authority)
+        wait_ready(server, kubectl)
+        with ManagerProcess(tmp_path / "admin", "--simulate-nodes=1") as manager:
+            version = orjson.loads(kubectl("get", "--raw=/version"))["gitVersion"]
+            manager.wait_logged(f"as the API server, whose version is {version}")
+            assert main(["crds", "kruise", "--without-conversion"]) == 0
+            kubectl("apply", "-f", "-", stdin=capsys.readouterr().out)
+            manager.wait_logged("Packs: kruise, as the API server")
+            kubectl("wait", "crd/clonesets.apps.kruise.io", "--for=condition=Established", "--timeout=50s")
+            kubectl("apply", "-f", "-", stdin=CLONE_SET)
+            kubectl("wait", "cloneset/web", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=100s")
+            dongles = '{"status": {"capacity": {"example.com/dongle": "4"}}}'
+            kubectl("patch", "node/node-1", "--subresource=status", f"--patch={dongles}")
+            kubectl("wait", "node/node-1", r"--for=jsonpath={.status.allocatable.example\.com/dongle}=4")
