@@ -66,7 +66,7 @@ def test_minor_is_the_nearest_one_that_the_controllers_have(version, minor):
     assert minor_of(version) == minor
 
 
-async def test_server_is_read_by_two_requests_at_the_same_time():
+async def test_packs_are_read_only_if_they_are_needed():
     server = Server(definitions=[definition("a", "kruise"), definition("b", "kruise")])
     assert await read_server(server, with_packs=True) == V1_36
     assert server.paths == ["/version", LIST]

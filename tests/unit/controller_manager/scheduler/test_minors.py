@@ -67,6 +67,14 @@ def test_rejection_before_the_device_plugin_prevents_preemption(minor, words):
     assert decision(minor, [node()], pod(volumes=volumes))["message"] == expected
 
 
+def test_claim_that_the_ephemeral_volume_controller_has_to_create_is_named():
+    claim = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}}
+    found = decision("1.37", [node()], pod(volumes=[{"name": "v", "ephemeral": claim}]))
+    reason = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
+    assert found["message"].startswith(f"0/1 nodes are available: {reason}")
+    assert found["message"].endswith('-v". not found')
+
+
 @pytest.mark.parametrize(("minor", "score"), [("1.37", 42), ("1.36", 86), ("1.35", 0)])
 def test_image_volumes_count_as_images_since_1_37(minor, score):
     """Before 1.36 they do not count at all; in 1.36, only their size does."""
