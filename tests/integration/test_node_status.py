@@ -75,7 +75,7 @@ async def test_one_write_corrects_a_status(cluster):
     assert len(cluster.writes(f"{NODE}/status")) == before + 1
 
 
-async def test_what_a_client_sets_otherwise_is_kept(cluster):
+async def test_other_values_of_a_client_are_kept(cluster):
     """A real kubelet takes all of this back; here it is the way to simulate it."""
     pressure = {"type": "MemoryPressure", "status": "True", "reason": "Test", "message": "for a test"}
     conditions = [pressure, *(await cluster.get(NODE))["status"]["conditions"][1:]]
