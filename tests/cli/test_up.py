@@ -189,7 +189,16 @@ def test_up_reports_why_server_cannot_start(mockube, tmp_path):
 
 
 def test_manager_with_invalid_flags_is_not_restarted(mockube):
-    answer = mockube.run("up", "--secure-port=0", "--controllers=bogus")
+    answer = mockube.run("up", "--secure-port=0", "--leader-elect-lease-duration=10s")
     assert (answer.returncode, answer.stdout) == (2, "")
-    problem = '--controllers: "bogus" is not in the list of known controllers'
+    problem = "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
     assert f"the controller-manager exited with code 2: {problem}" in answer.stderr
+
+
+def test_unknown_controller_is_refused_before_the_processes_start(mockube):
+    answer = mockube.run("up", "--secure-port=0", "--controllers=*,-scheduler")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    problem = (
+        '--controllers: "scheduler" is not in the list of known controllers: did you mean "kube-scheduler"?'
+    )
+    assert answer.stderr == f"mockube: {problem}\n"
