@@ -211,7 +211,7 @@ def is_file(process: Process, operator: str, path: str) -> bool:
         if operator in ("-L", "-h"):
             return files.has(absolute_path) and bool(files.link_entry(absolute_path).target)
         if not files.exists(absolute_path):
-            return files.may_exist(absolute_path) and operator in _OF_UNKNOWN
+            return operator in _OF_UNKNOWN and files.is_expected(absolute_path)
         entry = files.entry(absolute_path)
     except FileError:
         return False

@@ -187,10 +187,10 @@ class Interpreter(CompoundCommands):
                     raise ShellExit(1) from None
         return code
 
-    def run_interactively(self, text: str) -> Steps:
-        """Execute commands of the standard input; an error does not end a shell with a terminal."""
+    def run_interactively(self, text: str, line: int) -> Steps:
+        """Execute commands of the standard input, the first in a line; an error does not end a shell with a terminal."""
         try:
-            yield from self.run_text(text)
+            yield from self.run_text(text, line=line)
         except (FunctionReturn, LoopControl):
             pass
         except (ShellSyntaxError, ReadOnlyVariable) as error:

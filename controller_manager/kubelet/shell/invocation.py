@@ -182,6 +182,7 @@ def _run_input(shell: Interpreter) -> Run:
     if shell.process.host.has_terminal and shell.is_bash:
         shell.letters += "i"
     text = ""
+    first_line = 1
     host = shell.process.host
     with shell.process.processes.hold(shell.descriptors):
         while True:
@@ -194,9 +195,10 @@ def _run_input(shell: Interpreter) -> Run:
             if line and len(text) < limits.MAX_SCRIPT and not parser.is_complete(text):
                 continue
             try:
-                yield from shell.run_interactively(text)
+                yield from shell.run_interactively(text, first_line)
             except ShellExit as stop:
                 return (yield from shell.end(stop.code))
+            first_line += text.count("\n")
             text = ""
             if not line:
                 return (yield from shell.end(shell.status))

@@ -155,7 +155,10 @@ class Host(Struct, kw_only=True):
         return sorted({self.group, *self.other_groups})
 
     def now_running(self, *, is_shown: bool = False) -> datetime:
-        """Return the present time for commands, including the simulated sleeps; nothing depends on a time that is only shown."""
+        """Return the present time for commands, including the simulated sleeps.
+
+        The result of a command does not depend on a time that is only shown, or the one at which a file changes.
+        """
         self.time_reads += not is_shown
         return self.now() + timedelta(seconds=self.elapsed)
 

@@ -109,7 +109,7 @@ def open_path(
         files.read(path)
     else:
         host.changes += 1
-        modified = host.now_running().timestamp()
+        modified = host.now_running(is_shown=True).timestamp()
         files.write(path, b"", append=appends or operator == "<>", modified=modified)
     return FileStream(host, path, reads=operator == "<>", writes=True, appends=appends)
 

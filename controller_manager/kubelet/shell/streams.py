@@ -186,7 +186,7 @@ class FileStream:
         if not self._writes:
             raise BadDescriptor
         files = self._host.files
-        modified = self._host.now_running().timestamp()
+        modified = self._host.now_running(is_shown=True).timestamp()
         size = files.entry(self._path).size if files.knows(self._path) else 0
         yield from count_work(size, _BYTES_PER_COMMAND)
         self._host.changes += 1

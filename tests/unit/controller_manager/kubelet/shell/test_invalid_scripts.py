@@ -75,3 +75,19 @@ def test_interactive_shell_continues_after_error():
 )
 def test_slice_of_array_begins_at_index(script, output):
     assert run_simulated(script, "bash").output == output
+
+
+@pytest.mark.parametrize(
+    ("shell", "errors"),
+    [
+        (
+            "bash",
+            "bash: line 2: nosuch: command not found\nmain: line 4: cd: /none: No such file or directory\n",
+        ),
+        ("sh", "sh: 2: nosuch: not found\nsh: 4: cd: can't cd to /none\n"),
+    ],
+)
+def test_messages_about_input_have_its_lines(shell, errors):
+    script = "echo a\nnosuch\nf() {\ncd /none\n}\nf\n"
+    result = run_simulated(f"cat > in.sh <<'E'\n{script}E\n{shell} < in.sh")
+    assert (result.output, result.errors) == ("a\n", errors)
