@@ -14,12 +14,12 @@ def _change_directory(shell: Shell, argv: Sequence[str]) -> Run:
     arguments = [argument for argument in argv[1:] if argument not in ("-P", "-L", "--", "-e", "-@")]
     if len(arguments) > 1 and shell.is_bash:
         raise BuiltinError("too many arguments", 1)
-    home = shell.parameter("HOME")
-    if not arguments and home is None:
+    home_directory = shell.parameter("HOME")
+    if not arguments and home_directory is None:
         if shell.is_bash:
             raise BuiltinError("HOME not set", 1)
         return 0
-    name = arguments[0] if arguments else home or ""
+    name = arguments[0] if arguments else home_directory or ""
     prints = name == "-"
     if prints:
         name = shell.parameter("OLDPWD") or ("" if shell.is_bash else shell.process.directory)
