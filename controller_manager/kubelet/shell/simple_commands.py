@@ -1,7 +1,7 @@
 """Simple commands: assignments, redirections, and the execution of functions, builtins and programs."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from . import builtins, declarations, jobs, limits, reading
@@ -86,11 +86,12 @@ def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
                 raise
             yield from shell.report(str(error))
             return 2
-    if not argv:
-        with shell.with_descriptors(descriptors):
+    with nullcontext() if shell.is_bash or not command.redirects else shell.with_descriptors(descriptors):
+        # bash expands the values of assignments before it redirects, a POSIX shell after that
+        if not argv:
             yield from _assign_all(shell, command.assignments)
-        return shell.substitution_code
-    values = yield from _temporary_values(shell, command.assignments)
+            return shell.substitution_code
+        values = yield from _temporary_values(shell, command.assignments)
     if "xtrace" in shell.options:
         yield from _trace(shell, argv, values)
     if argv[0] == "exec":

@@ -91,3 +91,8 @@ def test_messages_about_input_have_its_lines(shell, errors):
     script = "echo a\nnosuch\nf() {\ncd /none\n}\nf\n"
     result = run_simulated(f"cat > in.sh <<'E'\n{script}E\n{shell} < in.sh")
     assert (result.output, result.errors) == ("a\n", errors)
+
+
+@pytest.mark.parametrize(("shell", "output"), [("sh", "hidden\nx\n"), ("bash", "x\n")])
+def test_value_of_assignment_has_redirections_of_its_command_in_posix_shell_alone(shell, output):
+    assert run_simulated('z="$(echo hidden >&2)" echo x 2>&1', shell).output == output
