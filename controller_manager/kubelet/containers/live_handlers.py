@@ -1,4 +1,6 @@
-"""The commands of probes and hooks that run in real time, because they use the network, API objects, or files that others write. Pure."""
+"""The commands of probes and hooks that run in real time, because they use the network, API objects, the time,
+or files that others write. Pure.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,11 +9,14 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .object_values import uses_objects
+from .program import expand_probe_command
 from .runs import live_command, mentions_network
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
 """Matches a command that may write files."""
+_TIME: Final = re.compile(r"(?<![\w./-])date(?![\w./-])|\bEPOCHSECONDS\b|-[acm]min\b")
+"""Matches a command that reads the time."""
 _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
@@ -35,7 +40,7 @@ def live_commands(
     hooks = container.get("lifecycle")
     handlers = {field: handler for field in _PROBES if (handler := container.get(field))} | (hooks or {})
     commands = {
-        field: tuple(handler["exec"].get("command") or ())
+        field: _command_of(field, handler["exec"], container)
         for field, handler in handlers.items()
         if isinstance(handler, Mapping) and "exec" in handler
     }
@@ -46,5 +51,15 @@ def live_commands(
     return {
         field: argv
         for field, argv in commands.items()
-        if mentions_network(argv) or uses_objects(pod, container, argv)
+        if mentions_network(argv) or uses_objects(pod, container, argv) or _reads_time(argv)
     }
+
+
+def _command_of(field: str, action: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    argv = action.get("command") or ()
+    return expand_probe_command(argv, container) if field in _PROBES else tuple(argv)
+
+
+def _reads_time(argv: tuple[str, ...]) -> bool:
+    """Return whether the result of a command may change as time passes."""
+    return any(_TIME.search(argument) for argument in argv)

@@ -254,7 +254,7 @@ def config_error(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
         return ""
     environment = known_environment(pod, container)
     for mount in mounts:
-        names = {match[1] for match in REFERENCE.finditer(mount["subPathExpr"]) if match[1]}
+        names = {match[1] for match in REFERENCE.finditer(mount["subPathExpr"]) if match[1] is not None}
         missing = sorted(name for name in names - unknown if not environment.get(name))
         if missing:
             return f"missing value for {', '.join(missing)}"

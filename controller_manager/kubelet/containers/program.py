@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.controller_manager.kubelet.pod_script import Script
-from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.invoking import NOT_FOUND
 from mockube.controller_manager.kubelet.shell.process import (
@@ -60,6 +60,8 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     """The termination message."""
     leaves_files: bool = False
     """Whether the run leaves files in its volumes, which the next run can read."""
+    reads_time: bool = False
+    """Whether the run ends, and may do so as the time demands at which it starts."""
 
 
 SERVICE: Final = RunBehavior(seconds=None)
@@ -67,9 +69,9 @@ EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
 RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
-REFERENCE: Final = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
+REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
+ANY_YEAR: Final = 2030
 _HOSTNAME: Final = re.compile(r"hostname|uname", re.IGNORECASE)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 MountPaths = tuple[tuple[str, str], ...]
@@ -90,6 +92,8 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     earlier: "tuple[Invocation, ...]" = ()
     """The commands that ran earlier and may have left files in the shared volumes."""
     hostname: str = "localhost"
+    year: int = ANY_YEAR
+    """The year in which the pod was created."""
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
 
@@ -98,16 +102,21 @@ _DEFAULT_CONTEXT: Final = CommandContext()
 
 
 def program_of(
-    container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT, restarts: int = 0
+    container: Mapping[str, Any],
+    context: CommandContext = _DEFAULT_CONTEXT,
+    restarts: int = 0,
+    started: datetime | None = None,
 ) -> RunBehavior | None:
-    """Return the container's program, or None for an unknown command."""
+    """Return the container's program, or None for an unknown command; one that reads the time is for a run that `started` then."""
     default = default_run(container) if context.script is None else None
     if default is not None:
         return default
     invocation = invocation_of(container, context)
     if invocation is None:
         return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
-    program = _interpret(invocation, min(restarts, MAX_RUNS))
+    program = _interpret(invocation, min(restarts, MAX_RUNS), None)
+    if isinstance(program, RunBehavior) and program.reads_time and started is not None:
+        program = _interpret(invocation, min(restarts, MAX_RUNS), started)
     if isinstance(program, UnknownCommand):
         return None
     if program.message and _uses_referenced_variable(container, "\0".join(invocation.argv)):
@@ -138,7 +147,7 @@ def has_open_input(container: Mapping[str, Any]) -> bool:
 def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT) -> str:
     """Return the program in a container's command that is not simulated; "" if there is none."""
     invocation = invocation_of(container, context)
-    program = None if invocation is None else _interpret(invocation, 0)
+    program = None if invocation is None else _interpret(invocation, 0, None)
     if not isinstance(program, UnknownCommand):
         return ""
     return name_unknown(container, program.name, has_script=context.script is not None)
@@ -174,7 +183,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
     text = "\0".join(argv)
     variables = context.environment() if "$" in text else {}
     return Invocation(
-        argv=argv,
+        argv=tuple(expand_references(argv, variables)) if "$" in text else argv,
         environment=tuple((name, value) for name, value in variables.items() if name in text),
         identity=context.identity,
         message_path=container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH,
@@ -183,6 +192,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         shared_mounts=context.shared_mounts,
         earlier=context.earlier,
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
+        year=context.year,
         fails_unknown=context.fails_unknown,
         places=file_places(container),
         has_open_input=has_open_input(container),
@@ -219,12 +229,18 @@ def is_server_image(container: Mapping[str, Any]) -> bool:
 
 
 def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Replace $(NAME) as a kubelet does: unknown names are left unchanged, and $$ becomes a dollar."""
+    """Replace $(NAME) as a kubelet does: unknown names are left unchanged, such as scripts, and $$ elsewhere becomes a dollar."""
 
     def replace(match: re.Match[str]) -> str:
         return "$" if match[1] is None else environment.get(match[1], match[0])
 
     return [REFERENCE.sub(replace, argument) for argument in argv]
+
+
+def expand_probe_command(argv: Sequence[str], container: Mapping[str, Any]) -> tuple[str, ...]:
+    """Replace references in the command of a probe: a kubelet knows only the values in the specification, and no others."""
+    values = {entry["name"]: entry.get("value") or "" for entry in container.get("env") or ()}
+    return tuple(expand_references(argv, values))
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
@@ -239,9 +255,9 @@ class Invocation(Struct, frozen=True, kw_only=True):
     shared_mounts: MountPaths
     earlier: "tuple[Invocation, ...]"
     hostname: str = "localhost"
+    year: int = ANY_YEAR
     fails_unknown: bool = False
-    places: tuple[str, ...] | None = None
-    """The beginnings of paths at which the image may have files."""
+    places: ImagePlaces | None = None
     has_open_input: bool = False
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
@@ -259,24 +275,30 @@ class UnknownCommand(Struct, frozen=True):
 
 
 @lru_cache(maxsize=4096)
-def _interpret(invocation: Invocation, restarts: int) -> "RunBehavior | UnknownCommand":
-    """Return the program of the run after `restarts` restarts; each run reads the volumes' files of the previous runs."""
-    files = initial_files(invocation)
-    program = _run_once(invocation, files)
+def _interpret(
+    invocation: Invocation, restarts: int, started: datetime | None
+) -> "RunBehavior | UnknownCommand":
+    """Return the program of the run after `restarts` restarts; each run reads the volumes' files of the previous runs.
+
+    Without the time at which it started, the program is that of a run at the beginning of its year: as nearly all do not
+    read the time, one result serves for many pods.
+    """
+    files = initial_files(invocation, started)
+    program = _run_once(invocation, files, started)
     for _ in range(restarts):
         if isinstance(program, UnknownCommand) or not program.leaves_files:
             break
         files = invocation.file_system(_volume_files(invocation, files))
-        program = _run_once(invocation, files)
+        program = _run_once(invocation, files, started)
     return program
 
 
-def initial_files(invocation: Invocation) -> FileSystem:
+def initial_files(invocation: Invocation, started: datetime | None = None) -> FileSystem:
     """Return the files at the start of a command: those that the earlier commands have written into its volumes."""
     content: dict[str, dict[str, FileEntry]] = {}
     for earlier_command in invocation.earlier:
         files = earlier_command.file_system(_mounted_entries(content, earlier_command.shared_mounts))
-        _run_once(earlier_command, files)
+        _run_once(earlier_command, files, started)
         for volume, mount_path in earlier_command.shared_mounts:
             paths = files.walk(mount_path) if files.exists(mount_path) else ()
             content[volume] = {path[len(mount_path) :]: files.entry(path) for path in paths}
@@ -298,8 +320,11 @@ def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEn
     return {path: files.entry(path) for volume in volumes for path in files.walk(volume)}
 
 
-def start_invocation(invocation: Invocation, files: FileSystem) -> tuple[Host, Run]:
+def start_invocation(
+    invocation: Invocation, files: FileSystem, started: datetime | None = None
+) -> tuple[Host, Run]:
     """Return a command that has not done anything yet, and the host in which it runs."""
+    now = started or datetime(invocation.year, 1, 1, tzinfo=UTC)
     values = dict(invocation.environment)
     user, group, others = invocation.identity
     host = Host(
@@ -308,20 +333,22 @@ def start_invocation(invocation: Invocation, files: FileSystem) -> tuple[Host, R
         group=group,
         other_groups=others,
         files=files,
-        now=lambda: _EPOCH,
+        now=lambda: now,
         is_strict=not invocation.fails_unknown,
         programs=PROGRAMS,
         has_open_input=invocation.has_open_input,
         has_terminal=invocation.has_terminal,
     )
-    command = expand_references(invocation.argv, values)
+    command = list(invocation.argv)
     if command[0] == "exit":
         command = ["sh", "-c", " ".join(command)]
     return host, run_command(host, command, values)
 
 
-def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | UnknownCommand:
-    host, execution = start_invocation(invocation, files)
+def _run_once(
+    invocation: Invocation, files: FileSystem, started: datetime | None
+) -> RunBehavior | UnknownCommand:
+    host, execution = start_invocation(invocation, files, started)
     log = bytearray()
     try:
         code = _run_to_end(execution, host, log)
@@ -341,6 +368,7 @@ def _run_once(invocation: Invocation, files: FileSystem) -> RunBehavior | Unknow
         stop_code=KILLED if seconds else 0,
         message=termination_message(files, invocation.message_path) or log_tail,
         leaves_files=any(files.exists(volume) for volume in invocation.volumes),
+        reads_time=host.time_reads > 0,
     )
 
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem, Mount
+from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem, ImagePlaces, Mount
 
 from .mounts import SharedMount
 
@@ -38,7 +38,7 @@ class ContainerFiles:
         key: RunKey,
         files: Mapping[str, FileEntry],
         mounts: Sequence[SharedMount] = (),
-        places: tuple[str, ...] | None = None,
+        places: ImagePlaces | None = None,
         known_paths: tuple[str, ...] = (),
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts.

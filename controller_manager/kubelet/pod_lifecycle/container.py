@@ -110,8 +110,9 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     if status["image"] != container.spec["image"]:
         return _restart_with_new_image(container, status, now)
     program_without_script, restarts = container.program, status["restartCount"]
-    if restarts and container.program_of_run:
-        program_without_script = container.program_of_run(restarts=restarts) or program_without_script
+    if container.program_of_run:
+        run_program = container.program_of_run(restarts=restarts, started=started)
+        program_without_script = run_program or program_without_script
     hook = hook_result(container, "postStart", restarts=restarts)
     if not hook.is_success:
         program_without_script = RunBehavior(seconds=hook.seconds, exit_code=_SIGKILL_CODE)

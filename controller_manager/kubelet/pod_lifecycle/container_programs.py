@@ -1,6 +1,7 @@
 """The programs of a pod's containers: what their commands do in the context of the pod. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import takewhile
 from posixpath import normpath
@@ -19,6 +20,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
 from mockube.controller_manager.kubelet.containers.handlers import HandlerCommand, Timeline
 from mockube.controller_manager.kubelet.containers.mounts import shared_mount_paths, writable_paths
 from mockube.controller_manager.kubelet.containers.program import (
+    ANY_YEAR,
     CommandContext,
     Invocation,
     MountPaths,
@@ -40,15 +42,15 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 def program_of_run(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext = NO_CONTEXT
 ) -> Callable[..., RunBehavior | None]:
-    """Return a function that returns the container's program; its argument `restarts` selects the run.
+    """Return a function that returns the container's program; its arguments `restarts` and `started` select the run.
 
     It returns None for a command that is not simulated, and for one that fails and depends on API objects: it may fail only
     because their values are not known here.
     """
     program = partial(program_of, container, _full_context(pod, container, script, context))
 
-    def run_program(restarts: int = 0) -> RunBehavior | None:
-        behavior = program(restarts=restarts)
+    def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
+        behavior = program(restarts=restarts, started=started)
         if behavior is None or not behavior.exit_code or not depends_on_objects(pod, container):
             return behavior
         return None
@@ -90,14 +92,14 @@ def handler_timeline(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
-    action: ReadOnlyTree,
+    argv: Sequence[str],
     context: ContainerContext,
     *,
     restarts: int,
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
     fails_unknown = script.fails_unknown_programs(default=context.fails_unknown_programs)
-    command = _handler_command(pod, container, action, fails_unknown=fails_unknown)
+    command = _handler_command(pod, container, argv, fails_unknown=fails_unknown)
     if command is None:
         return handlers.UNKNOWN_TIMELINE
     main = None
@@ -111,25 +113,24 @@ def handler_timeline(
 
 
 def _handler_command(
-    pod: ReadOnlyTree, container: ReadOnlyTree, action: ReadOnlyTree, *, fails_unknown: bool = False
+    pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], *, fails_unknown: bool = False
 ) -> HandlerCommand | None:
     """Return the command of a probe or a hook; None for one with variables that nobody knows."""
-    argv = tuple(action.get("command") or ())
     environment = known_environment(pod, container)
     text = "\0".join(argv)
     if not argv or ("$" in text and handlers.names_unknown_variable(text, environment)):
         return None
     return HandlerCommand(
-        argv=argv,
+        argv=tuple(argv),
         environment=tuple((name, value) for name, value in environment.items() if name in text),
         identity=identity_of(pod, container),
         fails_unknown=fails_unknown,
     )
 
 
-def unknown_handler_program(pod: ReadOnlyTree, container: ReadOnlyTree, action: ReadOnlyTree) -> str:
+def unknown_handler_program(pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]) -> str:
     """Return the program that is not simulated and that the command of a probe or a hook needs; "" if there is none."""
-    command = _handler_command(pod, container, action)
+    command = _handler_command(pod, container, argv)
     return "" if command is None else handlers.unknown_program_of_handler(command)
 
 
@@ -165,6 +166,7 @@ def _context(
 ) -> CommandContext:
     return CommandContext(
         hostname=hostname_of(pod),
+        year=_year_of(pod),
         fails_unknown=fails_unknown,
         script=script.command(container["name"]),
         environment=partial(known_environment, pod, container),
@@ -173,6 +175,12 @@ def _context(
         shared_mounts=shared_mounts,
         earlier=earlier,
     )
+
+
+def _year_of(pod: ReadOnlyTree) -> int:
+    """Return the year in which the pod was created, without parsing the rest of the time."""
+    created = (pod.get("metadata") or {}).get("creationTimestamp")
+    return int(created[:4]) if created else ANY_YEAR
 
 
 def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:

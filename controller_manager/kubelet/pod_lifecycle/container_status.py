@@ -51,7 +51,7 @@ class Container(Struct, frozen=True, kw_only=True):
     restart_policy: RestartPolicy
     program: RunBehavior
     program_of_run: Callable[..., RunBehavior | None] | None = None
-    """Return the program of the run after `restarts` restarts; None if all runs have the same program."""
+    """Return the program of the run after `restarts` restarts that `started` then; None if all runs have the same program."""
     unknown_program: Callable[[], str] | None = None
     """Return the program of the command that is not simulated, or ""; None if all programs are simulated."""
     script: Script

@@ -111,7 +111,7 @@ def containers_of(
             restart_policy=restart_policy,
             program=program,
             unknown_program=None if is_known else partial(unknown_program, pod, container, script, context),
-            program_of_run=run_program if program.leaves_files else None,
+            program_of_run=run_program if program.leaves_files or program.reads_time else None,
             script=script,
             has_ids=has_ids,
             context=context,

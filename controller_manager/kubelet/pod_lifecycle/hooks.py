@@ -36,7 +36,7 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
             container.pod,
             container.spec,
             container.script,
-            handler["exec"],
+            handler["exec"].get("command") or (),
             container.context,
             restarts=restarts,
         )

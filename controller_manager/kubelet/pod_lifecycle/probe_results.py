@@ -14,7 +14,7 @@ from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
-from mockube.controller_manager.kubelet.containers.program import is_server_image
+from mockube.controller_manager.kubelet.containers.program import expand_probe_command, is_server_image
 from mockube.controller_manager.kubelet.pod_script import Script
 
 from . import probing
@@ -94,9 +94,10 @@ def _exec_results(
     restarts: int,
 ) -> Results:
     spec = container[probe.value]
-    timeline = handler_timeline(pod, container, script, spec["exec"], context, restarts=restarts)
+    argv = expand_probe_command(spec["exec"].get("command") or (), container)
+    timeline = handler_timeline(pod, container, script, argv, context, restarts=restarts)
     timeout = float(probing.probe_times(spec).timeout)
-    command = " ".join(spec["exec"].get("command") or ())
+    command = " ".join(argv)
     return tuple((time, exec_result(result, probe, command, timeout)) for time, result in timeline)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.containers.program import name_unknown
+from mockube.controller_manager.kubelet.containers.program import expand_probe_command, name_unknown
 from mockube.controller_manager.kubelet.containers.runs import container_spec
 from mockube.controller_manager.kubelet.effects import EmitEvent
 from mockube.controller_manager.kubelet.pod_script import script_of
@@ -59,13 +59,15 @@ def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
         handler = container.spec.get(probe.value) or {}
         is_interpreted = probe not in observed.probes and not scripted_results(probe, handler, script)
         if "exec" in handler and is_interpreted:
-            program = unknown_handler_program(container.pod, container.spec, handler["exec"])
+            argv = expand_probe_command(handler["exec"].get("command") or (), container.spec)
+            program = unknown_handler_program(container.pod, container.spec, argv)
             if program:
                 yield probe.value, program
     for hook, is_scripted in (("postStart", script.fail_post_start), ("preStop", script.fail_pre_stop)):
         handler = (container.spec.get("lifecycle") or {}).get(hook) or {}
         if "exec" in handler and hook not in observed.hooks and not is_scripted:
-            program = unknown_handler_program(container.pod, container.spec, handler["exec"])
+            argv = handler["exec"].get("command") or ()
+            program = unknown_handler_program(container.pod, container.spec, argv)
             if program:
                 yield hook, program
 

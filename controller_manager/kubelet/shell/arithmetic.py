@@ -8,6 +8,10 @@ from . import limits
 from .state import DiscardError
 
 _LIMIT: Final = 1 << 63
+_MAX_BASE: Final = 64
+_MAX_SHOWN: Final = 100
+"""The characters of an expression that a message contains."""
+_NO_OPERAND: Final = "syntax error: operand expected"
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[0-9]+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]*|[0-9][0-9a-zA-Z]*)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<operator><<=|>>=|\*\*|\+\+|--|&&|\|\||<<|>>|[<>=!*/%+\-&|^]=|[-+*/%<>=!~&|^?:(),\[\]]))"
@@ -40,16 +44,20 @@ def evaluate(text: str, variables: ArithmeticVariables, depth: int = 0) -> int:
     return _Evaluation(text, variables, depth).result()
 
 
+class _BadOperand(Exception):
+    """An operator cannot be applied to an operand; the message is in the words of dash and of bash."""
+
+
 def _divide(left: int, right: int) -> int:
     if right == 0:
-        raise DiscardError("arithmetic expression: division by zero")
+        raise _BadOperand("division by zero", "division by 0")
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
 def _power(base: int, exponent: int) -> int:
     if exponent < 0:
-        raise DiscardError("exponent less than 0")
+        raise _BadOperand("expecting primary", "exponent less than 0")
     return pow(base, exponent, 2 * _LIMIT)
 
 
@@ -84,17 +92,28 @@ def wrap(value: int) -> int:
     return (value + _LIMIT) % (2 * _LIMIT) - _LIMIT
 
 
-def number_of(text: str) -> int:
-    """Return a constant: decimal, octal with 0, hexadecimal with 0x, or BASE#DIGITS."""
+def _number_of(text: str, expression: str) -> int:
+    """Return a constant of an expression: decimal, octal with 0, hexadecimal with 0x, or BASE#DIGITS."""
+    base, mark, digits = text.partition("#")
     try:
-        base, mark, digits = text.partition("#")
         if mark:
             return wrap(int(digits, int(base)))
         if text[:2] in ("0x", "0X"):
             return wrap(int(text[2:] or "0", 16))
         return wrap(int(text, 8 if text.startswith("0") else 10))
     except ValueError:
-        raise DiscardError(f'arithmetic expression: expecting EOF: "{text[:50]}"') from None
+        is_base = not mark or (base.isdecimal() and 2 <= int(base[:3]) <= _MAX_BASE)
+        problem = "value too great for base" if is_base else "invalid arithmetic base"
+        raise _error(expression, "expecting EOF", problem, text, bash_text=text) from None
+
+
+def _error(text: str, problem: str, bash: str, token: str, *, bash_text: str | None = None) -> DiscardError:
+    """Return the error of an expression in the words of dash, and in those of bash, which names the token."""
+    bash_text = (text if bash_text is None else bash_text).lstrip()
+    return DiscardError(
+        f'arithmetic expression: {problem}: "{text[:_MAX_SHOWN]}"',
+        f'{bash_text[:_MAX_SHOWN]}: {bash} (error token is "{token[:_MAX_SHOWN]}")',
+    )
 
 
 class _Evaluation:
@@ -105,23 +124,34 @@ class _Evaluation:
         self._nesting = 0
         self._is_skipped = False
         """Whether the present operand has no effect, as behind `0 &&`."""
+        self._starts: list[int] = []
+        """The positions of the tokens in the text."""
         self._tokens = self._tokenize()
         self._position = 0
 
     def _tokenize(self) -> list[tuple[str, str]]:
-        tokens, position = [], 0
+        tokens: list[tuple[str, str]] = []
+        position = 0
         text = self._text.rstrip()
         while position < len(text):
             match = _TOKEN.match(text, position)
             if match is None:
-                raise self._error("expecting EOF")
+                token = self._text[position:].lstrip()
+                if tokens and tokens[-1][0] != "operator":
+                    raise _error(
+                        self._text, "expecting EOF", "syntax error: invalid arithmetic operator", token
+                    )
+                raise _error(self._text, "expecting primary", _NO_OPERAND, token)
             assert match.lastgroup is not None
             tokens.append((match.lastgroup, match[match.lastgroup]))
+            self._starts.append(match.start(match.lastgroup))
             position = match.end()
         return tokens
 
-    def _error(self, problem: str) -> DiscardError:
-        return DiscardError(f'arithmetic expression: {problem}: "{self._text[:100]}"')
+    def _error(self, problem: str, bash: str, position: int | None = None) -> DiscardError:
+        """Return the error at a token: the present one, or the last one at the end."""
+        index = min(self._position if position is None else position, len(self._starts) - 1)
+        return _error(self._text, problem, bash, self._text[self._starts[index] :] if index >= 0 else "")
 
     def _peek(self) -> str:
         """Return the operator that is next, or ""."""
@@ -132,7 +162,10 @@ class _Evaluation:
 
     def _expect(self, operator: str) -> None:
         if self._peek() != operator:
-            raise self._error(f"expecting '{operator}'")
+            words = "`:' expected for conditional expression" if operator == ":" else "missing `)'"
+            if self._peek() in _ASSIGNMENTS:
+                words = "attempted assignment to non-variable"
+            raise self._error(f"expecting '{operator}'", words)
         self._position += 1
 
     def result(self) -> int:
@@ -140,7 +173,9 @@ class _Evaluation:
             return 0
         value = self._comma()
         if self._position < len(self._tokens):
-            raise self._error("expecting EOF")
+            is_assignment = self._peek() in _ASSIGNMENTS
+            words = "attempted assignment to non-variable" if is_assignment else "syntax error in expression"
+            raise self._error("expecting EOF", words)
         return value
 
     def _comma(self) -> int:
@@ -160,11 +195,11 @@ class _Evaluation:
                 self._position += 1
                 self._nesting += 1
                 if self._nesting > limits.MAX_NESTED_ARITHMETIC:
-                    raise self._error("too many nested operands")
+                    raise DiscardError("expression recursion level exceeded")
                 value = self._assignment()
                 self._nesting -= 1
                 if operator != "=" and not self._is_skipped:
-                    value = wrap(_OPERATIONS[operator[:-1]](self._read(name, index), value))
+                    value = self._apply_binary(operator[:-1], self._read(name, index), value, start + 2)
                 return self._assign(name, index, value)
             self._position = start
         return self._conditional()
@@ -172,7 +207,7 @@ class _Evaluation:
     def _conditional(self) -> int:
         self._nesting += 1
         if self._nesting > limits.MAX_NESTED_ARITHMETIC:
-            raise self._error("too many nested operands")
+            raise DiscardError("expression recursion level exceeded")
         condition = self._binary(1)
         if self._peek() == "?":
             self._position += 1
@@ -200,9 +235,19 @@ class _Evaluation:
                 right = self._skipping(lambda following=following: self._binary(following), skips=skips)  # type: ignore[misc]
                 left = int(bool(left) and bool(right)) if operator == "&&" else int(bool(left) or bool(right))
                 continue
+            position = self._position
             right = self._binary(following)
-            left = 0 if self._is_skipped else wrap(_OPERATIONS[operator](left, right))
+            left = 0 if self._is_skipped else self._apply_binary(operator, left, right, position)
         return left
+
+    def _apply_binary(self, operator: str, left: int, right: int, position: int) -> int:
+        """Apply an operator to operands, the second of which begins with the token at a position."""
+        try:
+            return wrap(_OPERATIONS[operator](left, right))
+        except _BadOperand as error:
+            problem, bash = error.args
+            position = position if operator in "/%" else self._position - 1
+            raise self._error(problem, bash, position) from None
 
     def _unary(self) -> int:
         signs: list[str] = []
@@ -235,11 +280,11 @@ class _Evaluation:
             self._expect(")")
             return value
         if self._position >= len(self._tokens) or self._peek():
-            raise self._error("expecting primary")
+            raise self._error("expecting primary", _NO_OPERAND)
         kind, token = self._tokens[self._position]
         if kind == "number":
             self._position += 1
-            return number_of(token)
+            return _number_of(token, self._text)
         name, index = self._variable()
         operator = self._peek()
         value = self._read(name, index)
@@ -260,7 +305,7 @@ class _Evaluation:
             self._position += 1
             if depth == 0:
                 return name, "".join(token for _, token in self._tokens[start : self._position - 1])
-        raise self._error("expecting ']'")
+        raise self._error("expecting ']'", "bad array subscript")
 
     def _read(self, name: str, index: str | None) -> int:
         if self._is_skipped:

@@ -6,10 +6,11 @@ from typing import Final
 
 from . import limits
 from .arithmetic import evaluate
-from .builtin_errors import BuiltinError
+from .builtin_errors import BuiltinError, MissingFile, UsageError, invalid_number, invalid_option
 from .command_lookup import BUILTINS as LOOKUP_BUILTINS
 from .directories import BUILTINS as DIRECTORY_BUILTINS
 from .filesystem import FileError
+from .messages import usage
 from .parameters import ExpressionVariables
 from .process import Run, UnknownProgram
 from .quoting import quote
@@ -73,6 +74,8 @@ _FEATURES: Final = frozenset(
         "xpg_echo",
     ]
 )
+_BAD_LEVELS: Final = 128
+"""The exit code of bash after a `break` with an argument that is no number."""
 _NOT_SIMULATED: Final = frozenset(
     ["extglob", "globstar", "lastpipe", "failglob", "nocaseglob", "dotglob", "expand_aliases", "xpg_echo"]
 )
@@ -83,7 +86,7 @@ def number_argument(text: str) -> int:
     """Return a count that is an argument; raise `BuiltinError`."""
     digits = text.removeprefix("+")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 10):
-        raise BuiltinError(f"Illegal number: {text}")
+        raise invalid_number(text)
     return int(digits)
 
 
@@ -98,7 +101,7 @@ def _exit(shell: Shell, argv: Sequence[str]) -> Run:
 
 
 def _return(shell: Shell, argv: Sequence[str]) -> Run:
-    if shell.is_bash and not shell.calls and not shell.sources:
+    if shell.is_bash and not shell.calls and not shell.origin.sources:
         raise BuiltinError("can only `return' from a function or sourced script", 2, is_mild=True)
     raise FunctionReturn(_code(shell, argv))
     yield
@@ -110,48 +113,80 @@ def _code(shell: Shell, argv: Sequence[str]) -> int:
     text = argv[1]
     if text.startswith("-") and text[1:].isdecimal() and shell.is_bash:
         return -int(text[1:][:9]) % 256
-    return number_argument(text) % 256
+    try:
+        code = number_argument(text) % 256
+    except BuiltinError:
+        raise invalid_number(text, bash_code=2) from None
+    if len(argv) > 2 and shell.is_bash:
+        raise BuiltinError("too many arguments", 1)
+    return code
 
 
 def _break(shell: Shell, argv: Sequence[str]) -> Run:
-    levels = number_argument(argv[1]) if len(argv) > 1 else 1
+    if not shell.loops and shell.is_bash:
+        yield from shell.report(f"{argv[0]}: only meaningful in a `for', `while', or `until' loop")
+        return 0
+    try:
+        levels = number_argument(argv[1]) if len(argv) > 1 else 1
+    except BuiltinError as error:
+        if not shell.is_bash:
+            raise
+        yield from shell.report(f"{argv[0]}: {error.bash}")
+        raise ShellExit(_BAD_LEVELS) from None
     if levels == 0:
-        raise BuiltinError("Illegal number: 0")
+        raise BuiltinError("Illegal number: 0", bash="0: loop count out of range", bash_code=1)
     if shell.loops:
         raise LoopControl(min(levels, shell.loops), is_continue=argv[0] == "continue")
     return 0
-    yield
 
 
 def _eval(shell: Shell, argv: Sequence[str]) -> Run:
     arguments = argv[2:] if argv[1:2] == ["--"] else argv[1:]
+    reader, shell.origin.reader = shell.origin.reader, "eval"
+    evaluates, shell.origin.evaluates = shell.origin.evaluates, True
     try:
-        return (yield from shell.run_text(" ".join(arguments), tested=shell.is_tested))
+        return (yield from _run_text(shell, " ".join(arguments), line=shell.line if shell.is_bash else 1))
+    finally:
+        shell.origin.reader, shell.origin.evaluates = reader, evaluates
+
+
+def _run_text(shell: Shell, text: str, *, line: int = 1) -> Run:
+    """Execute a text; bash continues behind one that is no script."""
+    try:
+        return (yield from shell.run_text(text, tested=shell.is_tested, line=line))
     except ShellSyntaxError as error:
+        yield from shell.report_error(error)
         if isinstance(error, ExpansionError) or not shell.is_bash:
             raise
-        raise BuiltinError(str(error)) from error
+        return 2
 
 
 def _source(shell: Shell, argv: Sequence[str]) -> Run:
     arguments = list(argv[2:] if argv[1:2] == ["--"] else argv[1:])
     if not arguments:
         if shell.is_bash:
-            raise BuiltinError("filename argument required", 2)
+            raise BuiltinError(f"filename argument required\n{usage(argv[0])}", 2)
         return 0
     text = _read_source(shell, arguments[0])
-    if shell.sources >= limits.MAX_SOURCES:
+    if shell.origin.sources >= limits.MAX_SOURCES:
         raise BuiltinError("files are nested too deeply")
     before = shell.arguments
     if len(arguments) > 1 and shell.is_bash:
         shell.arguments = arguments[1:]
-    shell.sources += 1
+    shell.origin.sources += 1
+    reader, shell.origin.reader = shell.origin.reader, arguments[0]
+    evaluates, shell.origin.evaluates = shell.origin.evaluates, False
+    shell.origin.files.append(arguments[0])
+    shell.is_tested = shell.is_tested and shell.is_bash
+    line = shell.line
     try:
-        return (yield from shell.run_text(text, tested=shell.is_tested and shell.is_bash))
+        return (yield from _run_text(shell, text))
     except FunctionReturn as stop:
         return stop.code
     finally:
-        shell.sources -= 1
+        shell.origin.sources -= 1
+        shell.origin.reader, shell.origin.evaluates, shell.line = reader, evaluates, line
+        shell.origin.files.pop()
         if len(arguments) > 1 and shell.is_bash:
             shell.arguments = before
 
@@ -164,18 +199,25 @@ def _read_source(shell: Shell, name: str) -> str:
         paths += [name] if shell.is_bash else []
         paths = [path for path in map(process.path, paths) if files.exists(path)]
         if not paths:
-            raise BuiltinError(f"{name}: not found", 1 if shell.is_bash else 2)
+            if shell.is_bash:
+                raise MissingFile(f"{name}: No such file or directory")
+            raise BuiltinError(f"{name}: not found")
     if not files.exists(paths[0]) and files.may_exist(paths[0]) and process.host.is_strict:
         raise UnknownProgram(name)
     try:
         data = files.read(paths[0])
     except FileError as error:
+        if shell.is_bash and "No such" in str(error):
+            raise MissingFile(f"{name}: {error}") from error
         message = f"cannot open {name}: No such file" if "No such" in str(error) else f"{name}: {error}"
-        raise BuiltinError(message, 1 if shell.is_bash else 2) from error
+        bash = f"{name}: {str(error)[0].lower()}{str(error)[1:]}"
+        raise BuiltinError(message, bash=bash, bash_code=1) from error
     return data.decode("utf-8", "surrogateescape")
 
 
 def _shift(shell: Shell, argv: Sequence[str]) -> Run:
+    if shell.is_bash and argv[1:2] and argv[1].startswith("-") and argv[1][1:].isdecimal():
+        raise BuiltinError(f"{argv[1]}: shift count out of range", 1)
     count = number_argument(argv[1]) if len(argv) > 1 else 1
     if count > len(shell.arguments):
         if shell.is_bash:
@@ -210,6 +252,8 @@ def _set(shell: Shell, argv: Sequence[str]) -> Run:
                 yield from _print_options(shell)
             else:
                 name = arguments.pop(0) if letter == "o" else OPTION_LETTERS.get(letter, "")
+                if not name:
+                    raise invalid_option("set", letter)
                 set_option(shell, name, enables=enables, word=f"-{letter}" if letter != "o" else f"-o {name}")
     return 0
 
@@ -217,7 +261,7 @@ def _set(shell: Shell, argv: Sequence[str]) -> Run:
 def set_option(shell: Shell, name: str, *, enables: bool, word: str) -> None:
     """Enable or disable an option of `set`; raise `BuiltinError` if it does not exist."""
     if name not in OPTION_NAMES:
-        raise BuiltinError(f"Illegal option {word}")
+        raise BuiltinError(f"Illegal option {word}", bash=f"{name}: invalid option name")
     if enables:
         shell.options.add(name)
     else:
@@ -269,7 +313,7 @@ def _trap(shell: Shell, argv: Sequence[str]) -> Run:
     for argument in names:
         condition = condition_name(argument)
         if condition is None:
-            raise BuiltinError(f"{argument}: bad trap", 1, is_mild=True)
+            raise _bad_trap(argument, has_action=arguments[0] != argument)
         if condition == "DEBUG" and action:
             raise BuiltinError("DEBUG is not simulated", 2)
         if action is None:
@@ -282,13 +326,22 @@ def _trap(shell: Shell, argv: Sequence[str]) -> Run:
     return 0
 
 
+def _bad_trap(condition: str, *, has_action: bool) -> BuiltinError:
+    message = f"{condition}: bad trap"
+    if not has_action:
+        return UsageError(message, 1, bash_code=2, is_mild=True)
+    return BuiltinError(message, 1, bash=f"{condition}: invalid signal specification", is_mild=True)
+
+
 def _let(shell: Shell, argv: Sequence[str]) -> Run:
     value = 0
+    if len(argv) < 2:
+        raise BuiltinError("expression expected", 1)
     for expression in argv[1:]:
         try:
             value = evaluate(expression, ExpressionVariables(shell))
         except DiscardError as error:
-            raise BuiltinError(str(error), 1) from error
+            raise BuiltinError(str(error), 1, bash=error.bash) from error
     return int(not value)
     yield
 
@@ -311,8 +364,11 @@ def _times(shell: Shell, _: Sequence[str]) -> Run:
 
 
 def _alias(_: Shell, argv: Sequence[str]) -> Run:
-    if len(argv) > 1 and argv[0] == "alias" and any("=" in argument for argument in argv[1:]):
+    if argv[0] == "alias" and any("=" in argument for argument in argv[1:]):
         raise BuiltinError("aliases are not simulated", 1)
+    for name in argv[1:]:
+        if not name.startswith("-"):
+            raise BuiltinError(f"{name}: not found", 1)
     return 0
     yield
 

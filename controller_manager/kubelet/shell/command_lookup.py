@@ -104,7 +104,7 @@ def _command(shell: Shell, argv: Sequence[str]) -> Run:
     if "v" in options or "V" in options:
         code = 0
         for name in arguments[: None if shell.is_bash else 1]:
-            code = (yield from _describe(shell, name, is_long="V" in options)) or code
+            code = (yield from _describe(shell, "command", name, is_long="V" in options)) or code
         return code
     return (yield from shell.invoke(arguments, {}, finds_functions=False))
 
@@ -134,7 +134,7 @@ def _type(shell: Shell, argv: Sequence[str]) -> Run:
             code = code or int(not path)
             yield from shell.write(1, f"{path}\n" if path else "")
         else:
-            code = (yield from _describe(shell, name, is_long=True)) or code
+            code = (yield from _describe(shell, "type", name, is_long=True)) or code
     return code
 
 
@@ -157,13 +157,13 @@ def _path(shell: Shell, name: str) -> str:
     return program_path(process)
 
 
-def _describe(shell: Shell, name: str, *, is_long: bool) -> Run:
+def _describe(shell: Shell, builtin: str, name: str, *, is_long: bool) -> Run:
     kind = _kind(shell, name)
     if not kind:
         if is_long and not shell.is_bash:
             yield from shell.write(1, f"{name}: not found\n")
         elif is_long:
-            yield from shell.report(f"type: {name}: not found")
+            yield from shell.report(f"{builtin}: {name}: not found")
         return 1 if shell.is_bash else 127
     text = _path(shell, name) if kind == "file" else name
     if is_long:

@@ -8,6 +8,7 @@ from .patterns import matches, parse_pattern
 from .process import CommandStart, Effect, RepeatedIteration, Run, Sleep
 from .state import LoopControl, Shell
 from .syntax import ArithmeticFor, Case, Command, CommandList, For, If, Loop
+from .variables import ReadOnlyVariable
 
 ITERATION_SECONDS: Final = 0.001
 """The duration of a loop's iteration in which no command sleeps."""
@@ -94,7 +95,13 @@ class CompoundCommands(Shell):
         try:
             for value in values:
                 yield CommandStart()  # the body may have no command that counts
-                self.assign(command.name, value)
+                try:
+                    self.assign(command.name, value)
+                except ReadOnlyVariable as error:
+                    if not self.is_bash:
+                        raise
+                    yield from self.report(error.bash)
+                    return 1
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if not continues:
                     break

@@ -6,6 +6,7 @@ from mockube.apimachinery.regexp.errors import RegexpError
 
 from . import conditions
 from .arithmetic import evaluate
+from .messages import message_of
 from .parameters import ExpressionVariables, element
 from .patterns import matches, parse_pattern
 from .posix_matches import find_matches
@@ -62,7 +63,7 @@ def _binary(shell: Shell, operator: str, left_word: Word, right_word: Word) -> E
         try:
             left, right = str(evaluate(left, variables)), str(evaluate(right, variables))
         except DiscardError as error:
-            yield from shell.report(f"[[: {error}")
+            yield from shell.report(f"[[: {message_of(error, is_bash=shell.is_bash)}")
             return False
     return conditions.binary(shell.process, left, operator, right)
 

@@ -9,6 +9,7 @@ from mockube.apimachinery.gotext import int_or_none
 from . import limits
 from .devices import is_special
 from .filesystem import FileEntry, FileError
+from .messages import WordedError, message_of
 from .process import Process, Run
 
 _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
@@ -31,19 +32,19 @@ _UNARY: Final = frozenset("-" + letter for letter in "bcdefghkLnOGprsStuwxzN")
 _SPACE: Final = re.compile(r"\s*(\S*)\s*")
 
 
-class BadCondition(Exception):
+class BadCondition(WordedError):
     """A condition is invalid."""
 
 
 def test(process: Process) -> Run:
     arguments = list(process.arguments)
     if process.name == "[" and (not arguments or arguments.pop() != "]"):
-        yield process.error("missing ]")
+        yield process.error("missing `]'" if process.is_bash else "missing ]")
         return 2
     try:
         return int(not _evaluate(process, arguments))
     except BadCondition as error:
-        yield process.error(str(error))
+        yield process.error(message_of(error, is_bash=process.is_bash))
         return 2
 
 
@@ -63,6 +64,10 @@ def _evaluate(process: Process, arguments: Sequence[str]) -> bool:
             value = not _evaluate(process, arguments[1:])
         case ["(", *inner, ")"] if len(inner) in (1, 2):
             value = _evaluate(process, inner)
+        case [first, _] if process.is_bash:
+            raise BadCondition("", f"{first}: unary operator expected")
+        case [_, second, _] if process.is_bash and second not in ("-a", "-o"):
+            raise BadCondition("", f"{second}: binary operator expected")
         case _:
             pass
     return _evaluate_long(process, arguments) if value is None else value
@@ -95,7 +100,8 @@ class _Parser:
     def check_end(self) -> None:
         word = self._peek()
         if word is not None:
-            raise BadCondition(f"{word}: unexpected operator")
+            words = f"syntax error: `{word}' unexpected" if word.startswith("-") else "too many arguments"
+            raise BadCondition(f"{self._words[self._position - 1]}: unexpected operator", words)
 
     def disjunction(self) -> bool:
         self._depth += 1
@@ -126,6 +132,8 @@ class _Parser:
 
     def _primary(self) -> bool:
         word, following = self._peek(), self._peek(1)
+        if word is None and not self._process.is_bash:
+            return False
         if word is None:
             raise BadCondition("argument expected")
         if word == "(" and following is not None:
@@ -133,6 +141,8 @@ class _Parser:
         if following is not None and _is_binary(following) and self._peek(2) is not None:
             self._position += 3
             return binary(self._process, word, following, self._words[self._position - 1])
+        if following is not None and _is_binary(following) and not self._process.is_bash:
+            raise BadCondition(f"{following}: argument expected")
         self._position += 1
         if word in _UNARY and following is not None:
             self._position += 1
@@ -143,7 +153,8 @@ class _Parser:
         self._position += 1
         value = self.disjunction()
         if self._peek() != ")":
-            raise BadCondition("closing paren expected")
+            found = f", found {word}" if (word := self._peek()) is not None else ""
+            raise BadCondition("closing paren expected", f"`)' expected{found}")
         self._position += 1
         return value
 
@@ -154,7 +165,7 @@ def unary(process: Process, operator: str, text: str) -> bool:
     if operator == "-t":
         return process.host.has_terminal and text in ("0", "1", "2")
     if operator not in _UNARY:
-        raise BadCondition(f"{operator}: unexpected operator")
+        raise BadCondition(f"{operator}: unexpected operator", f"{operator}: unary operator expected")
     return is_file(process, operator, text)
 
 
@@ -178,7 +189,7 @@ def _number(text: str) -> int:
     match = _SPACE.fullmatch(text)
     number = int_or_none(match[1].removeprefix("+")) if match else None
     if number is None:
-        raise BadCondition(f"Illegal number: {text}")
+        raise BadCondition(f"Illegal number: {text}", f"{text}: integer expression expected")
     return number
 
 
@@ -200,7 +211,7 @@ def is_file(process: Process, operator: str, path: str) -> bool:
         if operator in ("-L", "-h"):
             return files.has(absolute_path) and bool(files.link_entry(absolute_path).target)
         if not files.exists(absolute_path):
-            return files.may_exist(absolute_path) and operator in _OF_UNKNOWN
+            return operator in _OF_UNKNOWN and files.is_expected(absolute_path)
         entry = files.entry(absolute_path)
     except FileError:
         return False

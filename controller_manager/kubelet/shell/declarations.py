@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from .assignments import assign_word
-from .builtin_errors import BuiltinError
+from .builtin_errors import BuiltinError, invalid_name, invalid_option
 from .parameters import element_key
 from .process import Run, Steps
 from .quoting import double_quote, quote
-from .state import Shell
-from .variables import ShellVariable
+from .state import ExpansionError, Shell
+from .variables import ReadOnlyVariable, ShellVariable
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TARGET: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?", re.DOTALL)
@@ -25,7 +25,7 @@ def _options(argv: Sequence[str], letters: str) -> tuple[str, list[str]]:
             break
         for letter in argument[1:]:
             if letter not in letters:
-                raise BuiltinError(f"Illegal option -{letter}")
+                raise invalid_option(argv[0], letter)
             options += letter if argument[0] == "-" else f"+{letter}"
     return options, arguments
 
@@ -33,7 +33,7 @@ def _options(argv: Sequence[str], letters: str) -> tuple[str, list[str]]:
 def _check_name(text: str) -> str:
     target = text.partition("=")[0]
     if not (_TARGET if "=" in text else _NAME).fullmatch(target):
-        raise BuiltinError(f"{target}: bad variable name")
+        raise invalid_name(target, text)
     return target
 
 
@@ -81,7 +81,9 @@ def _letters(variable: ShellVariable) -> str:
 
 def _local(shell: Shell, argv: Sequence[str]) -> Run:
     if not shell.calls:
-        raise BuiltinError("not in a function", 1 if shell.is_bash else 2)
+        if not shell.is_bash:
+            raise ExpansionError("local: not in a function")
+        raise BuiltinError("can only be used in a function", 1)
     return (yield from _declare(shell, argv))
 
 
@@ -159,10 +161,16 @@ def _unset_variables(shell: Shell, argv: Sequence[str]) -> Run:
             shell.variables.remove_element(base, element_key(shell, base, index.removesuffix("]")))
             continue
         if not _NAME.fullmatch(name):
+            if shell.is_bash:
+                continue
             raise BuiltinError(f"{name}: bad variable name")
         if shell.variables.variable(name) is None and "v" not in options and shell.is_bash:
             shell.functions.pop(name, None)
-        shell.variables.remove(name)
+        try:
+            shell.variables.remove(name)
+        except ReadOnlyVariable as error:
+            words = f"{name}: cannot unset: readonly variable"
+            raise BuiltinError(str(error), bash=words, bash_code=1) from None
     return 0
     yield
 

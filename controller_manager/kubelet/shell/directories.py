@@ -12,12 +12,19 @@ from .state import Shell
 
 def _change_directory(shell: Shell, argv: Sequence[str]) -> Run:
     arguments = [argument for argument in argv[1:] if argument not in ("-P", "-L", "--", "-e", "-@")]
-    name = arguments[0] if arguments else shell.parameter("HOME") or "/root"
+    if len(arguments) > 1 and shell.is_bash:
+        raise BuiltinError("too many arguments", 1)
+    home_directory = shell.parameter("HOME")
+    if not arguments and home_directory is None:
+        if shell.is_bash:
+            raise BuiltinError("HOME not set", 1)
+        return 0
+    name = arguments[0] if arguments else home_directory or ""
     prints = name == "-"
     if prints:
-        name = shell.parameter("OLDPWD") or ""
+        name = shell.parameter("OLDPWD") or ("" if shell.is_bash else shell.process.directory)
         if not name:
-            raise BuiltinError("OLDPWD not set", 1 if shell.is_bash else 2)
+            raise BuiltinError("OLDPWD not set", 1)
     target, prints = _cd_target(shell, name, prints=prints)
     files = shell.process.host.files
     is_possible = files.exists(target) and files.entry(target).is_directory

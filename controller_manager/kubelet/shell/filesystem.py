@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from posixpath import basename, dirname, join, normpath
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,11 +58,20 @@ class Mount(Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
+class ImagePlaces(NamedTuple):
+    """The beginnings of paths at which an image has files that are not known."""
+
+    usual: tuple[str, ...] = ()
+    """Where a test finds a file."""
+    possible: tuple[str, ...] | None = None
+    """Where a file can be read; None: anywhere."""
+
+
 class FileSystem:
     """A file system.
 
     If `is_partial`, paths without an entry may be files of the unknown image: they are read as empty files. Paths in
-    one of the `volumes` are known. `places` are the beginnings of paths at which the image may have files; None: anywhere.
+    one of the `volumes` are known. Without `places`, the image may have files anywhere.
     """
 
     def __init__(
@@ -71,7 +80,7 @@ class FileSystem:
         *,
         is_partial: bool = False,
         volumes: tuple[str, ...] = (),
-        places: tuple[str, ...] | None = None,
+        places: ImagePlaces | None = None,
         mounts: Mapping[str, Mount] | None = None,
     ) -> None:
         """`mounts` are shared with other file systems; paths below them are not in this one."""
@@ -177,13 +186,19 @@ class FileSystem:
         """Return whether a path without an entry may be in the image."""
         if not self.is_partial or path.startswith((*self._volumes, *_EMPTY_FOLDERS)):
             return False
-        if self._places is not None and not f"{path}/".startswith(self._places):
+        possible = None if self._places is None else self._places.possible
+        if possible is not None and not f"{path}/".startswith(possible):
             return False
         if self._removed and any(
             path == removed or path.startswith(f"{removed}/") for removed in self._removed
         ):
             return False
         return not self._is_in_volume(path) and (not self._mounts or self._find_mount(path) is None)
+
+    def is_expected(self, path: str) -> bool:
+        """Return whether a path without an entry counts as one in the image: who tests a file does not know that it exists."""
+        is_usual = self._places is None or f"{path}/".startswith(self._places.usual)
+        return is_usual and self.may_exist(path)
 
     def _is_in_volume(self, path: str) -> bool:
         """Return whether a path is in a read-only volume, all of whose files are known."""

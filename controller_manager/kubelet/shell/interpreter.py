@@ -10,6 +10,7 @@ from .conditional import evaluate_condition
 from .conditions import BadCondition
 from .filesystem import FileError
 from .invoking import NOT_FOUND
+from .messages import message_of
 from .process import BrokenPipe, CommandStart, DescriptorStream, Effect, Run, Steps, WaitUntil, count_work
 from .scheduling import TooManyProcesses
 from .signals import exit_trap, run_pending_traps
@@ -113,6 +114,9 @@ class Interpreter(CompoundCommands):
     def invoke(self, argv: Sequence[str], values: Mapping[str, str], *, finds_functions: bool = True) -> Run:
         return (yield from simple_commands.invoke(self, argv, values, finds_functions=finds_functions))
 
+    def report_error(self, error: Exception) -> Steps:
+        yield from simple_commands.report_error(self, error)
+
     def run_program(self, argv: Sequence[str]) -> Run:
         return (yield from simple_commands.run_program(self, argv, {}))
 
@@ -124,11 +128,12 @@ class Interpreter(CompoundCommands):
         shell = Interpreter(process, [self.script_name, *self.arguments], is_bash=self.is_bash)
         shell.variables = self.variables.copy()
         shell.options, shell.features = set(self.options), set(self.features)
-        shell.functions = dict(self.functions)
+        shell.functions, shell.origin = dict(self.functions), self.origin.copy()
         inherited = "ERR" if "errtrace" in self.options else ""
         shell.traps = {name: action for name, action in self.traps.items() if not action or name == inherited}
         shell.status, shell.line, shell.calls = self.status, self.line, list(self.calls)
         shell.loops, shell.last_job, shell.started = self.loops, self.last_job, self.started
+        shell.ignored_signals = self.ignored_signals
         shell.letters, shell.directories = self.letters, list(self.directories)
         shell.descriptors = dict(self.descriptors) if descriptors is None else descriptors
         shell.owns_process = False
@@ -160,7 +165,7 @@ class Interpreter(CompoundCommands):
         except LoopControl:
             return 0
         except (ShellSyntaxError, ReadOnlyVariable, BadCondition) as error:
-            yield from simple_commands.report_error(self, error)
+            yield from self.report_error(error)
             return self.error_code(error)
         except RecursionError:
             yield from self.report("commands are nested too deeply")
@@ -176,20 +181,20 @@ class Interpreter(CompoundCommands):
             except (DiscardError, ReadOnlyVariable) as error:
                 if not self.is_bash:
                     raise
-                yield from simple_commands.report_error(self, error)
+                yield from self.report_error(error)
                 code = self.status = 1
                 if "errexit" in self.options:
                     raise ShellExit(1) from None
         return code
 
-    def run_interactively(self, text: str) -> Steps:
-        """Execute commands of the standard input; an error does not end a shell with a terminal."""
+    def run_interactively(self, text: str, line: int) -> Steps:
+        """Execute commands of the standard input, the first in a line; an error does not end a shell with a terminal."""
         try:
-            yield from self.run_text(text)
+            yield from self.run_text(text, line=line)
         except (FunctionReturn, LoopControl):
             pass
         except (ShellSyntaxError, ReadOnlyVariable) as error:
-            yield from simple_commands.report_error(self, error)
+            yield from self.report_error(error)
             self.status = self.error_code(error)
             if not self.process.host.has_terminal:
                 raise ShellExit(self.status) from None
@@ -274,8 +279,8 @@ class Interpreter(CompoundCommands):
         pipes = self.pipes_opened
         if not command.redirects:
             return (yield from self._group_body(command, self.descriptors, tested=tested))
-        resolved = yield from simple_commands.resolve_redirects(self, command.redirects)
         try:
+            resolved = yield from simple_commands.resolve_redirects(self, command.redirects)
             descriptors = yield from simple_commands.apply_redirects(self, resolved)
         except FileError as error:
             yield from self.report(str(error))
@@ -303,6 +308,9 @@ class Interpreter(CompoundCommands):
     def _define(self, command: FunctionDefinition, **_: bool) -> Run:
         yield CommandStart()
         self.functions[command.name] = command.body
+        self.origin.definitions[command.name] = self.file_name() or (
+            "main" if "s" in self.letters else "environment"
+        )
         self.variables.changes += 1
         return 0
 
@@ -312,7 +320,7 @@ class Interpreter(CompoundCommands):
         try:
             return int(not (yield from evaluate_condition(self, command.condition)))
         except BadCondition as error:
-            yield from self.report(str(error))
+            yield from self.report(message_of(error, is_bash=self.is_bash))
             return 2
 
     def _arithmetic(self, command: ArithmeticCommand, **_: bool) -> Run:
@@ -321,7 +329,7 @@ class Interpreter(CompoundCommands):
         try:
             return int(not (yield from evaluate_word(self, command.expression)))
         except DiscardError as error:
-            yield from self.report(f"((: {error}")
+            yield from self.report(f"((: {message_of(error, is_bash=self.is_bash)}")
             return 1
 
     def _simple(self, command: SimpleCommand, *, tested: bool) -> Run:

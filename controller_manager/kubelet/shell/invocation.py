@@ -8,9 +8,10 @@ from msgspec import Struct, field
 from . import limits, parser
 from .builtin_errors import BuiltinError
 from .builtins import set_option
-from .filesystem import FileError
+from .filesystem import FileError, NoSuchFile
 from .interpreter import Interpreter
-from .invoking import NOT_FOUND, CommandNotFound, find_program
+from .invoking import NOT_EXECUTABLE, NOT_FOUND, CommandNotFound, find_program
+from .messages import message_of
 from .process import CommandStart, Host, Process, Run, UnknownProgram, WaitUntil, count_work
 from .scheduling import ProcessScheduler
 from .state import OPTION_LETTERS, ShellExit
@@ -94,7 +95,9 @@ def _add_letters(options: _Options, argument: str, name: str) -> None:
         elif letter in OPTION_LETTERS:
             target.add(OPTION_LETTERS[letter])
         else:
-            raise BuiltinError(f"{name}: 0: Illegal option -{letter}")
+            raise BuiltinError(
+                f"{name}: 0: Illegal option -{letter}", bash=f"{name}: -{letter}: invalid option"
+            )
 
 
 def run_shell(process: Process) -> Run:
@@ -102,10 +105,9 @@ def run_shell(process: Process) -> Run:
     if process.pid:
         return (yield from _run_shell(process))
     processes = process.processes
-    pid = processes.next_pid()
-    child = processes.start(
-        process.argv, _run_shell(process.with_arguments(process.argv, pid)), process.descriptors
-    )
+    shell = process.with_arguments(process.argv, processes.next_pid())
+    shell.parent = processes.current_pid()
+    child = processes.start(process.argv, _run_shell(shell), process.descriptors)
     yield WaitUntil(lambda: child.code is not None)
     return child.code or 0
 
@@ -114,14 +116,16 @@ def _run_shell(process: Process) -> Run:
     try:
         options = _parse_options(process.arguments, process.name)
     except BuiltinError as error:
-        yield process.report(str(error))
+        yield process.report(message_of(error, is_bash=process.name in _BASH))
         return 2
     rest = options.arguments
     text: str | None = None
     name = process.name
     if "c" in options.letters:
         if not rest:
-            yield process.report(f"{process.name}: 0: -c requires an argument")
+            is_bash = process.name in _BASH
+            words = "-c: option requires an argument" if is_bash else "0: -c requires an argument"
+            yield process.report(f"{process.name}: {words}")
             return 2
         text, rest = rest[0], rest[1:]
         name, rest = (rest[0], rest[1:]) if rest else (process.name, [])
@@ -130,11 +134,10 @@ def _run_shell(process: Process) -> Run:
         try:
             text = _read_script(process, name)
         except FileError as error:
-            words = "No such file" if "No such" in str(error) else str(error)
-            yield process.report(f"{process.name}: 0: cannot open {name}: {words}")
-            return NOT_FOUND if process.name in _BASH else 2
+            return (yield from _report_unreadable(process, name, error))
     shell = Interpreter(process, [name, *rest], is_bash=process.name in _BASH)
     shell.letters = options.letters
+    shell.ignored_signals = process.processes.ignored_signals()
     if shell.is_bash:
         process.is_bash = True
         shell.variables.put("BASH_VERSINFO", ShellVariable(elements=dict(enumerate(_BASH_VERSION))))
@@ -144,11 +147,24 @@ def _run_shell(process: Process) -> Run:
             set_option(shell, option, enables=True, word=f"-o {option}")
         shell.options -= options.disabled
     except BuiltinError as error:
-        yield process.report(f"{process.name}: 0: {error}")
+        place = f"{process.name}: line 0: {process.name}" if shell.is_bash else f"{process.name}: 0"
+        yield process.report(f"{place}: {message_of(error, is_bash=shell.is_bash)}")
         return 2
     if text is not None:
         return (yield from shell.run_to_end(text))
     return (yield from _run_input(shell))
+
+
+def _report_unreadable(process: Process, name: str, error: FileError) -> Run:
+    """Report a script that cannot be read; return the exit code."""
+    if process.name in _BASH:
+        is_directory = "directory" in str(error) and "No such" not in str(error)
+        place = f"{name}: {name}" if is_directory else f"{process.name}: {name}"
+        yield process.report(f"{place}: {error}")
+        return NOT_EXECUTABLE if is_directory else NOT_FOUND
+    words = "No such file" if "No such" in str(error) else str(error)
+    yield process.report(f"{process.name}: 0: cannot open {name}: {words}")
+    return 2
 
 
 def _read_script(process: Process, name: str) -> str:
@@ -156,14 +172,17 @@ def _read_script(process: Process, name: str) -> str:
     if not files.exists(path) and files.may_exist(path):
         if process.host.is_strict:
             raise UnknownProgram(name)
-        raise FileError("No such file")
+        raise NoSuchFile
     return files.read(path).decode("utf-8", "surrogateescape")
 
 
 def _run_input(shell: Interpreter) -> Run:
     """Run each command of the input as soon as it is complete."""
     shell.letters += "" if "s" in shell.letters else "s"
+    if shell.process.host.has_terminal and shell.is_bash:
+        shell.letters += "i"
     text = ""
+    first_line = 1
     host = shell.process.host
     with shell.process.processes.hold(shell.descriptors):
         while True:
@@ -176,9 +195,10 @@ def _run_input(shell: Interpreter) -> Run:
             if line and len(text) < limits.MAX_SCRIPT and not parser.is_complete(text):
                 continue
             try:
-                yield from shell.run_interactively(text)
+                yield from shell.run_interactively(text, first_line)
             except ShellExit as stop:
                 return (yield from shell.end(stop.code))
+            first_line += text.count("\n")
             text = ""
             if not line:
                 return (yield from shell.end(shell.status))

@@ -3,6 +3,7 @@
 from posixpath import join
 from typing import Final
 
+from .messages import WordedError
 from .process import Process, Program, UnknownProgram
 
 NOT_FOUND: Final = 127
@@ -12,28 +13,31 @@ MAX_SHEBANG: Final = 256
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class CommandNotFound(Exception):
+class CommandNotFound(WordedError):
     """A program cannot be executed."""
 
-    def __init__(self, message: str, code: int = NOT_FOUND) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, bash: str | None = None, *, code: int = NOT_FOUND) -> None:
+        super().__init__(message, bash)
         self.code = code
 
 
-def find_program(process: Process) -> Program:
-    """Return a program by its name or path; raise `CommandNotFound`, or `UnknownProgram` if the host is strict."""
+def find_program(process: Process, shell: str = "sh") -> Program:
+    """Return a program by its name or path; raise `CommandNotFound`, or `UnknownProgram` if the host is strict.
+
+    A script that names no interpreter runs in the `shell`.
+    """
     name = process.argv[0]
     if not name:
-        raise CommandNotFound("not found")
+        raise CommandNotFound("not found", "command not found")
     path = _script_path(process, name)
     if path:
-        return _file_program(process, path)
+        return _file_program(process, path, shell)
     program = process.host.programs.get(name.rpartition("/")[2])
     if program is not None:
         return _with_short_name(program) if "/" in name else program
     if process.host.is_strict:
         raise UnknownProgram(name)
-    raise CommandNotFound("not found")
+    raise CommandNotFound("not found", "No such file or directory" if "/" in name else "command not found")
 
 
 def note_unknown(process: Process, error: CommandNotFound) -> None:
@@ -69,27 +73,32 @@ def _script_path(process: Process, name: str) -> str:
     return ""
 
 
-def _file_program(process: Process, path: str) -> Program:
+def _file_program(process: Process, path: str, shell: str) -> Program:
     files = process.host.files
     entry = files.entry(path)
-    if entry.is_directory or not entry.mode & 0o111:
-        raise CommandNotFound("Permission denied", NOT_EXECUTABLE)
+    if entry.is_directory:
+        raise CommandNotFound("Permission denied", "Is a directory", code=NOT_EXECUTABLE)
+    if not entry.mode & 0o111:
+        raise CommandNotFound("Permission denied", code=NOT_EXECUTABLE)
     data = entry.data or b""
     if b"\0" in data[:MAX_SHEBANG]:
-        raise CommandNotFound("Exec format error", NOT_EXECUTABLE)
-    argv = ["sh"]
+        raise CommandNotFound(
+            "Exec format error", "cannot execute binary file: Exec format error", code=NOT_EXECUTABLE
+        )
+    argv = [shell]
     if data.startswith(b"#!"):
         line = data[2:MAX_SHEBANG].partition(b"\n")[0].decode("utf-8", "replace")
         argv = line.split(None, 1) or ["sh"]
         argv = [argv[0], *(argument.strip() for argument in argv[1:])]
         if argv[0].rpartition("/")[2] == "env" and len(argv) > 1:
             argv = argv[1].removeprefix("-S").split()
-    interpreter = process.with_arguments([*argv, path, *process.arguments])
+    name = process.name if "/" in process.name else path
+    interpreter = process.with_arguments([*argv, name, *process.arguments])
     program = process.host.programs.get(argv[0].rpartition("/")[2])
     if program is None:
         if process.host.is_strict:
             raise UnknownProgram(argv[0])
-        raise CommandNotFound("not found")
+        raise CommandNotFound("not found", "cannot execute: required file not found")
     return _bind(program, _strip_folder(interpreter))
 
 

@@ -24,6 +24,14 @@ def _wait(shell: Shell, argv: Sequence[str]) -> Run:
     for argument in arguments:
         job = find_job(shell, argument)
         if job is None:
+            if argument.startswith("%") and not shell.is_bash:
+                raise missing_job(argument)
+            if shell.is_bash:
+                is_job = argument.startswith("%")
+                words = (
+                    f"{argument}: no such job" if is_job else f"pid {argument} is not a child of this shell"
+                )
+                yield from shell.report(f"wait: {words}")
             code = _NOT_A_CHILD
             continue
         interrupted_code = yield from _wait_for(shell, [job])
@@ -64,11 +72,20 @@ def find_job(shell: Shell, text: str) -> Child | None:
             shell.jobs[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(shell.jobs) else None
         )
     if not text.isdecimal():
-        raise BuiltinError(f"Illegal number: {text}")
+        raise BuiltinError(
+            f"Illegal number: {text}", bash=f"`{text}': not a pid or valid job spec", bash_code=1
+        )
     return next((job for job in shell.jobs if job.pid == int(text)), None)
 
 
+def missing_job(argument: str) -> BuiltinError:
+    return BuiltinError(f"No such job: {argument}", bash=f"{argument}: no such job", bash_code=1)
+
+
 def _jobs(shell: Shell, argv: Sequence[str]) -> Run:
+    for argument in argv[1:]:
+        if not argument.startswith("-") and find_job(shell, argument) is None:
+            raise missing_job(argument)
     for number, job in enumerate(shell.jobs, start=1):
         if "-p" in argv:
             yield from shell.write(1, f"{job.pid}\n")
@@ -78,9 +95,11 @@ def _jobs(shell: Shell, argv: Sequence[str]) -> Run:
 
 
 def _foreground(shell: Shell, argv: Sequence[str]) -> Run:
+    if shell.is_bash and "monitor" not in shell.options:
+        raise BuiltinError("no job control", 1)
     job = find_job(shell, argv[1] if len(argv) > 1 else "%%")
     if job is None:
-        raise BuiltinError("No current job", 2)
+        raise BuiltinError("No current job", 2, bash="current: no such job", bash_code=1)
     if argv[0] == "fg":
         yield WaitUntil(lambda: job.code is not None)
         return job.code or 0
@@ -93,7 +112,7 @@ def _kill(shell: Shell, argv: Sequence[str]) -> Run:
     for argument in argv[1:]:
         job = find_job(shell, argument) if argument.startswith("%") else None
         if argument.startswith("%") and job is None:
-            raise BuiltinError(f"{argument}: no such job", 1 if shell.is_bash else 2)
+            raise missing_job(argument)
         arguments.append(argument if job is None else str(job.pid))
     return (yield from shell.run_program(arguments))
 

@@ -33,6 +33,9 @@ _ANSI_ESCAPES: Final = {
 }  # fmt: skip
 
 
+_OPEN_QUOTE: Final = "Unterminated quoted string"
+
+
 class Lexer(Scanner):
     def __init__(
         self,
@@ -43,8 +46,7 @@ class Lexer(Scanner):
         is_bash: bool = False,
         line: int = 1,
     ) -> None:
-        super().__init__(text, depth, line)
-        self.is_bash = is_bash
+        super().__init__(text, depth, is_bash=is_bash, line=line)
         self._parse_list = parse_list
 
     def parse_document(self, text: str) -> Word:
@@ -57,7 +59,7 @@ class Lexer(Scanner):
         start = self.position
         word = self.word()
         if self.position == start:
-            raise self.unexpected_token()
+            raise self.unexpected_token(needs_word=True)
         return word
 
     def word(self, end: str = "", *, in_assignment: bool = False) -> Word:
@@ -84,10 +86,11 @@ class Lexer(Scanner):
         if char == "'":
             return [Text(self._until_quote(), quoted=True)]
         if char == '"':
+            start = self.position
             self.position += 1
             parts = self.quoted_parts('"')
             if self.peek() != '"':
-                raise IncompleteScript("Syntax error: Unterminated quoted string")
+                raise self.unterminated(start, '"', _OPEN_QUOTE)
             self.position += 1
             return parts or [Text("", quoted=True)]
         if char in "$`":
@@ -106,7 +109,7 @@ class Lexer(Scanner):
     def _until_quote(self) -> str:
         end = self.text.find("'", self.position + 1)
         if end < 0:
-            raise IncompleteScript("Syntax error: Unterminated quoted string")
+            raise self.unterminated(self.position, "'", _OPEN_QUOTE)
         content = self.text[self.position + 1 : end]
         self.position = end + 1
         return content
@@ -169,13 +172,16 @@ class Lexer(Scanner):
             return Text("", quoted=False)
         match = _NAME.match(text, self.position + 1)
         self.position = match.end() if match else self.position + 1
-        return Parameter(name=match[0], quoted=quoted) if match else Text("$", quoted)
+        return Parameter(name=match[0], braced=False, quoted=quoted) if match else Text("$", quoted)
 
     def _nested_list(self) -> Command:
         documents, self.documents = self.documents, []
         script = self._parse_list(self)
         if not self.accept(")"):
-            raise self.unexpected_token(' (expecting ")")')
+            error = self.unexpected_token(' (expecting ")")')
+            if isinstance(error, IncompleteScript):
+                error.bash = "unexpected EOF while looking for matching `)'"
+            raise error
         self.documents = documents
         return script
 
@@ -198,9 +204,9 @@ class Lexer(Scanner):
             content.append(self.text[position])
             position += 1
         if position >= len(self.text):
-            raise IncompleteScript("Syntax error: EOF in backquote substitution")
+            raise self.unterminated(self.position, "`", "EOF in backquote substitution")
         self.position = position + 1
-        inner = Lexer("".join(content), self.depth, self._parse_list, is_bash=self.is_bash)
+        inner = Lexer("".join(content), self.depth, self._parse_list, is_bash=self.is_bash, line=self.line)
         script = self._parse_list(inner)
         if not inner.is_at_end():
             raise inner.unexpected_token()
@@ -212,7 +218,7 @@ class Lexer(Scanner):
         while position < len(self.text) and self.text[position] != "'":
             position += 2 if self.text[position] == "\\" else 1
         if position >= len(self.text):
-            raise IncompleteScript("Syntax error: Unterminated quoted string")
+            raise self.unterminated(self.position, "'", _OPEN_QUOTE)
         content = self.text[self.position + 2 : position]
         self.position = position + 1
         return _ANSI.sub(_ansi_character, content)
@@ -230,6 +236,7 @@ class Lexer(Scanner):
 
     def arithmetic_expression(self, end: str) -> Word | None:
         """Parse an expression up to `end`, which is consumed; None if the parentheses before it are not balanced."""
+        start = self.position
         parts: list[Part] = []
         parentheses = 0
         while self.position < len(self.text):
@@ -247,11 +254,12 @@ class Lexer(Scanner):
                 continue
             parts.append(Text(char, quoted=True))
             self.position += 1
-        raise IncompleteScript("Syntax error: missing '))'")
+        raise self.unterminated(start, ")", "Missing '))'")
 
     # --- ${...}
 
     def _braces(self, *, quoted: bool) -> Part:
+        start = self.position
         self.position += 2
         text = self.text
         operator = ""
@@ -263,7 +271,7 @@ class Lexer(Scanner):
             operator, self.position = "indirect", self.position + 1
         match = _BRACED_NAME.match(text, self.position)
         if match is None:
-            raise self._bad_substitution()
+            return self._bad_substitution(start, quoted=quoted)
         self.position = match.end()
         index = self._index() if self.peek() == "[" else None
         if operator == "indirect" and self.peek() in "*@" and self.peek(2)[1:] == "}":
@@ -273,26 +281,31 @@ class Lexer(Scanner):
         if self.peek() != "}":
             operation = _OPERATION.match(text, self.position)
             if operation is None or operator in ("length", "names"):
-                raise self._bad_substitution()
+                return self._bad_substitution(start, quoted=quoted)
             operator = f"{operator} {operation[0]}".strip()
             self.position = operation.end()
             word, second = self._operands(operation[0], quoted=quoted)
         if self.peek() != "}":
-            raise self._bad_substitution()
+            return self._bad_substitution(start, quoted=quoted)
         self.position += 1
         return Parameter(
             name=match[0], operator=operator, word=word, second=second, index=index, quoted=quoted
         )
 
-    def _bad_substitution(self) -> ShellSyntaxError:
-        is_incomplete = self.position >= len(self.text)
-        return (IncompleteScript if is_incomplete else ShellSyntaxError)("Bad substitution")
+    def _bad_substitution(self, start: int, *, quoted: bool) -> Parameter:
+        """Return an invalid expansion, which begins at a position: an error only when it is executed."""
+        end = self.text.find("}", self.position)
+        if end < 0:
+            raise self.unterminated(start, "}", "Missing '}'")
+        self.position = end + 1
+        return Parameter(name=self.text[start : self.position], operator="bad", quoted=quoted)
 
     def _index(self) -> Word:
+        start = self.position
         self.position += 1
         word = self.word("]")
         if self.peek() != "]":
-            raise self._bad_substitution()
+            raise self.unterminated(start, "]", "Missing ']'")
         self.position += 1
         return word
 

@@ -1,5 +1,6 @@
 """The expansion of parameters: `$x`, `${x:-word}`, `${x##pattern}`, `${x[@]}` and the like."""
 
+import re
 from collections.abc import Generator, Sequence
 from typing import Final, Protocol
 
@@ -13,6 +14,7 @@ from .syntax import Parameter, Text, Word
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 _ALL: Final = frozenset({"@", "*"})
+_INDIRECT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 
 ExpandedPieces = Generator[Effect, bytes | None, list[Piece]]
 Expansion = Generator[Effect, bytes | None, str]
@@ -40,7 +42,7 @@ class ExpressionVariables:
         shell = self._shell
         value = shell.parameter(name) if index is None else element(shell, name, index)
         if value is None and "nounset" in shell.options and shell.is_bash:
-            raise unset_error(shell, name)
+            raise unset_error(name, index)
         return value
 
     def assign(self, name: str, index: str | None, value: int) -> None:
@@ -65,7 +67,7 @@ def element_key(shell: Shell, name: str, index: str) -> int | str:
         elements = variable.elements if variable is not None else None
         key += 1 + max((int(each) for each in elements or {}), default=-1)
     if key < 0:
-        raise BadSubscript(f"{name}: bad array subscript")
+        raise BadSubscript(f"{name}: bad array subscript", f"{name}[{index}]: bad array subscript")
     return key
 
 
@@ -98,11 +100,15 @@ def elements(shell: Shell, name: str) -> list[str]:
     return list(variable.elements.values())
 
 
-def unset_error(shell: Shell, name: str) -> ExpansionError:
-    return ExpansionError(f"{name}: {'unbound variable' if shell.is_bash else 'parameter not set'}")
+def unset_error(name: str, index: str | None = None, *, braced: bool = True) -> ExpansionError:
+    bash_name = name if index is None else f"{name}[{index}]"
+    sign = "" if braced or not name.isdecimal() else "$"
+    return ExpansionError(f"{name}: parameter not set", f"{sign}{bash_name}: unbound variable")
 
 
 def expand_parameter(shell: Shell, part: Parameter, expansions: WordExpansions) -> ExpandedPieces:
+    if part.operator == "bad":
+        raise DiscardError("Bad substitution", f"{part.name}: bad substitution")
     index = None if part.index is None else (yield from expansions.text(shell, part.index))
     if part.operator.startswith("indirect") and index not in _ALL:
         target = _value(shell, part.name, index) or ""
@@ -110,6 +116,10 @@ def expand_parameter(shell: Shell, part: Parameter, expansions: WordExpansions) 
         name, bracket, rest = target.partition("[")
         if not name:
             raise DiscardError(f"{part.name}: invalid indirect expansion")
+        if not _INDIRECT.fullmatch(name):
+            raise DiscardError(f"{target}: invalid variable name")
+        if "nounset" in shell.options and not operator and shell.parameter(name) is None:
+            raise unset_error(f"!{part.name}")
         inner = (Text(rest.removesuffix("]"), quoted=True),) if bracket else None
         part = Parameter(
             name=name, operator=operator, word=part.word, second=part.second, index=inner, quoted=part.quoted
@@ -173,14 +183,22 @@ class _Expansion:
                 return self.join([str(key) for key in keys] if values else [])
             case ":":
                 first, count = yield from self._range()
-                if part.name in _ALL:
-                    values = [shell.script_name, *values]
-                    first = first if first >= 0 else first + len(values)
-                start = max(first if first >= 0 else first + len(values), 0)
-                values = values[max(start, int(part.name in _ALL and first > 0)) :]
+                values = self._values_from(first, values)
                 return self.join(values if count is None else values[: max(count, 0)])
             case _:
                 return (yield from self._change_all(values))
+
+    def _values_from(self, first: int, values: list[str]) -> list[str]:
+        """Return the arguments from a position on, or the elements from an index on; a negative one is from the end."""
+        variable = self._shell.variables.variable(self._part.name)
+        if self._part.name in _ALL:
+            values = [self._shell.script_name, *values]
+        if variable is None or variable.is_map or variable.elements is None:
+            keys = list(range(len(values)))
+        else:
+            keys = [int(key) for key in variable.elements]
+        first = first if first >= 0 else first + 1 + max(keys, default=-1)
+        return [] if first < 0 else [value for key, value in zip(keys, values, strict=True) if key >= first]
 
     def _change_all(self, values: list[str]) -> ExpandedPieces:
         part = self._part
@@ -203,7 +221,7 @@ class _Expansion:
             replaced = yield from self._default(is_missing=is_missing)
             return self._pieces(value or "") if replaced is None else replaced
         if value is None and "nounset" in self._shell.options:
-            raise unset_error(self._shell, part.name)
+            raise unset_error(part.name, self._index, braced=part.braced)
         if operator == "length":
             return self._pieces(str(len(value or "")))
         if operator and not (value is None and operator == "@Q"):
@@ -231,7 +249,10 @@ class _Expansion:
             case "?" if is_missing:
                 text = yield from self._expansions.text(shell, part.word)
                 problem = "parameter not set or null" if part.operator == ":?" else "parameter not set"
-                raise ExpansionError(f"{part.name}: {text or problem}")
+                bash_problem = "parameter null or not set" if part.operator == ":?" else "parameter not set"
+                raise ExpansionError(
+                    f"{part.name}: {text or problem}", f"{part.name}: {text if part.word else bash_problem}"
+                )
         return None
 
     def _word(self) -> ExpandedPieces:
@@ -276,7 +297,7 @@ def _substring(value: str, first: int, count: int | None) -> str:
         return value[start:]
     end = start + count if count >= 0 else len(value) + count
     if end < start and count < 0:
-        raise ExpansionError(f"{count}: substring expression < 0")
+        raise DiscardError(f"{count}: substring expression < 0")
     return value[start:end]
 
 

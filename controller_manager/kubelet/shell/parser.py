@@ -96,10 +96,12 @@ def _list(lexer: Lexer) -> Command:
     return CommandList(()) if command is None else command
 
 
-def _required_list(lexer: Lexer) -> Command:
+def _required_list(lexer: Lexer, end: str) -> Command:
+    """Parse commands, of which there is at least one, and which `end` follows."""
     command = _list(lexer)
     if command == CommandList(()):
-        raise lexer.unexpected_token()
+        is_at_end = lexer.position >= len(lexer.text)
+        raise lexer.unexpected_token(f' (expecting "{end}")' if is_at_end else "")
     return command
 
 
@@ -199,7 +201,7 @@ def _compound(lexer: Lexer) -> Callable[[Lexer], Command] | None:
 
 def _subshell(lexer: Lexer) -> Command:
     line = lexer.line
-    body = _required_list(lexer)
+    body = _required_list(lexer, ")")
     if not lexer.accept(")"):
         raise lexer.unexpected_token(' (expecting ")")')
     return CommandGroup(body, subshell=True, redirects=(), line=line)
@@ -207,7 +209,7 @@ def _subshell(lexer: Lexer) -> Command:
 
 def _braces(lexer: Lexer) -> Command:
     line = lexer.line
-    body = _required_list(lexer)
+    body = _required_list(lexer, "}")
     lexer.expect("}")
     return CommandGroup(body, subshell=False, redirects=(), line=line)
 
@@ -216,19 +218,19 @@ def _if(lexer: Lexer) -> Command:
     branches = [_if_branch(lexer)]
     while lexer.accept_keyword("elif"):
         branches.append(_if_branch(lexer))
-    otherwise = _required_list(lexer) if lexer.accept_keyword("else") else None
+    otherwise = _required_list(lexer, "fi") if lexer.accept_keyword("else") else None
     lexer.expect("fi")
     return If(tuple(branches), otherwise)
 
 
 def _if_branch(lexer: Lexer) -> tuple[Command, Command]:
-    condition = _required_list(lexer)
+    condition = _required_list(lexer, "then")
     lexer.expect("then")
-    return condition, _required_list(lexer)
+    return condition, _required_list(lexer, "fi")
 
 
 def _loop(lexer: Lexer, *, is_while: bool) -> Command:
-    condition = _required_list(lexer)
+    condition = _required_list(lexer, "do")
     return Loop(condition, _do(lexer), is_while)
 
 
@@ -237,7 +239,7 @@ def _do(lexer: Lexer) -> Command:
         lexer.position += 1
         return _braces(lexer)
     lexer.expect("do")
-    body = _required_list(lexer)
+    body = _required_list(lexer, "done")
     lexer.expect("done")
     return body
 
@@ -249,12 +251,18 @@ def _for(lexer: Lexer) -> Command:
         return _arithmetic_for(lexer)
     name = lexer.keyword()
     if not _NAME.fullmatch(name):
-        raise ShellSyntaxError("Syntax error: Bad for loop variable") if name else lexer.unexpected_token()
+        error = lexer.unexpected_token(needs_word=True)
+        error.args = ("Syntax error: Bad for loop variable",)
+        if name:
+            error.bash, error.source = f"`{name}': not a valid identifier", ""
+        raise error
     lexer.position += len(name)
     words: list[Word] | None = None
     if lexer.accept_keyword("in"):
         words = []
         while lexer.operator() not in (";", "\n"):
+            if lexer.position >= len(lexer.text):
+                raise lexer.unexpected_token(' (expecting "do")' if words else "")
             words.append(lexer.next_word())
     if lexer.operator() == ";":
         lexer.position += 1
@@ -277,12 +285,14 @@ def _case(lexer: Lexer) -> Command:
     lexer.expect("in")
     branches = []
     while not lexer.accept_keyword("esac"):
+        if lexer.position >= len(lexer.text):
+            raise lexer.unexpected_token(' (expecting ")")')
         lexer.accept("(")
         patterns = [lexer.next_word()]
         while lexer.accept("|"):
             patterns.append(lexer.next_word())
         if not lexer.accept(")"):
-            raise lexer.unexpected_token(' (expecting ")")')
+            raise lexer.unexpected_token(' (expecting ")")', needs_word=True)
         body = _list(lexer)
         end = lexer.operator()
         if end in (";;", ";&", ";;&"):
@@ -297,6 +307,8 @@ def _case(lexer: Lexer) -> Command:
 
 def _function_keyword(lexer: Lexer) -> Command:
     name = lexer.keyword()
+    if not name:
+        raise lexer.unexpected_token(needs_word=True)
     lexer.position += len(name)
     if lexer.accept("("):
         lexer.accept(")")

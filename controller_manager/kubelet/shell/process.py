@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from .filesystem import FileSystem
+from .messages import WordedError
 
 
 class Output(Struct, frozen=True):
@@ -80,12 +81,20 @@ class BrokenPipe(Exception):
     """A process writes to a pipe that no process reads: SIGPIPE ends it."""
 
 
-class ProgramUsageError(Exception):
+class ProgramUsageError(WordedError):
     """The arguments of a program are invalid; the message is the program's, and the code its exit code."""
 
-    def __init__(self, message: str, code: int = 1) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, code: int = 1, *, bash: str | None = None, bash_code: int | None = None
+    ) -> None:
+        """`bash` and `bash_code` are those of a program that is a builtin of bash."""
+        super().__init__(message, bash)
         self.code = code
+        self.bash_code = code if bash_code is None else bash_code
+
+
+class MissingArguments(ProgramUsageError):
+    """A program has too few arguments, and bash prints only which it has."""
 
 
 class DescriptorStream(Protocol):
@@ -146,7 +155,10 @@ class Host(Struct, kw_only=True):
         return sorted({self.group, *self.other_groups})
 
     def now_running(self, *, is_shown: bool = False) -> datetime:
-        """Return the present time for commands, including the simulated sleeps; nothing depends on a time that is only shown."""
+        """Return the present time for commands, including the simulated sleeps.
+
+        The result of a command does not depend on a time that is only shown, or the one at which a file changes.
+        """
         self.time_reads += not is_shown
         return self.now() + timedelta(seconds=self.elapsed)
 
@@ -189,6 +201,10 @@ class ProcessTable(Protocol):
         """Set the signals that the present process handles, or ignores if the text is empty; return those before."""
         ...
 
+    def ignored_signals(self) -> frozenset[int]:
+        """Return the signals that the present process ignores."""
+        ...
+
     def take_signals(self) -> Sequence[int]:
         """Return the signals that the present process has received and handles."""
         ...
@@ -200,6 +216,10 @@ class ProcessTable(Protocol):
     def first_signal(self) -> int: ...
 
     def next_pid(self) -> int: ...
+
+    def current_pid(self) -> int:
+        """Return the id of the present process; 0 without one."""
+        ...
 
 
 class Child(Protocol):
@@ -225,8 +245,12 @@ class Process(Struct, kw_only=True):
     processes: ProcessTable
     pid: int = 0
     """The process id of a shell; 0 for a program without a process of its own."""
+    parent: int = 0
+    """The process id of a shell's parent; 0 for the first process."""
     is_bash: bool = False
     """Whether the process is bash, or a program that is a builtin of it."""
+    place: str = ""
+    """The place in the script with which the messages of a builtin begin, such as `sh: 1: `."""
 
     @property
     def name(self) -> str:
@@ -246,7 +270,7 @@ class Process(Struct, kw_only=True):
         return Output(2, f"{text}\n".encode("utf-8", "surrogateescape"))
 
     def error(self, text: str) -> Output:
-        return Output(2, f"{self.name}: {text}\n".encode("utf-8", "surrogateescape"))
+        return self.report(f"{self.place}{self.name}: {text}")
 
     def child(
         self,

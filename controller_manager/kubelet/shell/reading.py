@@ -6,8 +6,9 @@ from typing import Final
 
 from . import limits
 from .assignments import assign_word
-from .builtin_errors import BuiltinError
+from .builtin_errors import BuiltinError, UsageError, invalid_name, invalid_option
 from .builtins import number_argument
+from .messages import message_of
 from .options import parse_options
 from .process import DescriptorStream, Effect, ProgramUsageError, Run, count_work
 from .programs.printf import Formatter, unescape
@@ -17,6 +18,8 @@ from .streams import read_line
 from .variables import ShellVariable
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TARGET: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?", re.DOTALL)
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _RAW_FIELD: Final = re.compile(f"[^{BLANK}{OTHER}]*")
 _FIELD: Final = re.compile(f"(?:[^{BLANK}{OTHER}\\\\]|\\\\[\\s\\S]?)*")
 _DELIMITER: Final = re.compile(f"{BLANK}*(?:{OTHER}{BLANK}*)?")
@@ -29,10 +32,12 @@ Line = Generator[Effect, bytes | None, bytes]
 
 def _read(shell: Shell, argv: Sequence[str]) -> Run:
     options, names = _read_options(argv)
+    if shell.is_bash and "t" in options and not _SECONDS.fullmatch(options["t"]):
+        raise BuiltinError(f"{options['t']}: invalid timeout specification", 1)
     stream = shell.descriptors.get(number_argument(options.get("u", "0")))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BuiltinError(f"{name}: bad variable name")
+            raise invalid_name(name, name)
     if "p" in options and shell.process.host.has_terminal:
         yield from shell.write(2, options["p"])
     if stream is None:
@@ -69,7 +74,7 @@ def _read_options(argv: Sequence[str]) -> tuple[dict[str, str], list[str]]:
                 options[letter] = argument[index:] or (arguments.pop(0) if arguments else "")
                 break
             if letter not in "rse":
-                raise BuiltinError(f"Illegal option -{letter}")
+                raise invalid_option("read", letter)
             options[letter] = ""
     return options, arguments
 
@@ -160,7 +165,7 @@ def _map_file(shell: Shell, argv: Sequence[str]) -> Run:
 
 def _get_options(shell: Shell, argv: Sequence[str]) -> Run:
     if len(argv) < 3:
-        raise BuiltinError("Usage: getopts optstring var [arg]")
+        raise UsageError("Usage: getopts optstring var [arg...]")
     specification, name, *arguments = argv[1:]
     arguments = arguments or list(shell.arguments)
     is_silent = specification.startswith(":")
@@ -218,6 +223,9 @@ def _report_option(shell: Shell, name: str, letter: str, problem: str, *, is_sil
         return 0
     shell.assign(name, "?")
     shell.variables.remove("OPTARG")
+    if shell.is_bash:
+        words = "illegal option" if problem.startswith("Illegal") else "option requires an argument"
+        problem = f"{shell.script_name}: {words} -- {letter}"
     yield from shell.write(2, f"{problem}\n")
     return 0
 
@@ -226,10 +234,12 @@ def _printf(shell: Shell, argv: Sequence[str]) -> Run:
     """Assign the output of `printf -v NAME`; otherwise execute the program."""
     if argv[1:2] != ["-v"] or len(argv) < 4:
         return (yield from shell.run_program(argv))
+    if shell.is_bash and not _TARGET.fullmatch(argv[2]):
+        raise invalid_name(argv[2], argv[2])
     formatter = Formatter(unescape(argv[3]), argv[4:], shell.process)
     assign_word(shell, f"{argv[2]}={formatter.texts()}")
     for error in formatter.errors:
-        yield from shell.report(f"printf: {error}")
+        yield from shell.report(f"printf: {message_of(error, is_bash=shell.is_bash)}")
     return int(bool(formatter.errors))
 
 

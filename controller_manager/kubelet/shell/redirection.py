@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from .devices import NULL, descriptor_number, read_device
-from .filesystem import FileError
+from .filesystem import FileError, NoSuchFile
 from .process import DescriptorStream, Process
 from .streams import BadDescriptor, ContainerStream, DeviceStream, FileStream, NullStream, TextStream
 
@@ -64,10 +64,11 @@ def _open(
     *,
     keeps_files: bool,
 ) -> DescriptorStream:
-    path = process.path(target)
     verb = "open" if operator in ("<", "<>") else "create"
     try:
-        return open_path(process, descriptors, operator, path, keeps_files=keeps_files)
+        if not target:
+            raise NoSuchFile
+        return open_path(process, descriptors, operator, process.path(target), keeps_files=keeps_files)
     except BadDescriptor:
         raise RedirectionError(f"cannot {verb} {target}: No such device or address") from None
     except FileError as error:
@@ -108,7 +109,7 @@ def open_path(
         files.read(path)
     else:
         host.changes += 1
-        modified = host.now_running().timestamp()
+        modified = host.now_running(is_shown=True).timestamp()
         files.write(path, b"", append=appends or operator == "<>", modified=modified)
     return FileStream(host, path, reads=operator == "<>", writes=True, appends=appends)
 

@@ -8,19 +8,22 @@ from .syntax import HereDocument, IncompleteScript, ShellSyntaxError, Text, Word
 
 _BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
+_REDIRECT: Final = re.compile(r"<<<|<<|<>|>>|>&|<&|>\||<|>")
+_RESERVED: Final = frozenset(["!", "then", "elif", "else", "fi", "do", "done", "esac", "}", "in"])
 BREAKS: Final = frozenset(" \t\n;&|()<>")
 
 
 class Scanner:
-    def __init__(self, text: str, depth: int, line: int = 1) -> None:
+    def __init__(self, text: str, depth: int, *, is_bash: bool = False, line: int = 1) -> None:
         self.text = text
+        self.is_bash = is_bash
         self.depth = depth
         self.position = 0
         self.documents: list[HereDocument] = []
         self._line_start = 0
         self.has_open_document = False
         """Whether the text ends within a here-document."""
-        self._line = line
+        self._line = self._first_line = line
 
     @property
     def line(self) -> int:
@@ -96,18 +99,47 @@ class Scanner:
         if not self.accept_keyword(word):
             raise self.unexpected_token(f' (expecting "{word}")')
 
-    def unexpected_token(self, expected: str = "") -> ShellSyntaxError:
-        """Return the error for the token that is next."""
+    def unexpected_token(self, expected: str = "", *, needs_word: bool = False) -> ShellSyntaxError:
+        """Return the error for the token that is next; bash takes the end of a line for missing where it `needs_word`."""
         operator = self.operator()
         if self.position >= len(self.text):
-            return IncompleteScript(f"Syntax error: end of file unexpected{expected}")
+            message = f"Syntax error: end of file unexpected{expected}"
+            if needs_word:
+                return self._unexpected(IncompleteScript(message, _near("newline")))
+            error = IncompleteScript(message, "syntax error: unexpected end of file")
+            error.bash_line = self.last_line + 1
+            return error
         if operator == "\n":
-            return ShellSyntaxError(f"Syntax error: newline unexpected{expected}")
-        token = operator or self.keyword()
-        reserved = ("!", "then", "elif", "else", "fi", "do", "done", "esac", "}", "in")
-        if operator or token in reserved or not token:
-            return ShellSyntaxError(f'Syntax error: "{token or self.peek()}" unexpected{expected}')
-        return ShellSyntaxError(f"Syntax error: word unexpected{expected}")
+            return self._unexpected(
+                ShellSyntaxError(f"Syntax error: newline unexpected{expected}", _near("newline"))
+            )
+        redirect = _REDIRECT.match(self.text, self.position)
+        if redirect is not None:
+            message = f"Syntax error: redirection unexpected{expected}"
+            return self._unexpected(ShellSyntaxError(message, _near(redirect[0])))
+        token = operator or self.keyword() or self.peek()
+        is_word = not operator and self.keyword() and token not in _RESERVED
+        word = "word" if is_word else f'"{token}"'
+        return self._unexpected(ShellSyntaxError(f"Syntax error: {word} unexpected{expected}", _near(token)))
+
+    def _unexpected(self, error: ShellSyntaxError) -> ShellSyntaxError:
+        """Add the present line to an error."""
+        start = self.text.rfind("\n", 0, self.position) + 1
+        error.source = self.text[start:].partition("\n")[0]
+        return error
+
+    def unterminated(self, start: int, end: str, message: str) -> IncompleteScript:
+        """Return the error for a text that begins at a position, and whose end is missing."""
+        error = IncompleteScript(
+            f"Syntax error: {message}", f"unexpected EOF while looking for matching `{end}'"
+        )
+        error.bash_line = self._first_line + self.text.count("\n", 0, start)
+        return error
+
+    @property
+    def last_line(self) -> int:
+        text = self.text
+        return self._first_line + text.count("\n") - text.endswith("\n")
 
     # --- here-documents
 
@@ -129,7 +161,7 @@ class Scanner:
                 self.position = min(end + 1, len(self.text))
             if line == document.delimiter:
                 break
-            ends = self.text.endswith("\n") or self.position < len(self.text)
+            ends = self.is_bash or self.text.endswith("\n") or self.position < len(self.text)
             lines.append(f"{line}\n" if ends else line)
         else:
             self.has_open_document = True
@@ -141,6 +173,10 @@ class Scanner:
     def parse_document(self, text: str) -> Word:
         """Parse the text of a here-document that is expanded."""
         raise NotImplementedError
+
+
+def _near(token: str) -> str:
+    return f"syntax error near unexpected token `{token}'"
 
 
 def _continues(line: str) -> bool:

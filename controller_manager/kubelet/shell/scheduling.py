@@ -136,6 +136,10 @@ class ProcessScheduler:
         before, process.caught_signals = process.caught_signals, actions
         return before
 
+    def ignored_signals(self) -> frozenset[int]:
+        caught = {} if self.current is None else self.current.caught_signals
+        return frozenset(number for number, action in caught.items() if not action)
+
     def take_signals(self) -> Sequence[int]:
         if self.current is None:
             return ()
@@ -149,6 +153,9 @@ class ProcessScheduler:
     def next_pid(self) -> int:
         """Return the id of the process that is started next."""
         return self._next_pid
+
+    def current_pid(self) -> int:
+        return self.current.pid if self.current is not None else 0
 
     def first_signal(self) -> int:
         return self.current.pending_signals[0] if self.current is not None else 0

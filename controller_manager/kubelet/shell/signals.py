@@ -16,6 +16,11 @@ SIGNALS: Final[Mapping[str, int]] = {
 NAMES: Final[Mapping[int, str]] = {number: name for name, number in SIGNALS.items()}
 
 
+_ENDING: Final = frozenset(SIGNALS[name] for name in ("HUP", "INT", "PIPE", "ALRM", "TERM", "USR1", "USR2"))
+"""The signals that end a shell which does not handle them."""
+_SIGNAL_CODE: Final = 128
+
+
 def signal_number(text: str) -> int | None:
     """Return the number of a signal by its name, with or without SIG, or by its number."""
     if text.isascii() and text.isdecimal():
@@ -37,7 +42,14 @@ def condition_name(text: str) -> str | None:
 
 
 def caught_signals(shell: Shell) -> dict[int, str]:
-    return {SIGNALS[name]: action for name, action in shell.traps.items() if name in SIGNALS}
+    """Return the signals that a shell handles, or ignores with an empty text.
+
+    Those that were ignored when it started remain so. bash with a trap for its exit handles those that end it.
+    """
+    caught = {SIGNALS[name]: action for name, action in shell.traps.items() if name in SIGNALS}
+    if shell.is_bash and "EXIT" in shell.traps:
+        caught = {**dict.fromkeys(_ENDING, "exit"), **caught}
+    return {**caught, **dict.fromkeys(shell.ignored_signals, "")}
 
 
 def run_pending_traps(shell: Shell) -> Steps:
@@ -46,6 +58,9 @@ def run_pending_traps(shell: Shell) -> Steps:
         return
     for number in shell.process.processes.take_signals():
         action = shell.traps.get(NAMES[number])
+        if action is None and number in _ENDING:
+            yield from shell.run_text(shell.traps.pop("EXIT", ""))
+            raise ShellExit(_SIGNAL_CODE + number)
         if action:
             status = shell.status
             yield from shell.run_text(action)
@@ -83,6 +98,6 @@ def exit_trap(shell: Shell, code: int) -> Run:
     except ShellExit as stop:
         return stop.code
     except ShellSyntaxError as error:
-        yield from shell.report(str(error))
+        yield from shell.report_error(error)
         return 2
     return code

@@ -1,18 +1,19 @@
 """Simple commands: assignments, redirections, and the execution of functions, builtins and programs."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from . import builtins, declarations, jobs, limits, reading
 from .assignments import assign, declare_word, expand_assignment
-from .builtin_errors import BuiltinError
+from .builtin_errors import BuiltinError, MissingFile, UsageError
 from .filesystem import FileError
-from .invoking import CommandNotFound, find_program, note_unknown
+from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, note_unknown
+from .messages import message_of, usage
 from .network_programs.bash_connections import is_connection, open_connection
-from .process import CommandStart, DescriptorStream, Effect, Run, Steps
+from .process import CommandStart, DescriptorStream, Effect, Process, Run, Steps
 from .quoting import quote_if_needed
-from .redirection import ResolvedRedirect, redirect
+from .redirection import RedirectionError, ResolvedRedirect, redirect
 from .signals import run_with_traps_of_function
 from .state import ExpansionError, FunctionReturn, Shell, ShellExit
 from .streams import BadDescriptor, deliver
@@ -43,6 +44,8 @@ SPECIAL_BUILTINS: Final = frozenset(
 """The builtins whose failure ends a POSIX shell, and before which assignments persist."""
 PROGRAM_BUILTINS: Final = frozenset(["echo", "printf", "test", "[", "true", "false", "pwd", "kill"])
 """The programs that are builtins too."""
+_ASSIGNING: Final = frozenset(["export", "readonly", "read"])
+"""The builtins whose assignment to a read-only variable bash reports as one without a builtin."""
 _FIRST_FREE: Final = 10
 """The least descriptor that a shell chooses itself."""
 Builtin = Callable[[Shell, Sequence[str]], Run]
@@ -68,12 +71,13 @@ def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
     shell.captured_status = None
     shell.is_tested = tested
     argv = yield from _expand_arguments(shell, command)
-    resolved = yield from resolve_redirects(shell, command.redirects) if command.redirects else _none()
     is_special = bool(argv) and argv[0] in SPECIAL_BUILTINS and argv[0] not in shell.functions
     descriptors = shell.descriptors
-    if resolved:
+    if command.redirects:
         try:
-            descriptors = yield from apply_redirects(shell, resolved)
+            descriptors = yield from apply_redirects(
+                shell, (yield from resolve_redirects(shell, command.redirects))
+            )
         except FileError as error:
             yield from shell.report(str(error))
             return _fail(shell, is_special=is_special)
@@ -82,11 +86,12 @@ def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
                 raise
             yield from shell.report(str(error))
             return 2
-    if not argv:
-        with shell.with_descriptors(descriptors):
+    with nullcontext() if shell.is_bash or not command.redirects else shell.with_descriptors(descriptors):
+        # bash expands the values of assignments before it redirects, a POSIX shell after that
+        if not argv:
             yield from _assign_all(shell, command.assignments)
-        return shell.substitution_code
-    values = yield from _temporary_values(shell, command.assignments)
+            return shell.substitution_code
+        values = yield from _temporary_values(shell, command.assignments)
     if "xtrace" in shell.options:
         yield from _trace(shell, argv, values)
     if argv[0] == "exec":
@@ -99,12 +104,19 @@ def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
 
 def report_error(shell: Shell, error: Exception) -> Steps:
     """Write the message of an error that ends the shell, once."""
-    if isinstance(error, ShellSyntaxError):
-        if error.is_reported:
-            return
-        error.is_reported = True
-        shell.line = error.line or shell.line
-    yield from shell.report(str(error))
+    text = message_of(error, is_bash=shell.is_bash)
+    if not isinstance(error, ShellSyntaxError):
+        yield from shell.report(text)
+        return
+    if error.is_reported:
+        return
+    error.is_reported = True
+    shell.line = (error.bash_line if shell.is_bash else 0) or error.line or shell.line
+    if isinstance(error, ExpansionError) or not shell.is_bash:
+        yield from shell.report(text)
+        return
+    for line in (text, f"`{error.source}'") if error.source else (text,):
+        yield from shell.report_parser(line)
 
 
 def report_errors(shell: Shell, execution: Run) -> Run:
@@ -114,11 +126,6 @@ def report_errors(shell: Shell, execution: Run) -> Run:
     except ShellSyntaxError as error:
         yield from report_error(shell, error)
         raise
-
-
-def _none() -> Generator[Effect, bytes | None, list[ResolvedRedirect]]:
-    return []
-    yield
 
 
 def _fail(shell: Shell, *, is_special: bool) -> int:
@@ -155,7 +162,13 @@ def _temporary_values(
     values: dict[str, str] = {}
     for assignment in assignments:
         value = yield from expand_assignment(shell, assignment)
-        shell.variables.check_writable(assignment.name)
+        try:
+            shell.variables.check_writable(assignment.name)
+        except ReadOnlyVariable as error:
+            if not shell.is_bash:
+                raise
+            yield from shell.report(error.bash)
+            continue
         if assignment.appends:
             value = (shell.parameter(assignment.name) or "") + value
         values[assignment.name] = value
@@ -180,10 +193,20 @@ def resolve_redirects(
         if each.document is not None or each.operator == "<<<":
             resolved.append(each)
             continue
-        target = yield from expand_text(shell, each.target)
+        target = yield from _target(shell, each)
         descriptor = _variable_descriptor(shell, each, target) if each.variable else each.descriptor
         resolved.append(ResolvedRedirect(descriptor, each.operator, target))
     return resolved
+
+
+def _target(shell: Shell, each: Redirect) -> Generator[Effect, bytes | None, str]:
+    """Expand the target of a redirection: one word in bash, which may be the name of a file that matches."""
+    if not shell.is_bash:
+        return (yield from expand_text(shell, each.target))
+    words = yield from expand_words(shell, [each.target])
+    if len(words) != 1:
+        raise RedirectionError(f"{each.source}: ambiguous redirect")
+    return words[0]
 
 
 def _variable_descriptor(shell: Shell, each: Redirect, target: str) -> int:
@@ -247,17 +270,27 @@ def _run_builtin(shell: Shell, builtin: Builtin, argv: Sequence[str], *, is_spec
     try:
         return (yield from builtin(shell, argv))
     except BuiltinError as error:
-        yield from shell.report(f"{argv[0]}: {error}")
+        yield from _report_builtin(shell, argv[0], error)
         if is_special and not shell.is_bash and not error.is_mild:
             raise ShellExit(error.code) from None
-        return error.code
+        return error.bash_code if shell.is_bash else error.code
     except ReadOnlyVariable as error:
-        if not shell.is_bash:
-            raise
-        yield from shell.report(f"{argv[0]}: {error}")
-        return 1
+        if argv[0] == "read" or shell.is_bash:
+            name = "" if shell.is_bash and argv[0] in _ASSIGNING else f"{argv[0]}: "
+            yield from shell.report(f"{name}{message_of(error, is_bash=shell.is_bash)}")
+            return 1 if shell.is_bash else 2
+        raise ExpansionError(f"{argv[0]}: {error}") from None
     except BadDescriptor:
         return 1
+
+
+def _report_builtin(shell: Shell, name: str, error: BuiltinError) -> Steps:
+    if isinstance(error, UsageError) and shell.is_bash:
+        yield from shell.write(2, f"{usage(name)}\n")
+    elif isinstance(error, MissingFile):
+        yield from shell.report(str(error))
+    else:
+        yield from shell.report(f"{name}: {message_of(error, is_bash=shell.is_bash)}")
 
 
 @contextmanager
@@ -284,12 +317,17 @@ def call(shell: Shell, name: str, argv: Sequence[str]) -> Run:
     before, loops = shell.arguments, shell.loops
     shell.arguments, shell.loops = list(argv[1:]), 0
     shell.calls.append(name)
+    shell.origin.files.append(shell.origin.definitions[name])
     shell.variables.enter_scope()
     try:
         return (yield from run_with_traps_of_function(shell, _function_body(shell, name)))
+    except ShellSyntaxError as error:
+        yield from report_error(shell, error)  # with the file of the function
+        raise
     finally:
         shell.variables.leave_scope()
         shell.calls.pop()
+        shell.origin.files.pop()
         shell.arguments, shell.loops = before, loops
 
 
@@ -300,17 +338,35 @@ def _function_body(shell: Shell, name: str) -> Run:
         return stop.code
 
 
-def run_program(shell: Shell, argv: Sequence[str], values: Mapping[str, str]) -> Run:
+def run_program(
+    shell: Shell, argv: Sequence[str], values: Mapping[str, str], *, is_exec: bool = False
+) -> Run:
     environment = {**shell.variables.environment(), **values}
     process = shell.process.child(argv, environment, shell.descriptors)
-    process.is_bash = shell.is_bash and argv[0] in PROGRAM_BUILTINS
+    is_builtin = argv[0] in PROGRAM_BUILTINS
+    if is_builtin:
+        process.is_bash, process.place = shell.is_bash, shell.place()
     try:
-        program = find_program(process)
+        program = find_program(process, shell="bash" if shell.is_bash else "sh")
     except CommandNotFound as error:
         note_unknown(process, error)
-        yield from shell.report(f"{argv[0]}: {error}")
+        yield from _report_missing(shell, process, error, is_exec=is_exec)
         return error.code
-    return (yield from deliver(program(process), process, is_builtin=argv[0] in PROGRAM_BUILTINS))
+    return (yield from deliver(program(process), process, is_builtin=is_builtin))
+
+
+def _report_missing(shell: Shell, process: Process, error: CommandNotFound, *, is_exec: bool) -> Steps:
+    """Report a program that cannot be executed."""
+    name, message = process.name, message_of(error, is_bash=shell.is_bash)
+    if is_exec and not shell.is_bash:
+        name = f"exec: {name}"
+    elif is_exec and "/" not in name:
+        name, message = f"exec: {name}", str(error)
+    elif is_exec:
+        name = process.path(name)
+    yield from shell.report(f"{name}: {message}")
+    if is_exec and shell.is_bash and error.code == NOT_EXECUTABLE:
+        yield from shell.report(f"exec: {name}: cannot execute: {message}")
 
 
 def _exec(
@@ -328,6 +384,6 @@ def _exec(
             shell.assign(name, value)
         return 0
     with shell.with_descriptors(descriptors):
-        code = yield from run_program(shell, arguments, values)
+        code = yield from run_program(shell, arguments, values, is_exec=True)
     shell.traps.clear()
     raise ShellExit(code)

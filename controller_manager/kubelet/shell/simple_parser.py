@@ -39,6 +39,9 @@ def parse_simple(lexer: Lexer) -> Command:
     if not (assignments or words or redirects):
         raise lexer.unexpected_token()
     if lexer.operator() == "(":
+        if len(words) == 1 and not (assignments or redirects):  # the beginning of a function
+            lexer.position += 1
+            raise lexer.unexpected_token(' (expecting ")")', needs_word=True)
         raise lexer.unexpected_token()
     return SimpleCommand(tuple(assignments), tuple(words), tuple(redirects), line)
 
@@ -72,10 +75,13 @@ def _assignment(lexer: Lexer) -> Assignment | None:
 
 def _elements(lexer: Lexer) -> Sequence[tuple[Word | None, Word]]:
     elements: list[tuple[Word | None, Word]] = []
+    begin = lexer.position
     while True:
         lexer.skip_lines()
         if lexer.accept(")"):
             return tuple(elements)
+        if lexer.position >= len(lexer.text):
+            raise lexer.unterminated(begin, ")", 'end of file unexpected (expecting ")")')
         index = None
         start = lexer.position
         if lexer.peek() == "[":
@@ -106,8 +112,11 @@ def _redirect(lexer: Lexer) -> Redirect | None:
     lexer.position = match.end()
     if variable:
         return Redirect(0, operator, lexer.next_word(), variable=variable)
+    lexer.skip_blanks()
     descriptor = int(match[1][:9]) if match[1] else (0 if operator.startswith("<") else 1)
     if operator in ("<<", "<<-"):
         document = lexer.here_document(strips_tabs=operator == "<<-")
         return Redirect(descriptor, "<<", (), document)
-    return Redirect(descriptor, operator, lexer.next_word())
+    start = lexer.position
+    target = lexer.next_word()
+    return Redirect(descriptor, operator, target, source=lexer.text[start : lexer.position])

@@ -5,6 +5,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from .process import Child, DescriptorStream, Effect, Process, Run, Steps
 from .syntax import Command, ShellSyntaxError
 from .variables import VariableTable
@@ -85,6 +88,25 @@ class OutputPipe(NamedTuple):
     """The process that reads it."""
 
 
+class Origin(Struct):
+    """Where the commands come from that a shell executes at present, which its messages name."""
+
+    sources: int = 0
+    """The number of files that `.` reads."""
+    definitions: dict[str, str] = field(default_factory=dict)
+    """The file in which each function is defined, as bash names it."""
+    files: list[str] = field(default_factory=list)
+    """The files of the functions that are executed, and of those that `.` reads; the latest last."""
+    reader: str = ""
+    """The file that `.` reads, or `eval`, with which the messages of dash begin."""
+    evaluates: bool = False
+    """Whether the text is an argument of `eval`."""
+
+    def copy(self) -> "Origin":
+        """Return the origin of a subshell's commands."""
+        return replace(self, definitions=dict(self.definitions), files=list(self.files))
+
+
 class Shell(ABC):
     def __init__(self, process: Process, arguments: Sequence[str], *, is_bash: bool) -> None:
         self.process = process
@@ -102,10 +124,9 @@ class Shell(ABC):
         self.line = 1
         self.calls: list[str] = []
         """The names of the functions that are executed."""
+        self.origin = Origin()
         self.loops = 0
         """The number of loops around the present command."""
-        self.sources = 0
-        """The number of files that `.` reads at present."""
         self.directories: list[str] = []
         """The directories that `pushd` has left, the latest last."""
         self.output_pipes: list[OutputPipe] = []
@@ -117,6 +138,8 @@ class Shell(ABC):
         self.started = process.processes.time
         self.owns_process = True
         """Whether signals to the process of the shell are for this shell, and not for one around it."""
+        self.ignored_signals: frozenset[int] = frozenset()
+        """The signals that were ignored when the shell started, and cannot be handled."""
         self.letters = ""
         """The option letters of the invocation, such as `c` or `s`."""
         self.option_state = ("1", 1, 0)
@@ -155,6 +178,10 @@ class Shell(ABC):
         """Execute a function, builtin or program, with some more variables in its environment."""
 
     @abstractmethod
+    def report_error(self, error: Exception) -> Steps:
+        """Write the message of an error that ends the shell or the text that it executes, once."""
+
+    @abstractmethod
     def run_program(self, argv: Sequence[str]) -> Run:
         """Execute a program that is a builtin too."""
 
@@ -182,10 +209,33 @@ class Shell(ABC):
         if stream is not None:
             yield from stream.write(text.encode("utf-8", "surrogateescape"))
 
+    def file_name(self) -> str:
+        """Return the name of the file whose commands are executed, as bash does."""
+        if self.origin.files:
+            return self.origin.files[-1]
+        return self.script_name if "c" not in self.letters and "s" not in self.letters else ""
+
+    def place(self) -> str:
+        """Return the beginning of an error message: the file and the line."""
+        if not self.is_bash:
+            return f"{self.script_name}: {self.line}: "
+        if "i" in self.letters:
+            return "bash: "
+        return f"{self.file_name() or self.script_name}: line {self.line}: "
+
     def report(self, text: str) -> Steps:
         """Write an error message."""
-        name = self.script_name if not self.is_bash else self.script_name or "bash"
-        place = f"{name}: line {self.line}: " if self.is_bash else f"{name}: {self.line}: "
+        reader = f"{self.origin.reader}: " if self.origin.reader and not self.is_bash else ""
+        yield from self.write(2, f"{self.place()}{reader}{text}\n")
+
+    def report_parser(self, text: str) -> Steps:
+        """Write an error message of the parser, in which bash names where the text is from."""
+        if self.origin.evaluates:
+            place = f"{self.script_name}: eval: line {self.line}: "
+        elif "c" in self.letters and not self.origin.files:
+            place = f"{self.script_name}: -c: line {self.line}: "
+        else:
+            place = self.place()
         yield from self.write(2, f"{place}{text}\n")
 
     def close_output_pipes(self, first: int) -> None:
@@ -250,7 +300,7 @@ _SPECIAL: Final[Mapping[str, Callable[[Shell], str | None]]] = {
 _DYNAMIC: Final[Mapping[str, Callable[[Shell], str | None]]] = {
     "RANDOM": lambda shell: shell.next_random(),
     "LINENO": lambda shell: str(shell.line),
-    "PPID": lambda _: "0",
+    "PPID": lambda shell: str(shell.process.parent),
     "SECONDS": lambda shell: shell.seconds(),
     "UID": lambda shell: str(shell.process.host.user) if shell.is_bash else None,
     "EUID": lambda shell: str(shell.process.host.user) if shell.is_bash else None,
@@ -258,7 +308,7 @@ _DYNAMIC: Final[Mapping[str, Callable[[Shell], str | None]]] = {
     "BASH_VERSION": lambda shell: "5.2.15(1)-release" if shell.is_bash else None,
     "BASH": lambda shell: "/bin/bash" if shell.is_bash else None,
     "FUNCNAME": lambda shell: shell.calls[-1] if shell.calls and shell.is_bash else None,
-    "BASH_SOURCE": lambda shell: shell.script_name if shell.is_bash and "c" not in shell.letters else None,
+    "BASH_SOURCE": lambda shell: (shell.file_name() or None) if shell.is_bash else None,
     "BASHPID": lambda shell: str(shell.process.pid) if shell.is_bash and shell.owns_process else None,
     "OSTYPE": lambda shell: "linux-gnu" if shell.is_bash else None,
     "EPOCHSECONDS": lambda shell: str(int(shell.process.host.now_running().timestamp())),

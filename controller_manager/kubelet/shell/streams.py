@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Final
 
 from .filesystem import FileError, NoSuchFile
+from .messages import message_of, usage
 from .process import (
     BrokenPipe,
     ContainerRead,
@@ -13,6 +14,7 @@ from .process import (
     Effect,
     Host,
     Input,
+    MissingArguments,
     Output,
     Process,
     ProcessTable,
@@ -184,7 +186,7 @@ class FileStream:
         if not self._writes:
             raise BadDescriptor
         files = self._host.files
-        modified = self._host.now_running().timestamp()
+        modified = self._host.now_running(is_shown=True).timestamp()
         size = files.entry(self._path).size if files.knows(self._path) else 0
         yield from count_work(size, _BYTES_PER_COMMAND)
         self._host.changes += 1
@@ -285,9 +287,15 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
     except FileError as error:
         yield from _report(process, f"write error: {error}")
         return 1
-    except ProgramUsageError as error:
-        yield from _report(process, str(error))
+    except MissingArguments as error:
+        if process.is_bash:
+            yield from _write_error(process, f"{usage(process.name)}\n".encode())
+        else:
+            yield from _report(process, str(error))
         return error.code
+    except ProgramUsageError as error:
+        yield from _report(process, message_of(error, is_bash=process.is_bash))
+        return error.bash_code if process.is_bash else error.code
     finally:
         execution.close()
 
@@ -330,6 +338,10 @@ def _problem_of_closed_input(process: Process) -> str:
 
 
 def _report(process: Process, text: str) -> Steps:
+    yield from _write_error(process, process.error(text).data)
+
+
+def _write_error(process: Process, data: bytes) -> Steps:
     stream = process.descriptors.get(2)
     if stream is not None:
-        yield from stream.write(f"{process.name}: {text}\n".encode("utf-8", "surrogateescape"))
+        yield from stream.write(data)

@@ -5,14 +5,20 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from .messages import WordedError
 
-class ShellSyntaxError(Exception):
+
+class ShellSyntaxError(WordedError):
     """The text is not a script, or a feature is not simulated, or a limit is exceeded: the shell ends with exit code 2."""
 
     is_reported = False
     """Whether the message is written already, with the redirections of a command."""
     line = 0
     """The number of the line, if the parser raises it."""
+    bash_line = 0
+    """The number of the line that bash reports, if it is another one."""
+    source = ""
+    """The line with the token that is unexpected, which bash prints."""
 
 
 class IncompleteScript(ShellSyntaxError):
@@ -41,6 +47,8 @@ class Parameter(Struct, frozen=True, kw_only=True):
     """The replacement of a pattern, or the length of a substring."""
     index: "Word | None" = None
     """The index of an element of an array; `@` and `*` are all elements."""
+    braced: bool = True
+    """Whether it is in braces, as in `${1}`."""
     quoted: bool
 
 
@@ -86,6 +94,8 @@ class Redirect(Struct, frozen=True):
     document: HereDocument | None = None
     variable: str = ""
     """The variable for the number of a descriptor that the shell chooses, as in `{name}>file`."""
+    source: str = ""
+    """The text of the target."""
 
 
 class Assignment(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from . import limits
+from .messages import WordedError
 from .syntax import ShellSyntaxError
 
 _DEFAULT_IFS: Final = " \t\n"
@@ -14,9 +15,10 @@ _DEFAULT_IFS: Final = " \t\n"
 Elements = Mapping[int | str, str]
 
 
-class ReadOnlyVariable(Exception):
+class ReadOnlyVariable(WordedError):
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name}: is read only")
+        super().__init__(f"{name}: is read only", f"{name}: readonly variable")
+        self.name = name
 
 
 class ShellVariable(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Runs a script in real shells, in a folder of its own, and in the simulated shell, in files that are the same."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -29,6 +30,9 @@ SCRIPTS = {"run.sh": '#!/bin/sh\necho "run $# $1"\nexit 6\n'}
 FOLDER = "/w"
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECONDS = 10
+NOTICE = re.compile(r": line \d+: +\d+ [A-Z]|No record of process")
+"""What a shell writes with the id of a process."""
+MESSAGE = re.compile(r"(?:sh|environment|main|(?:\./)?\w+\.(?:sh|txt)): |(?:[a-z]+|\.): usage: |trap: ")
 MAX_EFFECTS = 400_000
 
 
@@ -38,9 +42,15 @@ class Result:
     output: str
     files: tuple[tuple[str, str], ...]
     errors: str = ""
+    messages: tuple[str, ...] = ()
+    """The lines of the standard error that the shell has written itself."""
 
     def comparable(self):
-        return self.code, self.output, self.files
+        return self.code, self.output, self.files, self.messages
+
+
+def messages_of(errors):
+    return tuple(line for line in errors.splitlines() if MESSAGE.match(line) and not NOTICE.search(line))
 
 
 class RealShells:
@@ -82,12 +92,10 @@ class RealShells:
                     os.killpg(process.pid, 9)
                     return None
             code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-            return Result(
-                code,
-                output.decode("utf-8", "replace").replace(str(root), FOLDER),
-                _tree(root),
-                errors.decode("utf-8", "replace"),
+            output, errors = (
+                data.decode("utf-8", "replace").replace(str(root), FOLDER) for data in (output, errors)
             )
+            return Result(code, output, _tree(root), errors, messages_of(errors))
 
 
 def _fill(root):
@@ -149,11 +157,9 @@ def run_simulated(script, shell="sh"):
             break
         else:
             assert not isinstance(effect, Input) or effect.limit
+    output, errors = (written[descriptor].decode("utf-8", "replace") for descriptor in (1, 2))
     return Result(
-        -1 if code is None else code,
-        written[1].decode("utf-8", "replace"),
-        _simulated_tree(host.files),
-        written[2].decode("utf-8", "replace"),
+        -1 if code is None else code, output, _simulated_tree(host.files), errors, messages_of(errors)
     )
 
 

@@ -179,7 +179,7 @@ def _write_new(mode: int) -> Callable[[Process, str], str]:
     def run(process: Process, path: str) -> str:
         absolute_path, files = process.path(path), process.host.files
         is_new = not files.exists(absolute_path)
-        files.write(absolute_path, _NEW_FILE, modified=process.host.now_running().timestamp())
+        files.write(absolute_path, _NEW_FILE, modified=process.host.now_running(is_shown=True).timestamp())
         if is_new:
             files.change_mode(absolute_path, mode)
         return _show_content(process, path)

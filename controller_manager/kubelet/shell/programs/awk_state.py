@@ -81,7 +81,7 @@ class AwkState(AwkRecords, ABC):
                 self.process.path(name),
                 text.encode("utf-8", "surrogateescape"),
                 append=appends,
-                modified=host.now_running().timestamp(),
+                modified=host.now_running(is_shown=True).timestamp(),
             )
         except FileError as error:
             raise AwkError(f"can't open '{name}': {error}") from error

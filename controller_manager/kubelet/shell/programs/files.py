@@ -27,7 +27,7 @@ from .modes import parse_mode
 
 def modification_time(process: Process) -> float:
     process.host.changes += 1
-    return process.host.now_running().timestamp()
+    return process.host.now_running(is_shown=True).timestamp()
 
 
 def cat(process: Process) -> Run:

@@ -309,7 +309,7 @@ def split_file(process: Process) -> Run:
         raise ProgramUsageError("suffixes exhausted")
     for index, part in enumerate(parts):
         suffix = "".join(chr(97 + index // 26**place % 26) for place in reversed(range(width)))
-        modified = process.host.now_running().timestamp()
+        modified = process.host.now_running(is_shown=True).timestamp()
         process.host.files.write(process.path(prefix + suffix), part, modified=modified)
     process.host.changes += 1
     return 0

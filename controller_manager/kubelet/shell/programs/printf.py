@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell import limits
-from mockube.controller_manager.kubelet.shell.process import Process, ProgramUsageError, Run, write_text
+from mockube.controller_manager.kubelet.shell.messages import WordedError, message_of, usage
+from mockube.controller_manager.kubelet.shell.process import (
+    MissingArguments,
+    Process,
+    ProgramUsageError,
+    Run,
+    write_text,
+)
 from mockube.controller_manager.kubelet.shell.quoting import quote_if_needed
 
 from .dates import format_time
@@ -52,7 +59,7 @@ class Formatter:
         self._next = 0
         self._size = 0
         self._ends = False
-        self.errors: list[str] = []
+        self.errors: list[WordedError] = []
 
     def texts(self) -> str:
         output: list[str] = []
@@ -77,7 +84,9 @@ class Formatter:
         if match[5]:
             return self._directive(match)
         if match[9] or match[8] is not None:
-            raise ProgramUsageError(f"{match.string[match.start() : match.start() + 2]}: invalid format", 2)
+            directive = match.string[match.start() : match.start() + 2]
+            words = f"`{directive[1:] or directive}': invalid format character"
+            raise ProgramUsageError(f"{directive}: invalid directive", 2, bash=words, bash_code=1)
         return match[6] or match[7]
 
     def _directive(self, match: re.Match[str]) -> str:
@@ -136,7 +145,7 @@ class Formatter:
         match = _NUMBER.match(text)
         if match is None or match.end() < len(text):
             problem = "expected numeric value" if match is None else "not completely converted"
-            self.errors.append(f"{text}: {problem}")
+            self._add_error(text, problem)
         if match is None:
             return 0
         digits = match[2]
@@ -144,7 +153,7 @@ class Formatter:
         try:
             number = int(digits[:70], base)
         except ValueError:
-            self.errors.append(f"{text}: not completely converted")
+            self._add_error(text, "not completely converted")
             return 0
         number = -number if match[1] == "-" else number
         return max(min(number, _LIMIT - 1), -_LIMIT)
@@ -153,8 +162,11 @@ class Formatter:
         try:
             return float(int(text, 16)) if text[:2] in ("0x", "0X") else float(text)
         except ValueError:
-            self.errors.append(f"{text}: expected numeric value")
+            self._add_error(text, "expected numeric value")
             return 0.0
+
+    def _add_error(self, text: str, problem: str) -> None:
+        self.errors.append(WordedError(f"{text}: {problem}", f"{text}: invalid number"))
 
 
 def _quote(text: str, *, is_bash: bool) -> str:
@@ -169,11 +181,15 @@ def printf(process: Process) -> Run:
     arguments = list(process.arguments)
     if arguments[:1] == ["--"]:
         arguments.pop(0)
+    elif process.place and arguments and len(arguments[0]) > 1 and arguments[0].startswith("-"):
+        letter = arguments[0][1]
+        words = f"-{letter}: invalid option\n{usage('printf')}"
+        raise ProgramUsageError(f"Illegal option -{letter}", 2, bash=words)
     if not arguments:
-        raise ProgramUsageError("usage: printf format [arg ...]", 2)
+        raise MissingArguments("usage: printf format [arg ...]", 2)
     formatter = Formatter(unescape(arguments[0]), arguments[1:], process)
     text = formatter.texts()
     yield write_text(text)
     for error in formatter.errors:
-        yield process.error(error)
+        yield process.error(message_of(error, is_bash=process.is_bash))
     return int(bool(formatter.errors))

@@ -9,6 +9,7 @@ from mockube.controller_manager.kubelet.shell.options import parse_options
 from mockube.controller_manager.kubelet.shell.process import (
     Child,
     CommandStart,
+    MissingArguments,
     Process,
     Program,
     ProgramUsageError,
@@ -19,6 +20,10 @@ from mockube.controller_manager.kubelet.shell.signals import NAMES, signal_numbe
 
 _TERM: Final = 15
 _SIGNAL_CODE: Final = 128
+_FIRST: Final = 1
+"""The first process of a container."""
+_MAX_DIGITS: Final = 18
+_USAGE: Final = "Usage: kill [-s sigspec | -signum | -sigspec] [pid | job]... or\nkill -l [exitstatus]"
 
 
 def kill(process: Process) -> Run:
@@ -31,24 +36,38 @@ def kill(process: Process) -> Run:
         name = (arguments.pop(0) if arguments else "") if option in ("s", "n") else option
         number = signal_number(name)
         if number is None:
-            raise ProgramUsageError(f"bad signal name '{name}'", 2)
+            message = (
+                f"Illegal option -{name[:1]}" if name == option else f"invalid signal number or name: {name}"
+            )
+            raise ProgramUsageError(message, 2, bash=f"{name}: invalid signal specification", bash_code=1)
         signal = number
     arguments = arguments[1:] if arguments[:1] == ["--"] else arguments
     if not arguments:
-        raise ProgramUsageError("usage: kill [-s sigspec | -signum | -sigspec] [pid | job]...", 2)
+        raise MissingArguments(_USAGE, 2)
     code = 0
     for argument in arguments:
-        digits = argument.removeprefix("-")
-        if not digits.isdecimal():
-            raise ProgramUsageError(f"Illegal number: {argument}", 2)
-        target = next((each for each in process.processes.children() if each.pid == int(digits)), None)
-        if target is None:
-            yield process.error("No such process")
+        targets = _targets(process, argument)
+        if not targets:
+            yield process.error(f"({argument}) - No such process" if process.is_bash else "No such process\n")
             code = 1
-        elif signal:
+        for target in targets if signal else ():
             target.send_signal(signal)
             yield CommandStart()  # a process that signals itself may end here
     return code
+
+
+def _targets(process: Process, argument: str) -> list[Child]:
+    """Return the processes with an id, or those of a group; all processes of a command are in one group."""
+    digits = argument.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()):
+        words = f"{argument}: arguments must be process or job IDs"
+        raise ProgramUsageError(f"Illegal number: {argument}", 2, bash=words, bash_code=1)
+    children = list(process.processes.children())
+    if argument == "0":
+        return children
+    if argument == "-1":
+        return [child for child in children if child.pid != _FIRST]
+    return [child for child in children if child.pid == int(digits[:_MAX_DIGITS])]
 
 
 def _list_signals(arguments: Sequence[str]) -> Run:
@@ -63,6 +82,9 @@ def _list_signals(arguments: Sequence[str]) -> Run:
             yield write_text(f"{NAMES.get(number, number)}\n")
         elif number is not None:
             yield write_text(f"{number}\n")
+        else:
+            words = f"{argument}: invalid signal specification"
+            raise ProgramUsageError(f"Illegal number: {argument}", 2, bash=words, bash_code=1)
     return 0
 
 

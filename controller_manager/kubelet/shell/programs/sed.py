@@ -121,7 +121,7 @@ def _edit_all(
         before = files.read(path)
         editor = SedEditor(process, options, commands, labels, before, keeps_output=True)
         code = (yield from editor.run()) or code
-        modified = process.host.now_running().timestamp()
+        modified = process.host.now_running(is_shown=True).timestamp()
         try:
             if options.suffix:
                 files.write(path + options.suffix, before, modified=modified)

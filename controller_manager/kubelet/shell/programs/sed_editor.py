@@ -314,7 +314,9 @@ class SedEditor:
             return
         path, host = self._process.path(name), self._process.host
         try:
-            host.files.write(path, f"{text}\n".encode(), append=True, modified=host.now_running().timestamp())
+            host.files.write(
+                path, f"{text}\n".encode(), append=True, modified=host.now_running(is_shown=True).timestamp()
+            )
         except FileError as error:
             raise SedError(f"couldn't open file {name}: {error}") from error
 

@@ -210,7 +210,7 @@ def sort(process: Process) -> Run:
         host.files.write(
             process.path(options.get("o")),
             text.encode("utf-8", "surrogateescape"),
-            modified=host.now_running().timestamp(),
+            modified=host.now_running(is_shown=True).timestamp(),
         )
         host.changes += 1
         return 0

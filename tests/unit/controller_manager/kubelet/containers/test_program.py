@@ -53,7 +53,10 @@ def test_unknown_commands_are_not_simulated(argv):
 @pytest.mark.parametrize(
     ("image", "script", "code"),
     [
-        ("example.com/app:1", "test -f /config/app.yaml", 0),
+        ("example.com/app:1", "cat /config/app.yaml", 0),
+        ("example.com/app:1", "test -f /config/app.yaml", 1),
+        ("example.com/app:1", "test -f /app/app.yaml", 0),
+        ("busybox", "cat /config/app.yaml", 1),
         ("busybox", "test -f /config/app.yaml", 1),
         ("registry.example.com/library/alpine:3", "[ -e /none/x ]", 1),
         ("alpine", "[ -f /etc/alpine-release ]", 0),

@@ -47,7 +47,7 @@ def test_indirect_expansion_of_unset_variable_is_an_error():
 @pytest.mark.parametrize("seconds", ["999999999999999999", "9223372036854775807"])
 def test_time_out_of_range_is_an_error(seconds):
     result = run_simulated(f"printf '%(%Y)T' {seconds}", "bash")
-    assert (result.errors, result.code) == (f"printf: {seconds}: time out of range\n", 1)
+    assert (result.errors, result.code) == (f"sh: line 1: printf: {seconds}: time out of range\n", 1)
 
 
 @pytest.mark.parametrize("command", ["((1/0))", "let 1/0", "[[ 1/0 -eq 0 ]]"])
@@ -64,3 +64,35 @@ def test_unset_variable_in_expression_ends_bash_with_nounset(command):
 
 def test_interactive_shell_continues_after_error():
     assert run_simulated("printf 'fi\\necho a\\n' | sh; echo $?").output == "2\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("a=([3]=x [7]=y [9]=z); echo ${a[@]:4} - ${a[@]:7:1} - ${a[@]: -3:1}", "y z - y - y\n"),
+        ("set -- a b c; echo ${@:2} - ${@: -2:1} - ${@: -9}", "b c - b -\n"),
+    ],
+)
+def test_slice_of_array_begins_at_index(script, output):
+    assert run_simulated(script, "bash").output == output
+
+
+@pytest.mark.parametrize(
+    ("shell", "errors"),
+    [
+        (
+            "bash",
+            "bash: line 2: nosuch: command not found\nmain: line 4: cd: /none: No such file or directory\n",
+        ),
+        ("sh", "sh: 2: nosuch: not found\nsh: 4: cd: can't cd to /none\n"),
+    ],
+)
+def test_messages_about_input_have_its_lines(shell, errors):
+    script = "echo a\nnosuch\nf() {\ncd /none\n}\nf\n"
+    result = run_simulated(f"cat > in.sh <<'E'\n{script}E\n{shell} < in.sh")
+    assert (result.output, result.errors) == ("a\n", errors)
+
+
+@pytest.mark.parametrize(("shell", "output"), [("sh", "hidden\nx\n"), ("bash", "x\n")])
+def test_value_of_assignment_has_redirections_of_its_command_in_posix_shell_alone(shell, output):
+    assert run_simulated('z="$(echo hidden >&2)" echo x 2>&1', shell).output == output

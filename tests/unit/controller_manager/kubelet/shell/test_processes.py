@@ -1,0 +1,34 @@
+"""Process ids, signals and traps are those of dash and bash."""
+
+import pytest
+
+from tests.differential.shell.shells import run_simulated
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        pytest.param("kill -0 $$; echo $?", "0\n", id="the shell itself"),
+        pytest.param("(kill -0 $$; echo $?) | cat", "0\n", id="from a pipeline"),
+        pytest.param("kill -0 $$ & wait $!; echo $?", "0\n", id="from a job"),
+        pytest.param("kill -0 0; echo $?", "0\n", id="its group"),
+        pytest.param("kill -0 999 2>/dev/null; echo $?", "1\n", id="nobody"),
+        pytest.param("a=$$; b=$(sh -c 'echo $PPID'); [ $a = $b ]; echo $?", "0\n", id="the parent"),
+        pytest.param("sh -c 'kill -0 $PPID; echo $?'", "0\n", id="the parent by its id"),
+        pytest.param("sleep 9 & sleep 9 & kill 0; echo no", "", id="a signal to the group"),
+    ],
+)
+def test_signal_reaches_process(script, output):
+    assert run_simulated(script).output == output
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_signal_that_was_ignored_at_start_cannot_be_trapped(shell):
+    result = run_simulated("trap '' TERM; sh -c 'trap \"echo no\" TERM; kill $$; echo alive'", shell)
+    assert (result.output, result.code) == ("alive\n", 0)
+
+
+@pytest.mark.parametrize(("shell", "output"), [("sh", ""), ("bash", "bye 0\n")])
+def test_trap_for_exit_runs_in_bash_alone_when_signal_ends_it(shell, output):
+    result = run_simulated("trap 'echo bye $?' EXIT; kill -TERM $$; echo no", shell)
+    assert (result.output, result.code) == (output, 143)
