@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.storage.stored_object import canonical
-from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
+from mockube.apiserver.wire.negotiation import MediaType, parse_media_type, patch_media_type
 
 from .body import has_sent_empty, is_empty, sent_tree
 from .request_context import APPLY_TYPES
@@ -142,10 +142,10 @@ def stored_text(value: bytes, name: str) -> bytes:
 
 def sent_text(write: Write, name: str) -> bytes:
     """Return the text of a field of the new object as upstream stores it."""
-    tree, body, stored = write.new, write.context.body, write.stored
+    tree, stored = write.new, write.stored
     if tree.get(name) is None:
         return b""
-    media_type = parse_content_type(body.media_type)[0] if body.media_type else MediaType.JSON
+    media_type = _media_type(write)
     if (
         media_type in APPLY_TYPES
         and stored is not None
@@ -159,6 +159,13 @@ def sent_text(write: Write, name: str) -> bytes:
     except (msgspec.DecodeError, ValueError, PatchError):
         # Go accepts texts that are not valid Unicode, and compares numbers that are written differently.
         return orjson.dumps(tree[name])
+
+
+def _media_type(write: Write) -> str:
+    content_type = write.context.body.media_type
+    if write.context.verb == "patch":
+        return patch_media_type(content_type)
+    return parse_media_type(content_type) if content_type else MediaType.JSON
 
 
 def _sent_text(write: Write, name: str, media_type: str) -> bytes:

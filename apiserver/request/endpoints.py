@@ -235,7 +235,10 @@ class Endpoints:
 
     async def _page(self, request: Request) -> Response:
         path = request.info.path
-        page = None if _is_folder(path) else self._routes.pages.get(path.rstrip("/") or "/")
+        pages = self._routes.pages
+        page = pages.get(path)
+        if page is None and not _is_folder(path):
+            page = pages.get(path.rstrip("/") or "/")
         if page is None:
             page = self._routes.groups.get(request.info.group)
         if page is not None:

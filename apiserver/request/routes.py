@@ -16,7 +16,7 @@ from mockube.apimachinery.status import (
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.patch import PATCH_TYPES
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.wire.negotiation import FORMATS, MediaType, matches_route, parse_content_type
+from mockube.apiserver.wire.negotiation import FORMATS, MediaType, consumes, matches_route
 
 from .connect import CONNECT_METHODS
 from .health import Page
@@ -44,10 +44,8 @@ def get_only(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collecti
         if request.method != "GET":
             raise MethodNotSupported(NOT_ALLOWED, Details())
         content_type = request.header(CONTENT_TYPE)
-        if content_type and consumed:
-            names = (part.partition(";")[0].strip(" ") for part in content_type.split(","))
-            if not any(name in consumed for name in names):
-                raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+        if content_type and consumed and not consumes(content_type, consumed):
+            raise UnsupportedMediaType("415: Unsupported Media Type", Details())
         check_accept(request, produced)
         return await page(request)
 
@@ -147,7 +145,7 @@ def check_route(resource: Resource, request: Request) -> None:
     info = request.info
     if resource.custom or (info.subresource in CONNECT_METHODS and info.subresource != "log"):
         return
-    if info.verb == "patch" and parse_content_type(request.header(CONTENT_TYPE))[0] not in PATCH_TYPES:
+    if info.verb == "patch" and not consumes(request.header(CONTENT_TYPE), PATCH_TYPES):
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
     check_accept(request, _PRODUCED_LOG if info.subresource == "log" else _PRODUCED.get(info.verb, FORMATS))
 

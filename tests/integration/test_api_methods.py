@@ -114,6 +114,9 @@ STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
         ("POST", "/api/v1/watch/pods", 405),
         ("PATCH", "/api/v1/watch/namespaces/default", 405),
         ("HEAD", "/api/v1/watch/pods", 405),
+        ("HEAD", "/api/v1/namespaces/default/pods/x/log", 405),
+        ("HEAD", "/api/v1/namespaces/default/pods/x/exec", 405),
+        ("HEAD", "/api/v1/namespaces/default/pods/x/proxy", 404),
         ("GET", "/api/v1/proxy/nodes/x", 404),
         ("GET", "/metrics/", 404),
         ("GET", "/flagz/", 404),
@@ -121,7 +124,7 @@ STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
         ("GET", "/openapi/v3/apis/nope", 404),
     ],
 )
-async def test_paths_behind_subresource_are_404(client, method, path, code):
+async def test_path_behind_a_subresource_or_a_verb_has_the_code(client, method, path, code):
     answer = await client.send(method, path)
     assert (answer.status, "Warning" in answer.headers) == (code, False)
 

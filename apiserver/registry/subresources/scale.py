@@ -39,7 +39,7 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema.nested_values import AccessorError, nested_value
-from mockube.apiserver.wire.negotiation import parse_content_type
+from mockube.apiserver.wire.negotiation import patch_media_type
 
 SCALE = GroupKind("autoscaling", "Scale")
 API_VERSION: Final = "autoscaling/v1"
@@ -256,7 +256,7 @@ def _read_scale(registry: Registry, context: RequestContext, options: WriteOptio
 
 
 async def patch(registry: Registry, context: RequestContext) -> ObjectResult:
-    if parse_content_type(context.body.media_type)[0] in APPLY_TYPES:
+    if patch_media_type(context.body.media_type) in APPLY_TYPES:
         return await _apply(registry, context)
     return await patches.patch(registry, context, _written_view(registry, context.resource))
 

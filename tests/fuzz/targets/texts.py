@@ -203,7 +203,7 @@ def _pem(text):
 
 
 def _media_type(text):
-    negotiation.parse_content_type(text)
+    negotiation.parse_media_type(text)
     wanted = [negotiation.negotiate(text, endpoint) for endpoint in negotiation.EndpointType]
     return f"wanted: {wanted[0]} {wanted.count(None)} {negotiation.matches_route(text)}"
 
