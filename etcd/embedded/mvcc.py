@@ -79,6 +79,7 @@ class Mvcc:
         "_unpacked",
         "_unpacked_bytes",
         "_versions",
+        "_was_compacted",
         "compact_revision",
         "leases",
         "revision",
@@ -96,6 +97,7 @@ class Mvcc:
         """The revisions that replaced values which can be compressed, with the bytes of these values."""
         self._unpacked_bytes = 0
         self._swept: Revision = FIRST_REVISION
+        self._was_compacted = False
         self._is_rewriting = False
         """Whether some keys are already at the next revision, so that the present is read like a past revision."""
 
@@ -105,6 +107,7 @@ class Mvcc:
         self._versions = Versions(kvs)
         self._log = [tuple(events)]
         self._swept = revision - 1
+        self._was_compacted = bool(kvs)
 
     def replay(self, changes: Sequence[Change]) -> None:
         """Create the next revision from the recorded result of a transaction."""
@@ -178,7 +181,9 @@ class Mvcc:
             return head
         if revision > head:
             raise FutureRevision(revision, head)
-        if revision < self.compact_revision:
+        # A store without keys at its first revision, however high, has lost nothing: it was empty at FIRST_REVISION, too.
+        is_readable = revision == FIRST_REVISION and not self._was_compacted
+        if revision < self.compact_revision and not is_readable:
             raise Compacted(revision, self.compact_revision)
         return revision
 
@@ -366,6 +371,7 @@ class Mvcc:
         """Refuse reads before `revision` from now on; `sweep` then frees what can no longer be read."""
         self.check_compact(revision, self.revision)
         self.compact_revision = revision
+        self._was_compacted = True
 
     def sweep(self, budget: int) -> bool:
         """Free the unreadable versions of the next `budget` revisions; return False when nothing is left to free."""
