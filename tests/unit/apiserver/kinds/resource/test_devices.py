@@ -239,8 +239,10 @@ def test_unchanged_taints_are_not_validated_again():
                 "constraints": [{"matchAttribute": "d/a", "distinctAttribute": "x"}],
             },
             [
-                'spec.devices.constraints[0].distinctAttribute: Invalid value: "x": a fully qualified name must be a '
-                "domain and a name separated by a slash"
+                (
+                    'spec.devices.constraints[0].distinctAttribute: Invalid value: "x": a fully qualified name must be a '
+                    "domain and a name separated by a slash"
+                )
             ],
         ),
     ],
