@@ -186,10 +186,16 @@ NAMED = "fieldSelector=metadata.name%3Da"
     ("path", "status"),
     [
         (f"{SECRETS}?{NAMED}", 200),
-        pytest.param(f"{SECRETS}?watch=1&resourceVersion=x&{NAMED}", 500, id="an authorized watch from no version"),
+        pytest.param(
+            f"{SECRETS}?watch=1&resourceVersion=x&{NAMED}", 500, id="an authorized watch from no version"
+        ),
         pytest.param(f"{OLD_PATH}/a?resourceVersion=x", 500, id="the name of an old path"),
-        pytest.param(f"{OLD_PATH}?resourceVersion=x&{NAMED}", 403, id="the old path of a watch has no selectors"),
-        pytest.param(f"{SECRETS}?limit=x&{NAMED}", 403, id="none of the options is read if a number is invalid"),
+        pytest.param(
+            f"{OLD_PATH}?resourceVersion=x&{NAMED}", 403, id="the old path of a watch has no selectors"
+        ),
+        pytest.param(
+            f"{SECRETS}?limit=x&{NAMED}", 403, id="none of the options is read if a number is invalid"
+        ),
         pytest.param(f"{SECRETS}?labelSelector=a,,b&{NAMED}", 403, id="or if a selector is invalid"),
     ],
 )
