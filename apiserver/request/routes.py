@@ -63,6 +63,8 @@ def no_such_resource() -> NotFound:
 def check_is_served(resource: Resource, request: Request) -> None:
     """Raise an ApiError unless a resource has the verb or subresource at this path; NoSuchPath if no handler has it."""
     info = request.info
+    if info.path.startswith("//"):
+        raise NoSuchPath(info.path)
     if resource.custom:
         _check_custom(resource, request)
     elif info.prefix:
@@ -74,22 +76,30 @@ def check_is_served(resource: Resource, request: Request) -> None:
 
 
 def _check_built_in(resource: Resource, request: Request) -> None:
-    info = request.info
-    if not info.is_plain or info.rest:
+    info, verb = request.info, request.info.verb
+    # As upstream's router, which matches segments: a name or a namespace may be empty.
+    is_local = bool(info.namespace) or info.has_empty_namespace
+    if info.rest:
         raise no_such_resource()
-    if info.namespace and not resource.namespaced and info.namespace != info.name:
+    if is_local and not resource.namespaced and (info.has_empty_namespace or info.namespace != info.name):
         raise no_such_resource()
     verbs = resource.verbs
     path_verbs: Collection[str] = _OBJECT_VERBS if info.name else _COLLECTION_VERBS
     if info.subresource:
         subresource = resource.subresource(info.subresource)
-        if subresource is None or (resource.namespaced and not info.namespace):
+        if subresource is None or (resource.namespaced and not is_local):
             raise no_such_resource()
         verbs = path_verbs = subresource.verbs
-    elif resource.namespaced and not info.namespace:
+        if not info.name:
+            verb = _VERBS_OF_NAMES.get(verb, verb)
+    elif resource.namespaced and not is_local:
         path_verbs = () if info.name else _ALL_NAMESPACES_VERBS
     is_head = request.method == "HEAD"  # its verb is get, but only pages serve it
-    if info.verb in verbs and info.verb in path_verbs and not is_head:
+    if verb in verbs and verb in path_verbs and not is_head:
+        if info.subresource and not info.name:
+            raise BadRequest("name must be provided")
+        if info.has_empty_namespace and verb not in _ALL_NAMESPACES_VERBS and verb != "create":
+            raise BadRequest(_NO_NAMESPACE)
         return
     if not any(verb in verbs for verb in path_verbs):
         raise no_such_resource()
@@ -106,8 +116,6 @@ def _check_custom(resource: Resource, request: Request) -> None:
         _ALL_NAMESPACES_VERBS if resource.namespaced else ()
     ):
         raise NoSuchPath(info.path)
-    if not info.is_plain:
-        raise no_such_resource()
     verbs = resource.verbs
     if info.subresource:
         subresource = resource.subresource(info.subresource)
@@ -127,8 +135,9 @@ def _check_watch_path(resource: Resource, request: Request) -> None:
     info = request.info
     verbs = resource.verbs if info.prefix == "watch" and not info.subresource else ()
     namespace = "" if info.resource == "namespaces" else info.namespace
-    has_valid_scope = resource.namespaced is bool(namespace) or not (info.name or namespace)
-    if "watch" not in verbs or not info.is_plain or not has_valid_scope:
+    is_local = bool(namespace) or info.has_empty_namespace
+    has_valid_scope = resource.namespaced is is_local or not (info.name or is_local)
+    if "watch" not in verbs or not has_valid_scope:
         raise no_such_resource()
     if request.method != "GET":
         raise MethodNotSupported(NOT_ALLOWED, Details())
@@ -169,13 +178,20 @@ def _check_connect(resource: Resource, request: Request) -> None:
     exists = resource.subresource(info.subresource) is not None and (
         info.subresource == "proxy" or not info.rest
     )
-    if not exists or bool(info.namespace) is not resource.namespaced:
+    if not exists or (bool(info.namespace) or info.has_empty_namespace) is not resource.namespaced:
         raise no_such_resource()
     if request.method not in CONNECT_METHODS[info.subresource]:
         raise MethodNotSupported(NOT_ALLOWED, Details())
+    if not info.name:
+        raise BadRequest("name must be provided")
+    if info.has_empty_namespace:
+        raise BadRequest(_NO_NAMESPACE)
 
 
+_NO_NAMESPACE: Final = "Namespace parameter required."
 _NAMED: Final = frozenset({"update", "patch"})
+_VERBS_OF_NAMES: Final = {"list": "get", "watch": "get", "deletecollection": "delete"}
+"""The verbs of objects, by those of a path whose name is empty."""
 _PRODUCED_LOG: Final = ("text/plain", *FORMATS)
 _PRODUCED: Final = {"list": (*FORMATS, *STREAMED), "watch": (*FORMATS, *STREAMED)}
 _OBJECT_VERBS = frozenset({"get", "update", "patch", "delete", "watch"})

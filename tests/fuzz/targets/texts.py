@@ -210,7 +210,7 @@ def _media_type(text):
 
 def _url(text):
     info = parse_url("GET", text, watch=False)
-    return f"url: {info.verb} {info.is_resource} {bool(info.namespace)} {info.subresource[:8]} {info.is_plain} {len(info.rest)}"
+    return f"url: {info.verb} {info.is_resource} {bool(info.namespace)} {info.subresource[:8]} {info.has_empty_namespace} {len(info.rest)}"
 
 
 def _continue_token(text):
