@@ -77,7 +77,9 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
         verb = prefix
         if not parts:
             return RequestInfo(path=path, verb=verb, is_resource=True, is_complete=False)
-    has_empty_namespace = parts[:2] == ["namespaces", ""] and len(parts) > 2
+    has_empty_namespace = (
+        parts[:2] == ["namespaces", ""] and len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES
+    )
     namespace, parts = _split_namespace(parts)
     resource, name, subresource, *rest = [*parts, "", "", ""][: max(len(parts), 3)]
     if prefix == "proxy":

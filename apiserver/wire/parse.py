@@ -127,6 +127,5 @@ _READERS: Mapping[str, Callable[[bytes], ParsedObject]] = {
     MediaType.JSON: _json,
     MediaType.YAML: _yaml,
     MediaType.PROTOBUF: _protobuf,
-    "application/apply-patch+yaml": parse_applied,
 }
 CONVERTING = "error converting YAML to JSON: "

@@ -325,3 +325,45 @@ async def test_allocated_resources_in_claim_status_are_validated(client, status,
         answer.body
     )
     assert answer.status == (422 if problems else 200)
+
+
+# --- managedFields in an applied configuration
+
+APPLIED = f"{NS}/configmaps/m?fieldManager=a"
+
+
+def applied_map(entries):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "managedFields": entries}}
+
+
+@pytest.mark.parametrize("entries", [None, [None], [{}, None]])
+async def test_managers_that_upstream_cannot_read_are_ignored(client, entries):
+    answer = await client.patch(APPLIED, applied_map(entries) | {"data": {"a": "b"}}, kind=APPLY)
+    assert answer.status == 201
+    assert [entry["manager"] for entry in answer.body["metadata"]["managedFields"]] == ["a"]
+
+
+TYPED = "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .metadata.managedFields[0]"
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "message"),
+    [
+        ({"apiVersion": ""}, 400, "metadata.managedFields must be nil"),
+        (1, 500, f"{TYPED}: expected map, got &{{1}}"),
+        (
+            {"apiVersion": 1},
+            500,
+            f"{TYPED}.apiVersion: expected string, got &value.valueUnstructured{{Value:1}}",
+        ),
+        (
+            {"time": "x"},
+            500,
+            "failed to convert new object (/m; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured "
+            'object to /v1, Kind=ConfigMap: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+        ),
+    ],
+)
+async def test_applied_managers_are_refused(client, entry, code, message):
+    answer = await client.patch(APPLIED, applied_map([entry]), kind=APPLY)
+    assert (answer.status, answer.body["message"]) == (code, message)
