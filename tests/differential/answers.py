@@ -1,5 +1,6 @@
 """Normalize responses of two servers for comparison, and translate requests from one server to the other."""
 
+import itertools
 import json
 import re
 from urllib.parse import quote, unquote
@@ -144,10 +145,25 @@ def _without_order(body):
     status, details = body.get("status"), body.get("details")
     if isinstance(details, dict) and body.get("reason") == "Conflict" and details.get("causes"):
         return body | {"details": details | {"causes": sorted(details["causes"], key=json.dumps)}}
+    if isinstance(details, dict) and details.get("causes"):
+        return _with_sorted_causes(body, details)
     if isinstance(status, dict) and status.keys() & {*LISTED}:
         rules = {name: sorted(status.get(name) or (), key=json.dumps) for name in LISTED}
         return body | {"status": status | rules}
     return body
+
+
+def _with_sorted_causes(body, details):
+    """Sort the causes of one field: those of labels and annotations have the random order of a map upstream."""
+    causes = details["causes"]
+    of_fields = itertools.groupby(causes, key=lambda cause: cause.get("field"))
+    ordered = [cause for _, of_field in of_fields for cause in sorted(of_field, key=json.dumps)]
+    before, after = (
+        ", ".join(f"{cause.get('field')}: {cause.get('message')}" for cause in each)
+        for each in (causes, ordered)
+    )
+    message = (body.get("message") or "").replace(before, after)
+    return body | {"message": message, "details": details | {"causes": ordered}}
 
 
 def _with_sorted_managers(body):
