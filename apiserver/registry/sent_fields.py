@@ -50,14 +50,22 @@ def check_with_empty_collections(
     ]
 
 
-def with_empty_maps(write: Write, names: Sequence[str]) -> Tree:
-    """Return the new object with those of some maps that were sent empty; itself if there are none."""
-    added: Tree = {
-        name: {}
-        for name in names
-        if write.new.get(name) is None and has_sent_empty(write.context.body, write.patched, name)
-    }
-    return write.new | added if added else write.new
+def with_sent_empty(write: Write, paths: Sequence[Sequence[str]]) -> Tree:
+    """Return the new object with those collections at some paths that were sent empty; itself if there are none."""
+    tree = write.new
+    for path in paths:
+        if has_sent_empty(write.context.body, write.patched, *path):
+            tree = _with_sent(tree, sent_tree(write.context.body, write.patched), path)
+    return tree
+
+
+def _with_sent(tree: Tree, sent: Tree, path: Sequence[str]) -> Tree:
+    """Return a tree with what was sent at a path, unless it has a value there, or nothing to which the value belongs."""
+    name, *rest = path
+    value = tree.get(name)
+    if not rest:
+        return tree | {name: sent[name]} if value is None else tree
+    return tree | {name: _with_sent(value, sent[name], rest)} if isinstance(value, dict) else tree
 
 
 def has_more_empty(write: Write, of: SchemaType, tree: Tree, names: Sequence[str]) -> bool:

@@ -236,7 +236,8 @@ def validate(write: Write) -> None:
 
 def _validate_new(write: Write) -> None:
     context, rules = write.context, write.registry.scheme.rules
-    field_errors = rules.check_create(context.resource, write.new)
+    sent = sent_fields.with_sent_empty(write, write.strategy.emptiable)
+    field_errors = rules.check_create(context.resource, sent)
     if field_errors:
         if write.conversion is None:
 
@@ -253,7 +254,7 @@ def _validate_new(write: Write) -> None:
 def _validate_changed(write: Write, old: Tree) -> None:
     context, rules = write.context, write.registry.scheme.rules
     subresource = write.subresource
-    sent = sent_fields.with_empty_maps(write, write.strategy.emptiable)
+    sent = sent_fields.with_sent_empty(write, write.strategy.emptiable)
     field_errors = rules.check_update(context.resource, subresource, sent, old)
     if field_errors:
         for warning in rules.warn_refused(context.resource, write.new, old):

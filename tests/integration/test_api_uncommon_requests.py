@@ -367,3 +367,27 @@ TYPED = "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .metadat
 async def test_applied_managers_are_refused(client, entry, code, message):
     answer = await client.patch(APPLIED, applied_map([entry]), kind=APPLY)
     assert (answer.status, answer.body["message"]) == (code, message)
+
+
+# --- empty collections that are no absent ones
+
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+COUNTERS = [{"name": "c", "counters": {"a": {"value": "1"}}}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"sharedCounters": COUNTERS}, 201),
+        ({"sharedCounters": COUNTERS, "devices": None}, 201),
+        ({"sharedCounters": COUNTERS, "devices": []}, 422),
+        ({"sharedCounters": [], "devices": []}, 422),
+    ],
+)
+async def test_resource_slice_has_devices_or_counters_even_if_they_are_empty(client, fields, status):
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example.com", "nodeName": "n", "pool": pool, **fields}
+    answer = await client.post(SLICES, {"metadata": {"name": "s"}, "spec": spec})
+    assert answer.status == status, answer.body
+    if status == 422:
+        assert "only one of `sharedCounters` or `devices` is allowed" in answer.body["message"]
