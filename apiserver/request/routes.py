@@ -96,14 +96,19 @@ def _check_built_in(resource: Resource, request: Request) -> None:
         path_verbs = () if info.name else _ALL_NAMESPACES_VERBS
     is_head = request.method == "HEAD"  # its verb is get, but only pages serve it
     if verb in verbs and verb in path_verbs and not is_head:
-        if info.subresource and not info.name:
-            raise BadRequest("name must be provided")
-        if info.has_empty_namespace and verb not in _ALL_NAMESPACES_VERBS and verb != "create":
-            raise BadRequest(_NO_NAMESPACE)
+        _check_not_empty(info, verb)
         return
     if not any(verb in verbs for verb in path_verbs):
         raise no_such_resource()
     raise _unsupported_verb_error(resource, info)
+
+
+def _check_not_empty(info: RequestInfo, verb: str) -> None:
+    """Raise BadRequest if a verb needs a name or a namespace which is empty in the path."""
+    if info.subresource and not info.name:
+        raise BadRequest("name must be provided")
+    if info.has_empty_namespace and verb not in _VERBS_WITHOUT_NAMESPACE:
+        raise BadRequest("Namespace parameter required.")
 
 
 def _check_custom(resource: Resource, request: Request) -> None:
@@ -182,13 +187,9 @@ def _check_connect(resource: Resource, request: Request) -> None:
         raise no_such_resource()
     if request.method not in CONNECT_METHODS[info.subresource]:
         raise MethodNotSupported(NOT_ALLOWED, Details())
-    if not info.name:
-        raise BadRequest("name must be provided")
-    if info.has_empty_namespace:
-        raise BadRequest(_NO_NAMESPACE)
+    _check_not_empty(info, "get")
 
 
-_NO_NAMESPACE: Final = "Namespace parameter required."
 _NAMED: Final = frozenset({"update", "patch"})
 _VERBS_OF_NAMES: Final = {"list": "get", "watch": "get", "deletecollection": "delete"}
 """The verbs of objects, by those of a path whose name is empty."""
@@ -198,3 +199,5 @@ _OBJECT_VERBS = frozenset({"get", "update", "patch", "delete", "watch"})
 """The verbs of paths with a name. A path exists if the resource has at least one of its verbs."""
 _COLLECTION_VERBS = frozenset({"create", "list", "watch", "deletecollection"})
 _ALL_NAMESPACES_VERBS = frozenset({"list", "watch"})
+_VERBS_WITHOUT_NAMESPACE: Final = _ALL_NAMESPACES_VERBS | {"create"}
+"""The verbs of a path with an empty namespace; validation refuses a new object without one."""

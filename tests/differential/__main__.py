@@ -228,11 +228,9 @@ def _create_namespace(servers, namespace):
 def _answer(server, request):
     """Send a request, as clients do again while the server still opens the storage of a new kind."""
     try:
-        for _ in range(ATTEMPTS):
-            answer = server.send(request)
-            if answer["status"] != http.client.TOO_MANY_REQUESTS or OPENING not in json.dumps(answer["body"]):
-                break
-        return answer
+        answers = (server.send(request) for _ in range(ATTEMPTS))
+        done = (answer for answer in answers if OPENING not in json.dumps(answer["body"]))
+        return next(done, None) or server.send(request)
     except (
         OSError,
         http.client.HTTPException,

@@ -343,6 +343,10 @@ async def test_managers_that_upstream_cannot_read_are_ignored(client, entries):
     assert [entry["manager"] for entry in answer.body["metadata"]["managedFields"]] == ["a"]
 
 
+CONVERTED = (
+    "failed to convert new object (/m; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured "
+    "object to /v1, Kind=ConfigMap"
+)
 TYPED = "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .metadata.managedFields[0]"
 
 
@@ -359,8 +363,7 @@ TYPED = "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .metadat
         (
             {"time": "x"},
             500,
-            "failed to convert new object (/m; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured "
-            'object to /v1, Kind=ConfigMap: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+            f'{CONVERTED}: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
         ),
     ],
 )
