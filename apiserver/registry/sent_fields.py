@@ -19,6 +19,7 @@ from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType, Shape
+from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.patch import json_patch
@@ -54,18 +55,38 @@ def with_sent_empty(write: Write, paths: Sequence[Sequence[str]]) -> Tree:
     """Return the new object with those collections at some paths that were sent empty; itself if there are none."""
     tree = write.new
     for path in paths:
-        if has_sent_empty(write.context.body, write.patched, *path):
-            tree = _with_sent(tree, sent_tree(write.context.body, write.patched), path)
+        if _at(tree, path) is None and has_sent_empty(write.context.body, write.patched, *path):
+            tree = _with_value(tree, path, _at(sent_tree(write.context.body, write.patched), path))
     return tree
 
 
-def _with_sent(tree: Tree, sent: Tree, path: Sequence[str]) -> Tree:
-    """Return a tree with what was sent at a path, unless it has a value there, or nothing to which the value belongs."""
+def with_exact_times(write: Write, tree: Tree, paths: Sequence[Sequence[str]]) -> Tree:
+    """Return the tree with those times at some paths that were sent with a fraction of a second, which is not stored."""
+    for path in paths:
+        stored, sent = _at(tree, path), None
+        if isinstance(stored, str) and _FRACTION in write.context.body.data:
+            sent = _at(sent_tree(write.context.body, write.patched), path)
+        if isinstance(sent, str) and _FRACTION in sent.encode() and stored == format_time(parse_time(sent)):
+            tree = _with_value(tree, path, sent)
+    return tree
+
+
+_FRACTION: Final = b"."
+
+
+def _at(tree: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree
+
+
+def _with_value(tree: Tree, path: Sequence[str], value: Any) -> Tree:
+    """Return a tree with a value at a path; itself if it has nothing to which the value belongs."""
     name, *rest = path
-    value = tree.get(name)
     if not rest:
-        return tree | {name: sent[name]} if value is None else tree
-    return tree | {name: _with_sent(value, sent[name], rest)} if isinstance(value, dict) else tree
+        return tree | {name: value}
+    inner = tree.get(name)
+    return tree | {name: _with_value(inner, rest, value)} if isinstance(inner, dict) else tree
 
 
 def has_more_empty(write: Write, of: SchemaType, tree: Tree, names: Sequence[str]) -> bool:

@@ -255,6 +255,7 @@ def _validate_changed(write: Write, old: Tree) -> None:
     context, rules = write.context, write.registry.scheme.rules
     subresource = write.subresource
     sent = sent_fields.with_sent_empty(write, write.strategy.emptiable)
+    sent = sent_fields.with_exact_times(write, sent, write.strategy.exact_times)
     field_errors = rules.check_update(context.resource, subresource, sent, old)
     if field_errors:
         for warning in rules.warn_refused(context.resource, write.new, old):

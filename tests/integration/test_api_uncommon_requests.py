@@ -394,3 +394,29 @@ async def test_resource_slice_has_devices_or_counters_even_if_they_are_empty(cli
     assert answer.status == status, answer.body
     if status == 422:
         assert "only one of `sharedCounters` or `devices` is allowed" in answer.body["message"]
+
+
+# --- fractions of a second, which are compared, and not stored
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+EARLY = (
+    'status.completionTime: Invalid value: "2026-01-02T03:04:05Z": must be equal to or after `startTime`',
+    'status.completionTime: Invalid value: "2026-01-02T03:04:05Z": cannot set completionTime when there is no '
+    "Complete=True condition",
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "refusals"), [("05.4Z", EARLY[1:]), ("05.5Z", EARLY[1:]), ("05.6Z", EARLY)]
+)
+async def test_times_of_a_job_are_compared_with_their_fractions(client, start, refusals):
+    spec = {"template": {"spec": TEMPLATE["spec"] | {"restartPolicy": "Never"}}}
+    created = await client.post(JOBS, {"metadata": {"name": "j"}, "spec": spec})
+    assert created.status == 201, created.body
+    status = {"startTime": f"2026-01-02T03:04:{start}", "completionTime": "2026-01-02T03:04:05.5Z"}
+    for answer in (
+        await client.patch(f"{JOBS}/j/status", {"status": status}, kind=MERGE),
+        await client.put(f"{JOBS}/j/status", created.body | {"status": status}),
+    ):
+        causes = answer.body["details"]["causes"]
+        assert {f"{cause['field']}: {cause['message']}" for cause in causes} == {*refusals}

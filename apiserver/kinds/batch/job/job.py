@@ -65,6 +65,7 @@ _STRATEGY = Strategy(
     disabled=disabled_in_template("spec.template", Gate(("spec.scheduling",))),
     prepare_create=_select_own_pods,
     prepare_update={"status": defaults.restore_template_labels},
+    exact_times=(("status", "startTime"), ("status", "completionTime")),
     dependents=ORPHAN,
     dependents_warning=_ORPHANED_PODS,
 )
