@@ -61,17 +61,23 @@ def with_sent_empty(write: Write, paths: Sequence[Sequence[str]]) -> Tree:
 
 
 def with_exact_times(write: Write, tree: Tree, paths: Sequence[Sequence[str]]) -> Tree:
-    """Return the tree with those times at some paths that were sent with a fraction of a second, which is not stored."""
+    """Return the tree with those times at some paths that are not stored as they were sent.
+
+    They have a fraction of a second, or are zero: upstream has a pointer to a zero time, where the store has nothing.
+    """
+    body = write.context.body
+    if not paths or not any(mark in body.data for mark in (b".", ZERO_TIME.encode())):
+        return tree
     for path in paths:
-        stored, sent = _at(tree, path), None
-        if isinstance(stored, str) and _FRACTION in write.context.body.data:
-            sent = _at(sent_tree(write.context.body, write.patched), path)
-        if isinstance(sent, str) and _FRACTION in sent.encode() and stored == format_time(parse_time(sent)):
+        sent = _at(sent_tree(body, write.patched), path)
+        if not isinstance(sent, str) or _at(tree, path) not in (format_time(parse_time(sent)), None):
+            continue
+        if "." in sent or sent == ZERO_TIME:
             tree = _with_value(tree, path, sent)
     return tree
 
 
-_FRACTION: Final = b"."
+ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 
 
 def _at(tree: Any, path: Sequence[str]) -> Any:

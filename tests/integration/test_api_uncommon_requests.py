@@ -399,21 +399,28 @@ async def test_resource_slice_has_devices_or_counters_even_if_they_are_empty(cli
 # --- fractions of a second, which are compared, and not stored
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
-EARLY = (
-    'status.completionTime: Invalid value: "2026-01-02T03:04:05Z": must be equal to or after `startTime`',
-    'status.completionTime: Invalid value: "2026-01-02T03:04:05Z": cannot set completionTime when there is no '
-    "Complete=True condition",
+INVALID = "status.completionTime: Invalid value: "
+EARLY = f'{INVALID}"2026-01-02T03:04:05Z": must be equal to or after `startTime`'
+INCOMPLETE = (
+    f'{INVALID}"2026-01-02T03:04:05Z": cannot set completionTime when there is no Complete=True condition'
 )
+ZERO = [one.replace('"2026-01-02T03:04:05Z"', "null") for one in (EARLY, INCOMPLETE)]
 
 
 @pytest.mark.parametrize(
-    ("start", "refusals"), [("05.4Z", EARLY[1:]), ("05.5Z", EARLY[1:]), ("05.6Z", EARLY)]
+    ("start", "completion", "refusals"),
+    [
+        ("2026-01-02T03:04:05.4Z", "2026-01-02T03:04:05.5Z", [INCOMPLETE]),
+        ("2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05.5Z", [INCOMPLETE]),
+        ("2026-01-02T03:04:05.6Z", "2026-01-02T03:04:05.5Z", [INCOMPLETE, EARLY]),
+        ("2026-01-02T03:04:05Z", "0001-01-01T00:00:00Z", ZERO),
+    ],
 )
-async def test_times_of_a_job_are_compared_with_their_fractions(client, start, refusals):
+async def test_times_of_a_job_are_compared_as_they_were_sent(client, start, completion, refusals):
     spec = {"template": {"spec": TEMPLATE["spec"] | {"restartPolicy": "Never"}}}
     created = await client.post(JOBS, {"metadata": {"name": "j"}, "spec": spec})
     assert created.status == 201, created.body
-    status = {"startTime": f"2026-01-02T03:04:{start}", "completionTime": "2026-01-02T03:04:05.5Z"}
+    status = {"startTime": start, "completionTime": completion}
     for answer in (
         await client.patch(f"{JOBS}/j/status", {"status": status}, kind=MERGE),
         await client.put(f"{JOBS}/j/status", created.body | {"status": status}),

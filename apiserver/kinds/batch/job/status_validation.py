@@ -26,6 +26,7 @@ COMPLETE, FAILED = "Complete", "Failed"
 FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED = "FailureTarget", "SuccessCriteriaMet", "Suspended"
 
 _STATUS: Final = ROOT.child("status")
+_ZERO: Final = "0001-01-01T00:00:00Z"
 _CONDITIONS: Final = _STATUS.child("conditions")
 
 
@@ -160,9 +161,10 @@ def _check_completion_time(change: _Change) -> Iterator[FieldError]:
         yield errors.invalid(path, _shown(time), "must be equal to or after `startTime`")
 
 
-def _shown(time: str) -> str:
-    """Return a time as errors show it: without the fraction of a second with which it is compared."""
-    return format_time(parse_time(time))
+def _shown(time: str) -> str | None:
+    """Return a time as errors show it: without the fraction of a second with which it is compared, and null for a zero time."""
+    shown = format_time(parse_time(time))
+    return None if shown == _ZERO else shown
 
 
 def _check_start_time(change: _Change) -> Iterator[FieldError]:
