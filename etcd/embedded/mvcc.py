@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mockube.etcd.errors import Compacted, FutureRevision, LeaseNotFound
 from mockube.etcd.kv import (
+    FIRST_REVISION,
     HEAD,
     NO_LEASE,
     Compare,
@@ -38,9 +39,6 @@ from mockube.etcd.kv import (
 
 from .leases import Leases
 from .versions import Versions, is_worth_packing, packable_bytes, unpack_event
-
-FIRST_REVISION: Revision = 1
-"""The revision of an empty store, as in etcd: the first change makes revision 2."""
 
 STEP = 512
 """The number of keys that one step of a rewrite processes in a few milliseconds."""
