@@ -8,6 +8,8 @@ from tests.support.server.definitions import GROUP, WIDGETS, define, definition,
 
 NS = "/api/v1/namespaces/default"
 WORKLOADS = "/apis/apps/v1/namespaces/default"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 APPLY, MERGE, STRATEGIC = "apply-patch+yaml", "merge-patch+json", "strategic-merge-patch+json"
 
@@ -396,9 +398,28 @@ async def test_resource_slice_has_devices_or_counters_even_if_they_are_empty(cli
         assert "only one of `sharedCounters` or `devices` is allowed" in answer.body["message"]
 
 
+@pytest.mark.parametrize("claims", [None, []])
+async def test_pod_level_claims_are_refused_even_if_they_are_empty(client, claims):
+    template = TEMPLATE | {"spec": TEMPLATE["spec"] | {"resources": {"claims": claims}}}
+    once = template | {"spec": template["spec"] | {"restartPolicy": "Never"}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    bodies = {
+        f"{NS}/podtemplates": {"template": template},
+        f"{NS}/replicationcontrollers": {"spec": {"template": template}},
+        f"{WORKLOADS}/replicasets": {"spec": spec},
+        f"{WORKLOADS}/deployments": {"spec": spec},
+        f"{WORKLOADS}/daemonsets": {"spec": spec},
+        f"{WORKLOADS}/statefulsets": {"spec": spec},
+        JOBS: {"spec": {"template": once}},
+        CRON_JOBS: {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": once}}}},
+    }
+    for path, body in bodies.items():
+        answer = await client.post(f"{path}?dryRun=All", {"metadata": {"name": "w"}} | body)
+        assert answer.status == (201 if claims is None else 422), answer.body
+
+
 # --- fractions of a second, which are compared, and not stored
 
-JOBS = "/apis/batch/v1/namespaces/default/jobs"
 INVALID = "status.completionTime: Invalid value: "
 EARLY = f'{INVALID}"2026-01-02T03:04:05Z": must be equal to or after `startTime`'
 INCOMPLETE = (
