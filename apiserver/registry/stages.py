@@ -181,7 +181,7 @@ def _prepare_changed(write: Write, old: Tree) -> Tree:
     subresource = write.subresource
     new = with_old_empty_lists(registry, context, write.new, old)
     new = _reset_fields(strategy, subresource, new, old)
-    metadata.keep_immutable(new, old)
+    metadata.keep_immutable(new, old, dry_run=write.options.dry_run)
     has_dropped = strategy.counts_dropped and is_changed(new, old, strategy.generation)
     strategy.disabled.drop(new, old)
     if prepare_update := strategy.prepare_update.get(subresource):

@@ -448,3 +448,19 @@ async def test_times_of_a_job_are_compared_as_they_were_sent(client, start, comp
     ):
         causes = answer.body["details"]["causes"]
         assert {f"{cause['field']}: {cause['message']}" for cause in causes} == {*refusals}
+
+
+# --- selfLink, which is dropped when an object is stored
+
+
+@pytest.mark.parametrize("kind", [APPLY, MERGE, STRATEGIC])
+@pytest.mark.parametrize(("options", "shown"), [("", None), ("&dryRun=All", "x")])
+async def test_self_link_is_shown_by_dry_runs_of_updates_alone(client, kind, options, shown):
+    path, body = f"{NS}/configmaps/m?fieldManager=a{options}", applied_map(None) | {"data": {"a": "b"}}
+    body["metadata"] |= {"selfLink": "x"}
+    created = await client.post(f"{NS}/configmaps?{options[1:]}", body)
+    assert "selfLink" not in created.body["metadata"]
+    await client.post(f"{NS}/configmaps", body)
+    for answer in (await client.patch(path, body, kind=kind), await client.put(path, body)):
+        assert answer.body["metadata"].get("selfLink") == shown
+    assert "selfLink" not in (await client.get(f"{NS}/configmaps/m")).body["metadata"]
