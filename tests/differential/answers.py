@@ -29,6 +29,8 @@ ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
 OWN_CONNECTION = re.compile(r"(?<=127\.0\.0\.1:)\d+->")
 OWN_TYPE = re.compile(r"(?<=selfType)\d+")
 OWN_CHECK = re.compile(r"\[\+\]task-[^\\]*\\n")
+MEMBER = re.compile(r"(\.(requests|limits))?(\[[^]\d][^]]*\])?$")
+"""The end of a field's path that names a member of a map, or one of the two maps of resources."""
 LISTED = ("resourceRules", "nonResourceRules")
 """Lists of a review whose order is random as well."""
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -154,9 +156,9 @@ def _without_order(body):
 
 
 def _with_sorted_causes(body, details):
-    """Sort the causes of one field: those of labels and annotations have the random order of a map upstream."""
+    """Sort the causes of one map: those of labels, resources and the like have a random order upstream."""
     causes = details["causes"]
-    of_fields = itertools.groupby(causes, key=lambda cause: cause.get("field"))
+    of_fields = itertools.groupby(causes, key=lambda cause: MEMBER.sub("", cause.get("field") or ""))
     ordered = [cause for _, of_field in of_fields for cause in sorted(of_field, key=json.dumps)]
     before, after = (
         ", ".join(f"{cause.get('field')}: {cause.get('message')}" for cause in each)

@@ -324,6 +324,8 @@ def test_causes_of_one_field_are_compared_without_order():
         {"field": "metadata.labels", "message": 'Invalid value: "a b"'},
         {"field": "metadata.labels", "message": 'Invalid value: "-"'},
         {"field": "spec.x", "message": "Required value"},
+        {"field": "spec.containers[0].resources.requests[cpu]", "message": "Invalid value"},
+        {"field": "spec.containers[0].resources.limits", "message": "Required value"},
     ]
 
     def answer(*order):
@@ -332,4 +334,4 @@ def test_causes_of_one_field_are_compared_without_order():
         body = {"kind": "Status", "message": f"X is invalid: [{texts}]", "details": details}
         return comparable({"status": 422, "type": "application/json", "body": body}, "ns")
 
-    assert answer(0, 1, 2) == answer(1, 0, 2) != answer(2, 0, 1)
+    assert answer(0, 1, 2, 3, 4) == answer(1, 0, 2, 4, 3) != answer(2, 0, 1, 3, 4)
