@@ -23,7 +23,7 @@ from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Range, RangeResult, Target, Txn
 
 from . import metadata, sent_fields
-from .convert import as_read_after_store, convert_locally, to_stored
+from .convert import as_read_after_store, convert_locally, to_stored, undecodable
 from .empty_lists import EMPTY_LIST, with_old_empty_lists, without_empty_lists
 from .registry import CorruptObject
 from .request_context import AdmissionAttributes, ObjectResult, Operation
@@ -74,7 +74,8 @@ def convert_old(write: Write) -> None:
 async def convert_old_by_webhook(write: Write) -> None:
     if write.conversion is not None and write.conversion.remote is not None:
         assert write.stored is not None
-        (client_object,) = await write.conversion.remote.to_client_version([write.stored])
+        converting = write.conversion.remote.to_client_version([write.stored])
+        (client_object,) = await undecodable(write.registry, write.stored, converting)
         write.old, write.client_old = client_object.tree(), client_object.tree()
 
 

@@ -202,7 +202,8 @@ class Endpoints:
         if context.verb in _WRITE_VERBS:
             await self._registry.watch_cache.deliver()
         if self._registry.scheme.conversion(context.resource) is not None:
-            answer = await to_client_version(self._registry, context.resource, answer)
+            is_read = context.verb == "get"
+            answer = await to_client_version(self._registry, context.resource, answer, is_read=is_read)
         parts = await self._render(request, context, answer, output)
         code = 200 if isinstance(answer, ListResult) else answer.code
         response = _response(request, code, parts, output, context)

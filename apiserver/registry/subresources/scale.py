@@ -205,7 +205,8 @@ def _replicas(scale: Mapping[str, Any]) -> int:
 
 
 async def get(registry: Registry, context: RequestContext) -> ObjectResult:
-    answer = await to_client_version(registry, context.resource, await read.get(registry, context))
+    stored = await read.get(registry, context)
+    answer = await to_client_version(registry, context.resource, stored, is_read=True)
     assert isinstance(answer, ObjectResult)
     resource = context.resource
     scale = scale_view(resource).view_result(answer)
