@@ -22,7 +22,7 @@ TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 OWN_PORT = re.compile(r'(nodePort[\\":]{1,9}|\d:|Duplicate value: |duplicate nodePort: \{\w+ )3[0-2]\d{3}\b')
 DANGLING = "api-priority-and-fairness-config-consumer-v1"
 """Manager of a condition that either server writes a moment after a FlowSchema."""
-OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \())\d+")
+OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \()|not decodable revision=)\d+")
 SHOWN_REVISION = re.compile(r"( resourceVersion:)\d+\b")
 ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
 """Lists of a typed object whose order is random upstream."""
