@@ -8,7 +8,6 @@
 /healthz, /version, /openapi/v2, …                 non-resource requests
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
@@ -30,7 +29,6 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 _PREFIXES = frozenset({"watch", "proxy"})
 CONNECT_SUBRESOURCES: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources that lead to a node or a pod."""
-_ABNORMAL_PATH = re.compile(r"//|/\.{1,2}(?:/|$)")
 
 
 class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -51,8 +49,8 @@ class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
     """The verb, if the path names it: watch or proxy."""
     is_complete: bool = True
     """Whether something follows the verb that the path names."""
-    is_plain: bool = True
-    """Whether the path has no segment that is empty, `.` or `..`; others find no resource."""
+    has_empty_namespace: bool = False
+    """Whether the path has a segment for the namespace which is empty."""
 
 
 def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
@@ -79,6 +77,9 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
         verb = prefix
         if not parts:
             return RequestInfo(path=path, verb=verb, is_resource=True, is_complete=False)
+    has_empty_namespace = (
+        parts[:2] == ["namespaces", ""] and len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES
+    )
     namespace, parts = _split_namespace(parts)
     resource, name, subresource, *rest = [*parts, "", "", ""][: max(len(parts), 3)]
     if prefix == "proxy":
@@ -95,7 +96,7 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
         name=name,
         rest=tuple(rest),
         prefix=prefix,
-        is_plain=_ABNORMAL_PATH.search(path) is None,
+        has_empty_namespace=has_empty_namespace,
     )
 
 

@@ -22,6 +22,8 @@ Revision: TypeAlias = int
 LeaseId: TypeAlias = int
 
 NO_LEASE: LeaseId = 0
+FIRST_REVISION: Revision = 1
+"""The revision of an empty store: the first change makes revision 2."""
 HEAD: Revision = 0
 """The revision of a read at the newest revision."""
 

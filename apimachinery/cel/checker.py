@@ -4,7 +4,7 @@ from collections.abc import Callable
 from collections.abc import Mapping as ReadOnly
 from typing import Any, Protocol
 
-from . import inference, types
+from . import inference, messages, types
 from .ast import (
     Call,
     Comprehension,
@@ -130,7 +130,9 @@ class Checker:
         return types.DYN
 
     def struct_field(self, offset: int, struct: str, field: str) -> Type:
-        fields = self.structs.fields(struct)
+        fields = messages.fields_of(struct)
+        if fields is None:
+            fields = self.structs.fields(struct)
         if fields is None:
             self.report(offset, f"unexpected failed resolution of '{struct}'")
             return types.ERROR
@@ -267,9 +269,10 @@ class Checker:
             return
         node.name = node.name.removeprefix(".")
         node.type = self._struct_type(node, declared_type)
+        name = messages.message_of(node.type) or node.name
         for entry in node.entries:
             self.check(entry.value)
-            field = self.struct_field(entry.offset, node.name, entry.key)
+            field = self.struct_field(entry.offset, name, entry.key)
             value = self.unwrap_optional(entry.value, optional=entry.optional)
             if not self.is_assignable([field], [value]):
                 self.report(
@@ -282,7 +285,7 @@ class Checker:
             self.report(node.offset, f"'{declared_type.name}' is not a type")
             return types.ERROR
         result = declared_type.parameters[0]
-        if result.kind == "struct":
+        if result.kind == "struct" or messages.message_of(result) is not None:
             return result
         self.report(node.offset, f"'{result.name}' is not a message type")
         return types.ERROR

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from . import standard, types
+from . import messages, standard, types
 from .ast import Expr, Ident, Select
 from .checker import Checker, StructTypes
 from .cost import runtime
@@ -35,6 +35,7 @@ TYPE_NAMES: Final[Mapping[str, Type]] = {
         "map": types.map_of(_TYPE_A, _TYPE_B),
         "type": Type("type", "type"),
         "optional_type": types.optional_of(types.type_parameter("V")),
+        **messages.TYPES,
         "net.IP": types.opaque("net.IP"),
         "net.CIDR": types.opaque("net.CIDR"),
     }.items()

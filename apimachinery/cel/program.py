@@ -8,7 +8,7 @@ from msgspec import Struct
 from mockube.apimachinery.regexp import matcher
 from mockube.apimachinery.regexp.errors import RegexpError
 
-from . import attributes, comprehensions, operators
+from . import attributes, comprehensions, messages, operators
 from .ast import Call, Comprehension, CreateList, CreateMap, CreateStruct, Expr, Ident, Literal, Select
 from .attributes import Attribute, Frame, LazyValue, Qualifier, Run
 from .declarations import Functions, Overload
@@ -238,7 +238,8 @@ class Planner:
 
     def create_struct(self, expr: CreateStruct) -> Plan:
         entries = tuple((entry.key, self.run(entry.value), entry.optional) for entry in expr.entries)
-        return operators.create_struct(patches.struct_constructor(expr.name), entries)
+        make = messages.constructor(expr.name) or patches.struct_constructor(expr.name)
+        return operators.create_struct(make, entries)
 
     def comprehension(self, expr: Comprehension) -> Plan:
         source = self.run(expr.range)

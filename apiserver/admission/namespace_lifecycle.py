@@ -29,7 +29,11 @@ class NamespaceLifecycle(Plugin):
         if attributes.operation is Operation.DELETE:
             if resource.group_resource == NAMESPACES and attributes.name in IMMORTAL_NAMESPACES:
                 raise forbidden(attributes, "this namespace may not be deleted")
-        elif resource.namespaced and resource.group_resource not in _ALLOWED_WHILE_ENDING:
+        elif (
+            resource.namespaced
+            and attributes.namespace  # validation refuses an empty one
+            and resource.group_resource not in _ALLOWED_WHILE_ENDING
+        ):
             _check(backend, attributes)
 
 

@@ -83,6 +83,8 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
     """The field labels of field selectors besides metadata.name and metadata.namespace."""
     indexed: str = ""
     """The field label for whose values upstream's watch cache has an index."""
+    selects_namespace: bool = True
+    """Whether field selectors may use `metadata.namespace`, if the resource is namespaced."""
     refused_label: str = ""
     """The error message for an unsupported `label` of a field selector, if it is not the default one."""
     replicas: Replicas = field(default_factory=Replicas)

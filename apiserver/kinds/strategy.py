@@ -208,8 +208,10 @@ class Strategy(Struct, frozen=True, kw_only=True):
     """Whether sending an empty list or map is a change, although none is stored: upstream does not equate it with nil."""
     counts_dropped: bool = False
     """Whether sending a field that the server then drops, such as one of a gate that is off, is a change as well."""
-    emptiable: tuple[str, ...] = ()
-    """The maps whose rules for updates do not equate an empty one with an absent one, although none is stored."""
+    emptiable: tuple[tuple[str, ...], ...] = ()
+    """The paths of collections whose rules do not equate an empty one with an absent one, although none is stored."""
+    exact_times: tuple[tuple[str, ...], ...] = ()
+    """The paths of times whose rules for updates regard the fraction of a second, although none is stored."""
     first_generation: int = 0
     """The generation of a new object; 0: it has none."""
     create_on_update: bool = False

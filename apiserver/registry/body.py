@@ -19,7 +19,7 @@ from mockube.apiserver.schema import document, faults, unstructured
 from mockube.apiserver.schema.decode import DecodedObject, DecodeError, has_duplicates
 from mockube.apiserver.schema.numbers import convert_numbers
 from mockube.apiserver.wire.go_json import type_name
-from mockube.apiserver.wire.parse import NotJson, ParsedObject, UnreadableBody, parse
+from mockube.apiserver.wire.parse import NotJson, ParsedObject, UnreadableBody, parse, parse_applied
 
 from .registry import Registry
 from .request_context import Body, RequestContext, WriteOptions
@@ -372,7 +372,7 @@ def sent_tree(body: Body, patched: Any) -> Any:
     if patched is not None:
         return patched
     try:
-        return parse(body.data, body.media_type).tree
+        return (parse_applied(body.data) if body.applies else parse(body.data, body.media_type)).tree
     except UnreadableBody:
         return None
 

@@ -4,10 +4,12 @@ Objects are decoded, patched and attributed to managers in the client's version;
 in the stored version, custom ones in the client's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
@@ -18,6 +20,8 @@ from .body import decode_as
 from .registry import WRONG_TYPE_ERRORS, CorruptObject, Registry
 from .request_context import ListResult, ObjectResult
 from .write import Write
+
+_R = TypeVar("_R")
 
 
 def to_stored(registry: Registry, conversion: Conversion, tree: Tree) -> Tree:
@@ -140,13 +144,39 @@ def _size(stored: StoredObject) -> int:
     return len(stored.value)
 
 
+_DECODED_SINCE: Final = "1.37"
+"""The first minor whose storage names the object that a webhook does not convert: the gate AllowUnsafeMalformedObjectDeletion."""
+
+
+async def undecodable(
+    registry: Registry, stored: StoredObject, converting: Awaitable[_R], *, is_read: bool = False
+) -> _R:
+    """Return the result of a stored object's conversion by a webhook, whose failure is one to decode the object."""
+    try:
+        return await converting
+    except ApiError as error:
+        if registry.is_before(_DECODED_SINCE):
+            raise
+        problem = ApiError(f"object not decodable revision={stored.revision}: {error}")
+        if is_read:
+            key = stored.key.removeprefix(registry.layout.root.rstrip(b"/"))
+            raise CorruptObject(key, stored.revision, problem) from error
+        raise problem from error
+
+
 async def _to_remote_version(
-    registry: Registry, resource: Resource, remote: RemoteConversion, answer: ObjectResult | ListResult
+    registry: Registry,
+    resource: Resource,
+    remote: RemoteConversion,
+    answer: ObjectResult | ListResult,
+    *,
+    is_read: bool,
 ) -> ObjectResult | ListResult:
     if isinstance(answer, ListResult):
         return replace(answer, items=await remote.to_client_version(answer.items))
     if answer.stored is not None:
-        stored = await remote.convert_uncached(answer.stored)
+        converting = remote.convert_uncached(answer.stored)
+        stored = await undecodable(registry, answer.stored, converting, is_read=is_read)
         return replace(answer, stored=stored)
     tree = answer.object()
     if tree["apiVersion"] == registry.stored_row(resource).api_version and tree["kind"] == resource.kind:
@@ -155,12 +185,12 @@ async def _to_remote_version(
 
 
 async def to_client_version(
-    registry: Registry, resource: Resource, answer: ObjectResult | ListResult
+    registry: Registry, resource: Resource, answer: ObjectResult | ListResult, *, is_read: bool = False
 ) -> ObjectResult | ListResult:
-    """Return an answer in the version of the request."""
+    """Return an answer in the version of the request; `is_read`: nothing was written."""
     remote = remote_conversion(registry, resource)
     if remote is not None:
-        return await _to_remote_version(registry, resource, remote, answer)
+        return await _to_remote_version(registry, resource, remote, answer, is_read=is_read)
     converter = client_version_converter(registry, resource)
     if converter is None:
         return answer

@@ -143,8 +143,11 @@ def match_name(tree: Tree, name: str) -> None:
         )
 
 
-def keep_immutable(new: Tree, old: Tree) -> None:
-    """Set the fields of metadata that an update cannot change to their old values."""
+def keep_immutable(new: Tree, old: Tree, *, dry_run: bool) -> None:
+    """Set the fields of metadata that an update cannot change to their old values.
+
+    Upstream drops a selfLink when it stores the object, which a dry run does not.
+    """
     new_metadata, old_metadata = ensure_metadata(new), ensure_metadata(old)
     new_metadata["uid"] = new_metadata.get("uid") or old_metadata.get("uid")
     for field in ("creationTimestamp", "generation"):
@@ -156,7 +159,8 @@ def keep_immutable(new: Tree, old: Tree) -> None:
         new_metadata["deletionTimestamp"] = old_metadata["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in old_metadata:
         new_metadata.setdefault("deletionGracePeriodSeconds", old_metadata["deletionGracePeriodSeconds"])
-    new_metadata.pop("selfLink", None)
+    if not dry_run:
+        new_metadata.pop("selfLink", None)
 
 
 # --- field managers

@@ -22,7 +22,7 @@ from mockube.apimachinery.patch.errors import (
 )
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType
-from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import UnconvertibleObject
@@ -30,7 +30,7 @@ from mockube.apiserver.patch import json_patch
 from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.schema.decode import DecodedObject, DecodeError
 from mockube.apiserver.user import MASTERS, User
-from mockube.apiserver.wire.negotiation import parse_content_type
+from mockube.apiserver.wire.negotiation import patch_media_type
 from mockube.apiserver.wire.parse import UnreadableBody, parse
 
 from . import metadata
@@ -96,7 +96,10 @@ BUILT_IN_PATCH_TYPES: Mapping[str, PatchType] = {
 MAX_WRITTEN: Final = 65_536
 """The size of the largest patch whose result an error contains as it was sent."""
 
-CUSTOM_PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json")
+CUSTOM_PATCH_TYPES: Mapping[str, PatchType] = {
+    name: BUILT_IN_PATCH_TYPES[name]
+    for name in ("application/json-patch+json", "application/merge-patch+json")
+}
 """Custom resources have no strategic merge keys for their lists."""
 
 
@@ -128,14 +131,13 @@ OBJECT_VIEW = SubresourceView(from_object=lambda tree: tree, update_object=_as_w
 async def patch(
     registry: Registry, context: RequestContext, view: SubresourceView = OBJECT_VIEW
 ) -> ObjectResult:
-    media_type = parse_content_type(context.body.media_type)[0]
+    media_type = patch_media_type(context.body.media_type)
     if media_type in APPLY_TYPES:
         return await apply(registry, context)
-    patch_type = BUILT_IN_PATCH_TYPES.get(media_type)
-    if context.resource.custom and media_type not in CUSTOM_PATCH_TYPES:
-        raise status.unsupported_media_type([*CUSTOM_PATCH_TYPES, *APPLY_TYPES])
+    patch_types = CUSTOM_PATCH_TYPES if context.resource.custom else BUILT_IN_PATCH_TYPES
+    patch_type = patch_types.get(media_type)
     if patch_type is None:
-        raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+        raise status.unsupported_media_type([*patch_types, *APPLY_TYPES])
     options = patch_options(context)
     try:
         read = await registry.begin(context, _read, context, patch_type, options)

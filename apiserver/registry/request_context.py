@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
-from mockube.apiserver.wire.negotiation import parse_content_type
+from mockube.apiserver.wire.negotiation import patch_media_type
 
 from .request_work import RequestWork
 
@@ -33,7 +33,7 @@ class Body(Struct, frozen=True, kw_only=True):
     @property
     def applies(self) -> bool:
         """Whether it is an applied configuration. Media types have no case."""
-        return parse_content_type(self.media_type)[0] in APPLY_TYPES
+        return patch_media_type(self.media_type) in APPLY_TYPES
 
 
 NO_BODY = Body(data=b"")
@@ -248,7 +248,7 @@ class ListOptions(Struct, frozen=True, kw_only=True):
 
 def write_options(context: RequestContext, kind: str) -> WriteOptions:
     """Return the options of a create, update or patch; `kind` is upstream's name for them."""
-    applies = kind == _PATCH_OPTIONS and parse_content_type(context.body.media_type)[0] in APPLY_TYPES
+    applies = kind == _PATCH_OPTIONS and patch_media_type(context.body.media_type) in APPLY_TYPES
     if not context.query and not applies:
         return _NO_OPTIONS
     dry_run = context.query.get("dryRun", ())

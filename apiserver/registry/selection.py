@@ -153,7 +153,7 @@ def _unsupported_message(resource: Resource, label: str) -> str:
 def selectable_fields(resource: Resource) -> Fields:
     """Return the fields that a selector may use, by their labels."""
     usual: Sequence[SelectableField] = (METADATA_NAME, METADATA_NAMESPACE)
-    if _names_own_labels(resource) and not resource.namespaced:
+    if _names_own_labels(resource) and not (resource.namespaced and resource.selects_namespace):
         usual = (METADATA_NAME,)
     return {field.label: field for field in (*usual, *resource.selectable)}
 

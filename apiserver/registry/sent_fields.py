@@ -19,12 +19,13 @@ from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType, Shape
+from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.patch import json_patch
 from mockube.apiserver.schema import lossless_json
 from mockube.apiserver.storage.stored_object import canonical
-from mockube.apiserver.wire.negotiation import MediaType, parse_content_type
+from mockube.apiserver.wire.negotiation import MediaType, parse_media_type, patch_media_type
 
 from .body import has_sent_empty, is_empty, sent_tree
 from .request_context import APPLY_TYPES
@@ -50,14 +51,48 @@ def check_with_empty_collections(
     ]
 
 
-def with_empty_maps(write: Write, names: Sequence[str]) -> Tree:
-    """Return the new object with those of some maps that were sent empty; itself if there are none."""
-    added: Tree = {
-        name: {}
-        for name in names
-        if write.new.get(name) is None and has_sent_empty(write.context.body, write.patched, name)
-    }
-    return write.new | added if added else write.new
+def with_sent_empty(write: Write, paths: Sequence[Sequence[str]]) -> Tree:
+    """Return the new object with those collections at some paths that were sent empty; itself if there are none."""
+    tree = write.new
+    for path in paths:
+        if _at(tree, path) is None and has_sent_empty(write.context.body, write.patched, *path):
+            tree = _with_value(tree, path, _at(sent_tree(write.context.body, write.patched), path))
+    return tree
+
+
+def with_exact_times(write: Write, tree: Tree, paths: Sequence[Sequence[str]]) -> Tree:
+    """Return the tree with those times at some paths that are not stored as they were sent.
+
+    They have a fraction of a second, or are zero: upstream has a pointer to a zero time, where the store has nothing.
+    """
+    body = write.context.body
+    if not paths or not any(mark in body.data for mark in (b".", ZERO_TIME.encode())):
+        return tree
+    for path in paths:
+        sent = _at(sent_tree(body, write.patched), path)
+        if not isinstance(sent, str) or _at(tree, path) not in (format_time(parse_time(sent)), None):
+            continue
+        if "." in sent or sent == ZERO_TIME:
+            tree = _with_value(tree, path, sent)
+    return tree
+
+
+ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+
+
+def _at(tree: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree
+
+
+def _with_value(tree: Tree, path: Sequence[str], value: Any) -> Tree:
+    """Return a tree with a value at a path; itself if it has nothing to which the value belongs."""
+    name, *rest = path
+    if not rest:
+        return tree | {name: value}
+    inner = tree.get(name)
+    return tree | {name: _with_value(inner, rest, value)} if isinstance(inner, dict) else tree
 
 
 def has_more_empty(write: Write, of: SchemaType, tree: Tree, names: Sequence[str]) -> bool:
@@ -142,10 +177,10 @@ def stored_text(value: bytes, name: str) -> bytes:
 
 def sent_text(write: Write, name: str) -> bytes:
     """Return the text of a field of the new object as upstream stores it."""
-    tree, body, stored = write.new, write.context.body, write.stored
+    tree, stored = write.new, write.stored
     if tree.get(name) is None:
         return b""
-    media_type = parse_content_type(body.media_type)[0] if body.media_type else MediaType.JSON
+    media_type = _media_type(write)
     if (
         media_type in APPLY_TYPES
         and stored is not None
@@ -159,6 +194,13 @@ def sent_text(write: Write, name: str) -> bytes:
     except (msgspec.DecodeError, ValueError, PatchError):
         # Go accepts texts that are not valid Unicode, and compares numbers that are written differently.
         return orjson.dumps(tree[name])
+
+
+def _media_type(write: Write) -> str:
+    content_type = write.context.body.media_type
+    if write.context.verb == "patch":
+        return patch_media_type(content_type)
+    return parse_media_type(content_type) if content_type else MediaType.JSON
 
 
 def _sent_text(write: Write, name: str, media_type: str) -> bytes:

@@ -23,7 +23,7 @@ from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Range, RangeResult, Target, Txn
 
 from . import metadata, sent_fields
-from .convert import as_read_after_store, convert_locally, to_stored
+from .convert import as_read_after_store, convert_locally, to_stored, undecodable
 from .empty_lists import EMPTY_LIST, with_old_empty_lists, without_empty_lists
 from .registry import CorruptObject
 from .request_context import AdmissionAttributes, ObjectResult, Operation
@@ -74,7 +74,8 @@ def convert_old(write: Write) -> None:
 async def convert_old_by_webhook(write: Write) -> None:
     if write.conversion is not None and write.conversion.remote is not None:
         assert write.stored is not None
-        (client_object,) = await write.conversion.remote.to_client_version([write.stored])
+        converting = write.conversion.remote.to_client_version([write.stored])
+        (client_object,) = await undecodable(write.registry, write.stored, converting)
         write.old, write.client_old = client_object.tree(), client_object.tree()
 
 
@@ -181,7 +182,7 @@ def _prepare_changed(write: Write, old: Tree) -> Tree:
     subresource = write.subresource
     new = with_old_empty_lists(registry, context, write.new, old)
     new = _reset_fields(strategy, subresource, new, old)
-    metadata.keep_immutable(new, old)
+    metadata.keep_immutable(new, old, dry_run=write.options.dry_run)
     has_dropped = strategy.counts_dropped and is_changed(new, old, strategy.generation)
     strategy.disabled.drop(new, old)
     if prepare_update := strategy.prepare_update.get(subresource):
@@ -236,7 +237,8 @@ def validate(write: Write) -> None:
 
 def _validate_new(write: Write) -> None:
     context, rules = write.context, write.registry.scheme.rules
-    field_errors = rules.check_create(context.resource, write.new)
+    sent = sent_fields.with_sent_empty(write, write.strategy.emptiable)
+    field_errors = rules.check_create(context.resource, sent)
     if field_errors:
         if write.conversion is None:
 
@@ -253,7 +255,8 @@ def _validate_new(write: Write) -> None:
 def _validate_changed(write: Write, old: Tree) -> None:
     context, rules = write.context, write.registry.scheme.rules
     subresource = write.subresource
-    sent = sent_fields.with_empty_maps(write, write.strategy.emptiable)
+    sent = sent_fields.with_sent_empty(write, write.strategy.emptiable)
+    sent = sent_fields.with_exact_times(write, sent, write.strategy.exact_times)
     field_errors = rules.check_update(context.resource, subresource, sent, old)
     if field_errors:
         for warning in rules.warn_refused(context.resource, write.new, old):

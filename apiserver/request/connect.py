@@ -21,7 +21,7 @@ _UPGRADED: Final = frozenset({"GET", "POST"})
 CONNECT_METHODS: Final[Mapping[str, frozenset[str]]] = {
     "attach": _UPGRADED,
     "exec": _UPGRADED,
-    "log": frozenset({"GET", "HEAD"}),
+    "log": frozenset({"GET"}),
     "portforward": _UPGRADED,
     "proxy": frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}),
 }

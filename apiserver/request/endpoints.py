@@ -202,7 +202,8 @@ class Endpoints:
         if context.verb in _WRITE_VERBS:
             await self._registry.watch_cache.deliver()
         if self._registry.scheme.conversion(context.resource) is not None:
-            answer = await to_client_version(self._registry, context.resource, answer)
+            is_read = context.verb == "get"
+            answer = await to_client_version(self._registry, context.resource, answer, is_read=is_read)
         parts = await self._render(request, context, answer, output)
         code = 200 if isinstance(answer, ListResult) else answer.code
         response = _response(request, code, parts, output, context)
@@ -235,7 +236,10 @@ class Endpoints:
 
     async def _page(self, request: Request) -> Response:
         path = request.info.path
-        page = None if _is_folder(path) else self._routes.pages.get(path.rstrip("/") or "/")
+        pages = self._routes.pages
+        page = pages.get(path)
+        if page is None and not _is_folder(path):
+            page = pages.get(path.rstrip("/") or "/")
         if page is None:
             page = self._routes.groups.get(request.info.group)
         if page is not None:

@@ -75,11 +75,11 @@ def api_pages(
     items = aggregated.items_of_minor([group.aggregated_form(others.documents) for group in named], minor)
     own = aggregated.items_of_minor(aggregated.discovery_items(core), minor)
     versions = _negotiated_page("api", document(legacy.core_versions(address)), own, endpoint)
+    all_groups = document(legacy.group_list(group.legacy_form() for group in named))
     pages: dict[str, Page] = {
         "/api": get_only(versions, consumed=FORMATS),
-        "/apis": _negotiated_page(
-            "apis", document(legacy.group_list(group.legacy_form() for group in named)), items, endpoint
-        ),
+        "/apis": _negotiated_page("apis", all_groups, items, endpoint),
+        "/apis/": all_groups,  # as upstream, which has no aggregated discovery at this path
         "/version": get_only(
             raw_document(version_document(minor, git_version)), (MediaType.JSON,), (MediaType.JSON,)
         ),

@@ -10,8 +10,9 @@ from typing import Final, Protocol
 
 from multidict import MultiMapping
 
-from mockube.apimachinery import gotext
+from mockube.apimachinery import gotext, labels
 from mockube.apimachinery.gotext import BOOLEANS
+from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apiserver.audit.audit import AuditedRequest
 from mockube.apiserver.authn.authenticators import ClientCertificate
@@ -222,7 +223,8 @@ class Request:
         """Return the attributes of the request for authorizers."""
         info = self.info
         field_selector = label_selector = ""
-        if self.query and info.verb in _COLLECTION_VERBS:
+        # Upstream ignores the selectors of the old paths of watches.
+        if self.query and info.verb in _COLLECTION_VERBS and not info.prefix:
             field_selector = self.query.get("fieldSelector", _NONE)[0]
             label_selector = self.query.get("labelSelector", _NONE)[0]
         return Attributes(
@@ -242,10 +244,11 @@ class Request:
     @property
     def name(self) -> str:
         """The name of the object: that of the path, or the only one that a list or watch selects."""
-        info = self.info
-        if info.name or not self.query or info.verb not in ("list", "watch"):
+        info, query = self.info, self.query
+        if info.name or info.prefix or not query or info.verb not in ("list", "watch"):
             return info.name
-        return _selected_name(self.query.get("fieldSelector", _NONE)[0])
+        name = _selected_name(query.get("fieldSelector", _NONE)[0])
+        return name if name and _has_valid_options(query) else ""
 
     @property
     def uri(self) -> str:
@@ -301,6 +304,18 @@ def _selected_name(field_selector: str) -> str:
     except FieldSelectorError:
         return ""
     return "" if name is None or check_path_segment_name(name) else name
+
+
+def _has_valid_options(query: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether upstream can decode the options of a list besides its field selector: otherwise it ignores all of them."""
+    try:
+        for number in ("limit", "timeoutSeconds"):
+            if number in query:
+                gotext.parse_int(query[number][0])
+        labels.parse(query.get("labelSelector", _NONE)[0])
+    except (gotext.NumberError, SelectorError):
+        return False
+    return True
 
 
 SUBPROTOCOL: Final = "Sec-WebSocket-Protocol"

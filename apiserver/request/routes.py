@@ -16,7 +16,7 @@ from mockube.apimachinery.status import (
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.patch import PATCH_TYPES
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.wire.negotiation import FORMATS, MediaType, matches_route, parse_content_type
+from mockube.apiserver.wire.negotiation import FORMATS, MediaType, consumes, matches_route
 
 from .connect import CONNECT_METHODS
 from .health import Page
@@ -44,10 +44,8 @@ def get_only(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collecti
         if request.method != "GET":
             raise MethodNotSupported(NOT_ALLOWED, Details())
         content_type = request.header(CONTENT_TYPE)
-        if content_type and consumed:
-            names = (part.partition(";")[0].strip(" ") for part in content_type.split(","))
-            if not any(name in consumed for name in names):
-                raise UnsupportedMediaType("415: Unsupported Media Type", Details())
+        if content_type and consumed and not consumes(content_type, consumed):
+            raise UnsupportedMediaType("415: Unsupported Media Type", Details())
         check_accept(request, produced)
         return await page(request)
 
@@ -65,6 +63,8 @@ def no_such_resource() -> NotFound:
 def check_is_served(resource: Resource, request: Request) -> None:
     """Raise an ApiError unless a resource has the verb or subresource at this path; NoSuchPath if no handler has it."""
     info = request.info
+    if info.path.startswith("//"):
+        raise NoSuchPath(info.path)
     if resource.custom:
         _check_custom(resource, request)
     elif info.prefix:
@@ -76,26 +76,39 @@ def check_is_served(resource: Resource, request: Request) -> None:
 
 
 def _check_built_in(resource: Resource, request: Request) -> None:
-    info = request.info
-    if not info.is_plain or info.rest:
+    info, verb = request.info, request.info.verb
+    # As upstream's router, which matches segments: a name or a namespace may be empty.
+    is_local = bool(info.namespace) or info.has_empty_namespace
+    if info.rest:
         raise no_such_resource()
-    if info.namespace and not resource.namespaced and info.namespace != info.name:
+    if is_local and not resource.namespaced and (info.has_empty_namespace or info.namespace != info.name):
         raise no_such_resource()
     verbs = resource.verbs
     path_verbs: Collection[str] = _OBJECT_VERBS if info.name else _COLLECTION_VERBS
     if info.subresource:
         subresource = resource.subresource(info.subresource)
-        if subresource is None or (resource.namespaced and not info.namespace):
+        if subresource is None or (resource.namespaced and not is_local):
             raise no_such_resource()
         verbs = path_verbs = subresource.verbs
-    elif resource.namespaced and not info.namespace:
+        if not info.name:
+            verb = _VERBS_OF_NAMES.get(verb, verb)
+    elif resource.namespaced and not is_local:
         path_verbs = () if info.name else _ALL_NAMESPACES_VERBS
     is_head = request.method == "HEAD"  # its verb is get, but only pages serve it
-    if info.verb in verbs and info.verb in path_verbs and not is_head:
+    if verb in verbs and verb in path_verbs and not is_head:
+        _check_not_empty(info, verb)
         return
     if not any(verb in verbs for verb in path_verbs):
         raise no_such_resource()
     raise _unsupported_verb_error(resource, info)
+
+
+def _check_not_empty(info: RequestInfo, verb: str) -> None:
+    """Raise BadRequest if a verb needs a name or a namespace which is empty in the path."""
+    if info.subresource and not info.name:
+        raise BadRequest("name must be provided")
+    if info.has_empty_namespace and verb not in _VERBS_WITHOUT_NAMESPACE:
+        raise BadRequest("Namespace parameter required.")
 
 
 def _check_custom(resource: Resource, request: Request) -> None:
@@ -108,8 +121,6 @@ def _check_custom(resource: Resource, request: Request) -> None:
         _ALL_NAMESPACES_VERBS if resource.namespaced else ()
     ):
         raise NoSuchPath(info.path)
-    if not info.is_plain:
-        raise no_such_resource()
     verbs = resource.verbs
     if info.subresource:
         subresource = resource.subresource(info.subresource)
@@ -129,8 +140,9 @@ def _check_watch_path(resource: Resource, request: Request) -> None:
     info = request.info
     verbs = resource.verbs if info.prefix == "watch" and not info.subresource else ()
     namespace = "" if info.resource == "namespaces" else info.namespace
-    has_valid_scope = resource.namespaced is bool(namespace) or not (info.name or namespace)
-    if "watch" not in verbs or not info.is_plain or not has_valid_scope:
+    is_local = bool(namespace) or info.has_empty_namespace
+    has_valid_scope = resource.namespaced is is_local or not (info.name or is_local)
+    if "watch" not in verbs or not has_valid_scope:
         raise no_such_resource()
     if request.method != "GET":
         raise MethodNotSupported(NOT_ALLOWED, Details())
@@ -147,7 +159,7 @@ def check_route(resource: Resource, request: Request) -> None:
     info = request.info
     if resource.custom or (info.subresource in CONNECT_METHODS and info.subresource != "log"):
         return
-    if info.verb == "patch" and parse_content_type(request.header(CONTENT_TYPE))[0] not in PATCH_TYPES:
+    if info.verb == "patch" and not consumes(request.header(CONTENT_TYPE), PATCH_TYPES):
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
     check_accept(request, _PRODUCED_LOG if info.subresource == "log" else _PRODUCED.get(info.verb, FORMATS))
 
@@ -171,16 +183,21 @@ def _check_connect(resource: Resource, request: Request) -> None:
     exists = resource.subresource(info.subresource) is not None and (
         info.subresource == "proxy" or not info.rest
     )
-    if not exists or bool(info.namespace) is not resource.namespaced:
+    if not exists or (bool(info.namespace) or info.has_empty_namespace) is not resource.namespaced:
         raise no_such_resource()
     if request.method not in CONNECT_METHODS[info.subresource]:
         raise MethodNotSupported(NOT_ALLOWED, Details())
+    _check_not_empty(info, "get")
 
 
 _NAMED: Final = frozenset({"update", "patch"})
+_VERBS_OF_NAMES: Final = {"list": "get", "watch": "get", "deletecollection": "delete"}
+"""The verbs of objects, by those of a path whose name is empty."""
 _PRODUCED_LOG: Final = ("text/plain", *FORMATS)
 _PRODUCED: Final = {"list": (*FORMATS, *STREAMED), "watch": (*FORMATS, *STREAMED)}
 _OBJECT_VERBS = frozenset({"get", "update", "patch", "delete", "watch"})
 """The verbs of paths with a name. A path exists if the resource has at least one of its verbs."""
 _COLLECTION_VERBS = frozenset({"create", "list", "watch", "deletecollection"})
 _ALL_NAMESPACES_VERBS = frozenset({"list", "watch"})
+_VERBS_WITHOUT_NAMESPACE: Final = _ALL_NAMESPACES_VERBS | {"create"}
+"""The verbs of a path with an empty namespace; validation refuses a new object without one."""

@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeAlias
 
 from sortedcontainers import SortedList
 
-from mockube.etcd.kv import prefix_end
+from mockube.etcd.kv import FIRST_REVISION, prefix_end
 
 from .stored_object import MAX_REASON, StoredObject
 
@@ -130,6 +130,8 @@ class ResourceCache:
         """The bytes of replaced large objects in the history."""
         self._oldest = 0
         """Changes at this revision and before are not in the history."""
+        self._is_whole = False
+        """Whether the history has all changes since the first revision of the store."""
         self._watchers: dict[bytes, list[CacheWatcher]] = {}
         self._labels: dict[str, LabelIndex] = {}
         """The indexes of labels that selectors have used, by name."""
@@ -234,7 +236,8 @@ class ResourceCache:
 
     def since(self, revision: int, prefix: bytes) -> Sequence[Change]:
         """Return the changes below a prefix after a revision; raise `TooOldResourceVersion` if the history begins later."""
-        if revision < self._oldest:
+        # Other old revisions are those of an earlier store: `initial_revision` in store.py.
+        if revision < self._oldest and not (self._is_whole and revision == FIRST_REVISION):
             raise TooOldResourceVersion(revision, self._oldest)
         start = bisect_right(self._history, revision, key=_revision)
         return [change for change in self._history[start:] if change.after.key.startswith(prefix)]
@@ -251,8 +254,11 @@ class ResourceCache:
     def watchers(self) -> list[CacheWatcher]:
         return [watcher for watchers in self._watchers.values() for watcher in watchers]
 
-    def reset(self, objects: Sequence[StoredObject], revision: int) -> None:
-        """Replace all objects by those of a list at a revision, in order of keys; clear the history."""
+    def reset(self, objects: Sequence[StoredObject], revision: int, *, is_whole: bool = False) -> None:
+        """Replace all objects by those of a list at a revision, in order of keys; clear the history.
+
+        `is_whole`: nothing was written to the store before.
+        """
         self.objects.clear()
         self.objects.update((stored.key, stored) for stored in objects)
         self._keys = SortedList(self.objects)
@@ -261,6 +267,7 @@ class ResourceCache:
         self._labels = {}
         self._unfinished = {}
         self._oldest = revision
+        self._is_whole = is_whole
 
     def __iter__(self) -> Iterator[StoredObject]:
         return iter(self.objects.values())
@@ -307,6 +314,7 @@ class ResourceCache:
 
     def _forget(self, count: int) -> None:
         self._oldest = self._history[count - 1].revision
+        self._is_whole = False
         self._history_bytes -= sum(map(_large_bytes, self._history[:count]))
         del self._history[:count]
 

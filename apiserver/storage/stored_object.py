@@ -102,7 +102,9 @@ def _folder(namespace: str) -> bytes:
 
 
 def _make_folder(namespace: str) -> bytes:
-    if namespace in {"", ".", ".."} or "/" in namespace:
+    if not namespace:
+        raise status.BadRequest("Namespace parameter required.")
+    if namespace in {".", ".."} or "/" in namespace:
         raise status.BadRequest(f"Namespace parameter invalid: {quote(namespace)}")
     return namespace.encode() + b"/"
 

@@ -245,7 +245,8 @@ class WatchCache:
     def _fill(self, objects_by_folder: Mapping[bytes, Sequence[StoredObject]], revision: int) -> None:
         for folder in self._resource_caches.keys() | objects_by_folder.keys():
             resource_cache = self._resource_caches.setdefault(folder, ResourceCache(folder))
-            resource_cache.reset(objects_by_folder.get(folder, ()), revision)
+            is_whole = not objects_by_folder and not self.unreadable
+            resource_cache.reset(objects_by_folder.get(folder, ()), revision, is_whole=is_whole)
         restarted = self._list_done.is_set()
         self._advance(revision)
         self._consistent.set()

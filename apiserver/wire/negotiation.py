@@ -1,7 +1,7 @@
 """Content negotiation: Accept and Content-Type, parsed as upstream parses them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Final
@@ -205,17 +205,47 @@ def _clause(part: str) -> Clause | None:
     return Clause(type=kind, subtype=before.strip(" "), quality=quality, parameters=parameters)
 
 
-def parse_content_type(content_type: str) -> tuple[str, dict[str, str]]:
-    """Return the media type of a Content-Type header, in lower case, and its parameters."""
+def parse_media_type(content_type: str) -> str:
+    """Return the media type of a Content-Type header in lower case; "" if Go's mime.ParseMediaType refuses the header."""
     return (_parse_usual if len(content_type) <= _USUAL_LENGTH else _parse)(content_type)
 
 
-def _parse(clause: str) -> tuple[str, dict[str, str]]:
-    media_type, *parameters = clause.split(";")
-    pairs = (parameter.partition("=") for parameter in parameters)
-    return media_type.strip().lower(), {name.strip(): value.strip().strip('"') for name, _, value in pairs}
+def patch_media_type(content_type: str) -> str:
+    """Return the type of a patch: upstream cuts off the parameters and compares the rest as it is."""
+    return content_type.partition(";")[0] or content_type
 
 
+def consumes(content_type: str, types: Collection[str]) -> bool:
+    """Return whether upstream's router finds a route that consumes these types: any part of the header may match."""
+    return any(part.partition(";")[0].strip(" ") in types for part in content_type.split(","))
+
+
+def _parse(header: str) -> str:
+    base = header.partition(";")[0]
+    media_type = base.lower().strip()
+    if _MEDIA_TYPE.fullmatch(media_type) is None:
+        return ""
+    values: dict[str, str] = {}
+    position = len(base)
+    while _END.match(header, position) is None:
+        parameter = _PARAMETER.match(header, position)
+        if parameter is None:
+            return ""
+        name, token, quoted = parameter.groups()
+        value = token or _ESCAPED.sub(r"\1", quoted)
+        if values.setdefault(name.lower(), value) != value:
+            return ""
+        position = parameter.end()
+    return media_type
+
+
+_WORD: Final = r"[A-Za-z0-9_!#$%&'*+.^`{|}~-]+"
+_MEDIA_TYPE: Final = re.compile(f"{_WORD}(?:/{_WORD})?")
+_PARAMETER: Final = re.compile(
+    rf"""\s*;\s*({_WORD})\s*=\s*(?:({_WORD})|"((?:\\[()<>@,;:\\"/\[\]?=]|[^"\r\n])*+)")"""
+)
+_ESCAPED: Final = re.compile(r'\\([()<>@,;:\\"/\[\]?=])')
+_END: Final = re.compile(r"\s*;?\s*\Z")
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?")
 _SORTED_BY_INSERTION: Final = 12
 """The maximum number of items that Go sorts by insertion."""

@@ -16,7 +16,7 @@ from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.schema.decode import has_duplicates, is_too_deep
 
 from . import go_json
-from .negotiation import FORMATS, MediaType, parse_content_type
+from .negotiation import FORMATS, MediaType, parse_media_type
 from .protobuf import envelope
 from .protobuf.varint import ProtobufError
 
@@ -50,7 +50,7 @@ def check_format(content_type: str) -> None:
 
 
 def _reader(content_type: str) -> Callable[[bytes], ParsedObject]:
-    read = _READERS.get(parse_content_type(content_type)[0]) if content_type else _json
+    read = _READERS.get(parse_media_type(content_type)) if content_type else _json
     if read is None:
         raise status.unsupported_media_type([format_.value for format_ in FORMATS])
     return read
@@ -127,6 +127,5 @@ _READERS: Mapping[str, Callable[[bytes], ParsedObject]] = {
     MediaType.JSON: _json,
     MediaType.YAML: _yaml,
     MediaType.PROTOBUF: _protobuf,
-    "application/apply-patch+yaml": parse_applied,
 }
 CONVERTING = "error converting YAML to JSON: "

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mockube.etcd.kv import Revision
+from mockube.etcd.kv import FIRST_REVISION, Revision
 
 from . import snapshot as snapshots
 from .disk import Disk, remove_unfinished, store_errors_for
 from .lock import DirectoryLock
-from .mvcc import FIRST_REVISION
 from .recovery import Recovery
 from .segment import FIRST_SEGMENT, SegmentHeader, create_segment, segment_paths
 from .snapshot import SnapshotWriter, snapshot_paths

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mockube.etcd.errors import Compacted, FutureRevision, LeaseNotFound
 from mockube.etcd.kv import (
+    FIRST_REVISION,
     HEAD,
     NO_LEASE,
     Compare,
@@ -38,9 +39,6 @@ from mockube.etcd.kv import (
 
 from .leases import Leases
 from .versions import Versions, is_worth_packing, packable_bytes, unpack_event
-
-FIRST_REVISION: Revision = 1
-"""The revision of an empty store, as in etcd: the first change makes revision 2."""
 
 STEP = 512
 """The number of keys that one step of a rewrite processes in a few milliseconds."""
@@ -79,6 +77,7 @@ class Mvcc:
         "_unpacked",
         "_unpacked_bytes",
         "_versions",
+        "_was_compacted",
         "compact_revision",
         "leases",
         "revision",
@@ -96,6 +95,7 @@ class Mvcc:
         """The revisions that replaced values which can be compressed, with the bytes of these values."""
         self._unpacked_bytes = 0
         self._swept: Revision = FIRST_REVISION
+        self._was_compacted = False
         self._is_rewriting = False
         """Whether some keys are already at the next revision, so that the present is read like a past revision."""
 
@@ -105,6 +105,7 @@ class Mvcc:
         self._versions = Versions(kvs)
         self._log = [tuple(events)]
         self._swept = revision - 1
+        self._was_compacted = bool(kvs)
 
     def replay(self, changes: Sequence[Change]) -> None:
         """Create the next revision from the recorded result of a transaction."""
@@ -178,7 +179,9 @@ class Mvcc:
             return head
         if revision > head:
             raise FutureRevision(revision, head)
-        if revision < self.compact_revision:
+        # A store without keys at its first revision, however high, has lost nothing: it was empty at FIRST_REVISION, too.
+        is_readable = revision == FIRST_REVISION and not self._was_compacted
+        if revision < self.compact_revision and not is_readable:
             raise Compacted(revision, self.compact_revision)
         return revision
 
@@ -366,6 +369,7 @@ class Mvcc:
         """Refuse reads before `revision` from now on; `sweep` then frees what can no longer be read."""
         self.check_compact(revision, self.revision)
         self.compact_revision = revision
+        self._was_compacted = True
 
     def sweep(self, budget: int) -> bool:
         """Free the unreadable versions of the next `budget` revisions; return False when nothing is left to free."""

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.etcd.errors import Corrupt, KVError
-from mockube.etcd.kv import Revision
+from mockube.etcd.kv import FIRST_REVISION, Revision
 
 from . import codec, segment, snapshot
 from .checkpoint import chunks
@@ -27,7 +27,6 @@ from .codec import Commit, Entry
 from .disk import Disk, remove_unfinished, store_errors_for
 from .frame import find_frame, read_frames
 from .lock import DirectoryLock
-from .mvcc import FIRST_REVISION
 from .recovery import Recovery
 from .segment import create_segment, segment_numbers, segment_paths
 from .snapshot import SnapshotWriter, snapshot_paths

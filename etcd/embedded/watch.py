@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from mockube.etcd.errors import Compacted, InvalidRequest, KVError
-from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch, WatchRequest
+from mockube.etcd.kv import FIRST_REVISION, HEAD, Event, Revision, WatchBatch, WatchRequest
 
 from .hub import Channel, Hub, without_previous
-from .mvcc import FIRST_REVISION, Mvcc
+from .mvcc import Mvcc
 from .versions import covers, is_empty
 
 CATCH_UP = 4096

@@ -54,6 +54,9 @@ from tests.support.stores.etcd_server import QUICK, EtcdServer
 TOKEN = "admin"
 READ_ONLY = {"log", "exec", "attach", "portforward", "proxy"}
 """Subresources that need a kubelet."""
+OPENING = "storage is (re)initializing"
+"""The error of a server that has not listed the objects of a new kind yet; Retry-After follows."""
+ATTEMPTS = 200
 UNSUPPORTED = "the required storage feature RequestWatchProgress is disabled"
 """The real server's error with an etcd that is too old for some watches."""
 
@@ -223,8 +226,11 @@ def _create_namespace(servers, namespace):
 
 
 def _answer(server, request):
+    """Send a request, as clients do again while the server still opens the storage of a new kind."""
     try:
-        return server.send(request)
+        answers = (server.send(request) for _ in range(ATTEMPTS))
+        done = (answer for answer in answers if OPENING not in json.dumps(answer["body"]))
+        return next(done, None) or server.send(request)
     except (
         OSError,
         http.client.HTTPException,

@@ -1,5 +1,6 @@
 """Normalize responses of two servers for comparison, and translate requests from one server to the other."""
 
+import itertools
 import json
 import re
 from urllib.parse import quote, unquote
@@ -21,13 +22,15 @@ TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 OWN_PORT = re.compile(r'(nodePort[\\":]{1,9}|\d:|Duplicate value: |duplicate nodePort: \{\w+ )3[0-2]\d{3}\b')
 DANGLING = "api-priority-and-fairness-config-consumer-v1"
 """Manager of a condition that either server writes a moment after a FlowSchema."""
-OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \())\d+")
+OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \()|not decodable revision=)\d+")
 SHOWN_REVISION = re.compile(r"( resourceVersion:)\d+\b")
 ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
 """Lists of a typed object whose order is random upstream."""
 OWN_CONNECTION = re.compile(r"(?<=127\.0\.0\.1:)\d+->")
 OWN_TYPE = re.compile(r"(?<=selfType)\d+")
 OWN_CHECK = re.compile(r"\[\+\]task-[^\\]*\\n")
+MEMBER = re.compile(r"(\.(requests|limits))?(\[[^]\d][^]]*\])?$")
+"""The end of a field's path that names a member of a map, or one of the two maps of resources."""
 LISTED = ("resourceRules", "nonResourceRules")
 """Lists of a review whose order is random as well."""
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -144,10 +147,25 @@ def _without_order(body):
     status, details = body.get("status"), body.get("details")
     if isinstance(details, dict) and body.get("reason") == "Conflict" and details.get("causes"):
         return body | {"details": details | {"causes": sorted(details["causes"], key=json.dumps)}}
+    if isinstance(details, dict) and details.get("causes"):
+        return _with_sorted_causes(body, details)
     if isinstance(status, dict) and status.keys() & {*LISTED}:
         rules = {name: sorted(status.get(name) or (), key=json.dumps) for name in LISTED}
         return body | {"status": status | rules}
     return body
+
+
+def _with_sorted_causes(body, details):
+    """Sort the causes of one map: those of labels, resources and the like have a random order upstream."""
+    causes = details["causes"]
+    of_fields = itertools.groupby(causes, key=lambda cause: MEMBER.sub("", cause.get("field") or ""))
+    ordered = [cause for _, of_field in of_fields for cause in sorted(of_field, key=json.dumps)]
+    before, after = (
+        ", ".join(f"{cause.get('field')}: {cause.get('message')}" for cause in each)
+        for each in (causes, ordered)
+    )
+    message = (body.get("message") or "").replace(before, after)
+    return body | {"message": message, "details": details | {"causes": ordered}}
 
 
 def _with_sorted_managers(body):

@@ -317,3 +317,21 @@ def test_managers_of_several_seconds_are_compared_without_order():
     assert comparable(answer(("b", first), ("a", first)), "n") != comparable(
         answer(("a", first), ("b", first)), "n"
     )
+
+
+def test_causes_of_one_field_are_compared_without_order():
+    causes = [
+        {"field": "metadata.labels", "message": 'Invalid value: "a b"'},
+        {"field": "metadata.labels", "message": 'Invalid value: "-"'},
+        {"field": "spec.x", "message": "Required value"},
+        {"field": "spec.containers[0].resources.requests[cpu]", "message": "Invalid value"},
+        {"field": "spec.containers[0].resources.limits", "message": "Required value"},
+    ]
+
+    def answer(*order):
+        texts = ", ".join(f"{causes[index]['field']}: {causes[index]['message']}" for index in order)
+        details = {"causes": [causes[index] for index in order]}
+        body = {"kind": "Status", "message": f"X is invalid: [{texts}]", "details": details}
+        return comparable({"status": 422, "type": "application/json", "body": body}, "ns")
+
+    assert answer(0, 1, 2, 3, 4) == answer(1, 0, 2, 4, 3) != answer(2, 0, 1, 3, 4)

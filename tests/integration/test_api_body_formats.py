@@ -93,3 +93,40 @@ async def test_invalid_characters_do_not_hide_wrong_fields(client, members, mess
         "POST", f"{MAPS}?fieldValidation=Strict", body, Content_Type="application/json"
     )
     assert (answer.status, answer.body["message"]) == (400, STRICT + message)
+
+
+UNKNOWN = "the body of the request was in an unknown format - accepted media types include: "
+PATCHES = (
+    "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, "
+    "application/apply-patch+yaml"
+)
+
+
+@pytest.mark.parametrize("kind", ["json; charset", "json; a=1; a=2", "json, application/json", "json;;", "/"])
+@pytest.mark.parametrize(("method", "path"), [("POST", ""), ("PUT", "/a"), ("DELETE", "/a")])
+async def test_body_of_a_malformed_content_type_is_refused(client, method, path, kind):
+    answer = await client.send(method, MAPS + path, b"{}", Content_Type=f"application/{kind}")
+    assert (answer.status, answer.body["message"]) == (415, UNKNOWN + ACCEPTED)
+
+
+async def test_delete_without_a_body_may_have_any_content_type(client):
+    assert (await client.send("DELETE", f"{MAPS}/a", Content_Type="x; y")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (f"{MERGE} ;a=b", UNKNOWN + PATCHES),
+        (f"json, application/{MERGE}", UNKNOWN + PATCHES),
+        (MERGE.capitalize(), "415: Unsupported Media Type"),
+        ("json", "415: Unsupported Media Type"),
+    ],
+)
+async def test_patch_type_is_compared_by_the_router_and_by_the_handler(client, kind, message):
+    answer = await client.send("PATCH", f"{MAPS}/a", b"{}", Content_Type=f"application/{kind}")
+    assert (answer.status, answer.body["message"]) == (415, message)
+
+
+async def test_parameters_of_a_patch_type_are_not_read(client):
+    answer = await client.send("PATCH", f"{MAPS}/a", b"{}", Content_Type=f"application/{MERGE}; a=1; a=2")
+    assert answer.status == 200

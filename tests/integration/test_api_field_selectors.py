@@ -96,6 +96,12 @@ async def test_unsupported_field_label_is_refused(client, path, label, message):
     assert (answer.status, answer.body["message"]) == (400, message.format(label))
 
 
+async def test_pod_certificate_requests_are_not_selected_by_namespace(client):
+    path = "/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests"
+    answer = await client.get(f"{path}?fieldSelector=metadata.namespace!=x")
+    assert (answer.status, answer.body["message"]) == (400, UNSUPPORTED.format("metadata.namespace"))
+
+
 async def test_events_of_both_versions_have_their_field_labels(client):
     event = {
         "metadata": {"name": "e"},

@@ -1,11 +1,13 @@
 """Allowed HTTP methods of each path, as a real kube-apiserver 1.36 answered."""
 
 import pytest
+from yarl import URL
 
 from tests.support.server import apiserver, raw_http
 from tests.support.server.definitions import WIDGETS, define, definition, version
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+ADMIN_HEADER = {"Authorization": "Bearer admin"}
 METHODS = ("HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 GET_ONLY = (
     "/version",
@@ -114,6 +116,9 @@ STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
         ("POST", "/api/v1/watch/pods", 405),
         ("PATCH", "/api/v1/watch/namespaces/default", 405),
         ("HEAD", "/api/v1/watch/pods", 405),
+        ("HEAD", "/api/v1/namespaces/default/pods/x/log", 405),
+        ("HEAD", "/api/v1/namespaces/default/pods/x/exec", 405),
+        ("HEAD", "/api/v1/namespaces/default/pods/x/proxy", 404),
         ("GET", "/api/v1/proxy/nodes/x", 404),
         ("GET", "/metrics/", 404),
         ("GET", "/flagz/", 404),
@@ -121,7 +126,7 @@ STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
         ("GET", "/openapi/v3/apis/nope", 404),
     ],
 )
-async def test_paths_behind_subresource_are_404(client, method, path, code):
+async def test_path_behind_a_subresource_or_a_verb_has_the_code(client, method, path, code):
     answer = await client.send(method, path)
     assert (answer.status, "Warning" in answer.headers) == (code, False)
 
@@ -204,3 +209,36 @@ async def test_custom_objects_accept_methods_of_their_verbs(client):
     for method, path in (("POST", everywhere), ("DELETE", everywhere), ("GET", f"{everywhere}/w")):
         answer = await client.send(method, path, widget if method == "POST" else None)
         assert (answer.status, answer.data) == (404, b"404 page not found\n")
+
+
+NO_NAMESPACE, NO_NAME = "Namespace parameter required.", "name must be provided"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code", "message"),
+    [
+        ("GET", "/api/v1/namespaces//configmaps/x", 400, NO_NAMESPACE),
+        ("DELETE", "/api/v1/namespaces//configmaps", 400, NO_NAMESPACE),
+        ("GET", "/api/v1/namespaces//pods/x/log", 400, NO_NAMESPACE),
+        ("GET", "/api/v1/namespaces/default/pods//status", 400, NO_NAME),
+        ("GET", "/api/v1/namespaces/default/pods//log", 400, NO_NAME),
+        ("DELETE", "/api/v1/namespaces/default/pods//status", 405, None),
+        ("GET", "/api/v1/nodes/.", 400, "Name parameter invalid: \".\": may not be '.'"),
+        ("GET", "/api/v1/nodes/..", 400, "Name parameter invalid: \"..\": may not be '..'"),
+        ("GET", "/api/v1/namespaces//nodes", 404, None),
+        ("GET", "/api/v1//pods", 404, None),
+    ],
+)
+async def test_segment_of_a_path_may_be_empty_or_dots(client, method, path, code, message):
+    path = client.url + path
+    async with client.session.request(method, URL(path, encoded=True), headers=ADMIN_HEADER) as answer:
+        body = await answer.json()
+    assert (answer.status, body["message"]) == (code, message or body["message"])
+
+
+async def test_empty_namespace_of_a_path_is_all_namespaces(client):
+    await client.post(MAPS, {"metadata": {"name": "a"}})
+    path = URL(f"{client.url}/api/v1/namespaces//configmaps", encoded=True)
+    async with client.session.get(path, headers=ADMIN_HEADER) as answer:
+        names = [item["metadata"]["name"] for item in (await answer.json())["items"]]
+    assert "a" in names

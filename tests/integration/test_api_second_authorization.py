@@ -175,3 +175,30 @@ async def test_binding_to_malformed_role_is_refused_as_by_the_storage_of_roles(
         f"{RBAC}/clusterrolebindings", {"metadata": {"name": "b"}, "roleRef": reference}
     )
     assert (answer.status, answer.body["message"]) == (status, message)
+
+
+SECRETS = "/api/v1/namespaces/default/secrets"
+OLD_PATH = "/api/v1/watch/namespaces/default/secrets"
+NAMED = "fieldSelector=metadata.name%3Da"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"{SECRETS}?{NAMED}", 200),
+        pytest.param(
+            f"{SECRETS}?watch=1&resourceVersion=x&{NAMED}", 500, id="an authorized watch from no version"
+        ),
+        pytest.param(f"{OLD_PATH}/a?resourceVersion=x", 500, id="the name of an old path"),
+        pytest.param(
+            f"{OLD_PATH}?resourceVersion=x&{NAMED}", 403, id="the old path of a watch has no selectors"
+        ),
+        pytest.param(
+            f"{SECRETS}?limit=x&{NAMED}", 403, id="none of the options is read if a number is invalid"
+        ),
+        pytest.param(f"{SECRETS}?labelSelector=a,,b&{NAMED}", 403, id="or if a selector is invalid"),
+    ],
+)
+async def test_selected_name_is_authorized_like_the_name_of_a_path(admin, alice, path, status):
+    await grant(admin, ["list", "watch"], "secrets", resourceNames=["a"])
+    assert (await alice.get(path)).status == status

@@ -8,6 +8,8 @@ from tests.support.server.definitions import GROUP, WIDGETS, define, definition,
 
 NS = "/api/v1/namespaces/default"
 WORKLOADS = "/apis/apps/v1/namespaces/default"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 APPLY, MERGE, STRATEGIC = "apply-patch+yaml", "merge-patch+json", "strategic-merge-patch+json"
 
@@ -325,3 +327,140 @@ async def test_allocated_resources_in_claim_status_are_validated(client, status,
         answer.body
     )
     assert answer.status == (422 if problems else 200)
+
+
+# --- managedFields in an applied configuration
+
+APPLIED = f"{NS}/configmaps/m?fieldManager=a"
+
+
+def applied_map(entries):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "managedFields": entries}}
+
+
+@pytest.mark.parametrize("entries", [None, [None], [{}, None]])
+async def test_managers_that_upstream_cannot_read_are_ignored(client, entries):
+    answer = await client.patch(APPLIED, applied_map(entries) | {"data": {"a": "b"}}, kind=APPLY)
+    assert answer.status == 201
+    assert [entry["manager"] for entry in answer.body["metadata"]["managedFields"]] == ["a"]
+
+
+CONVERTED = (
+    "failed to convert new object (/m; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured "
+    "object to /v1, Kind=ConfigMap"
+)
+TYPED = "failed to create typed patch object (/m; /v1, Kind=ConfigMap): .metadata.managedFields[0]"
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "message"),
+    [
+        ({"apiVersion": ""}, 400, "metadata.managedFields must be nil"),
+        (1, 500, f"{TYPED}: expected map, got &{{1}}"),
+        (
+            {"apiVersion": 1},
+            500,
+            f"{TYPED}.apiVersion: expected string, got &value.valueUnstructured{{Value:1}}",
+        ),
+        (
+            {"time": "x"},
+            500,
+            f'{CONVERTED}: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+        ),
+    ],
+)
+async def test_applied_managers_are_refused(client, entry, code, message):
+    answer = await client.patch(APPLIED, applied_map([entry]), kind=APPLY)
+    assert (answer.status, answer.body["message"]) == (code, message)
+
+
+# --- empty collections that are no absent ones
+
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+COUNTERS = [{"name": "c", "counters": {"a": {"value": "1"}}}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"sharedCounters": COUNTERS}, 201),
+        ({"sharedCounters": COUNTERS, "devices": None}, 201),
+        ({"sharedCounters": COUNTERS, "devices": []}, 422),
+        ({"sharedCounters": [], "devices": []}, 422),
+    ],
+)
+async def test_resource_slice_has_devices_or_counters_even_if_they_are_empty(client, fields, status):
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example.com", "nodeName": "n", "pool": pool, **fields}
+    answer = await client.post(SLICES, {"metadata": {"name": "s"}, "spec": spec})
+    assert answer.status == status, answer.body
+    if status == 422:
+        assert "only one of `sharedCounters` or `devices` is allowed" in answer.body["message"]
+
+
+@pytest.mark.parametrize("claims", [None, []])
+async def test_pod_level_claims_are_refused_even_if_they_are_empty(client, claims):
+    template = TEMPLATE | {"spec": TEMPLATE["spec"] | {"resources": {"claims": claims}}}
+    once = template | {"spec": template["spec"] | {"restartPolicy": "Never"}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    bodies = {
+        f"{NS}/podtemplates": {"template": template},
+        f"{NS}/replicationcontrollers": {"spec": {"template": template}},
+        f"{WORKLOADS}/replicasets": {"spec": spec},
+        f"{WORKLOADS}/deployments": {"spec": spec},
+        f"{WORKLOADS}/daemonsets": {"spec": spec},
+        f"{WORKLOADS}/statefulsets": {"spec": spec},
+        JOBS: {"spec": {"template": once}},
+        CRON_JOBS: {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": once}}}},
+    }
+    for path, body in bodies.items():
+        answer = await client.post(f"{path}?dryRun=All", {"metadata": {"name": "w"}} | body)
+        assert answer.status == (201 if claims is None else 422), answer.body
+
+
+# --- fractions of a second, which are compared, and not stored
+
+INVALID = "status.completionTime: Invalid value: "
+EARLY = f'{INVALID}"2026-01-02T03:04:05Z": must be equal to or after `startTime`'
+INCOMPLETE = (
+    f'{INVALID}"2026-01-02T03:04:05Z": cannot set completionTime when there is no Complete=True condition'
+)
+ZERO = [one.replace('"2026-01-02T03:04:05Z"', "null") for one in (EARLY, INCOMPLETE)]
+
+
+@pytest.mark.parametrize(
+    ("start", "completion", "refusals"),
+    [
+        ("2026-01-02T03:04:05.4Z", "2026-01-02T03:04:05.5Z", [INCOMPLETE]),
+        ("2026-01-02T03:04:05.5Z", "2026-01-02T03:04:05.5Z", [INCOMPLETE]),
+        ("2026-01-02T03:04:05.6Z", "2026-01-02T03:04:05.5Z", [INCOMPLETE, EARLY]),
+        ("2026-01-02T03:04:05Z", "0001-01-01T00:00:00Z", ZERO),
+    ],
+)
+async def test_times_of_a_job_are_compared_as_they_were_sent(client, start, completion, refusals):
+    spec = {"template": {"spec": TEMPLATE["spec"] | {"restartPolicy": "Never"}}}
+    created = await client.post(JOBS, {"metadata": {"name": "j"}, "spec": spec})
+    assert created.status == 201, created.body
+    status = {"startTime": start, "completionTime": completion}
+    for answer in (
+        await client.patch(f"{JOBS}/j/status", {"status": status}, kind=MERGE),
+        await client.put(f"{JOBS}/j/status", created.body | {"status": status}),
+    ):
+        causes = answer.body["details"]["causes"]
+        assert {f"{cause['field']}: {cause['message']}" for cause in causes} == {*refusals}
+
+
+# --- selfLink, which is dropped when an object is stored
+
+
+@pytest.mark.parametrize("kind", [APPLY, MERGE, STRATEGIC])
+@pytest.mark.parametrize(("options", "shown"), [("", None), ("&dryRun=All", "x")])
+async def test_self_link_is_shown_by_dry_runs_of_updates_alone(client, kind, options, shown):
+    path, body = f"{NS}/configmaps/m?fieldManager=a{options}", applied_map(None) | {"data": {"a": "b"}}
+    body["metadata"] |= {"selfLink": "x"}
+    created = await client.post(f"{NS}/configmaps?{options[1:]}", body)
+    assert "selfLink" not in created.body["metadata"]
+    await client.post(f"{NS}/configmaps", body)
+    for answer in (await client.patch(path, body, kind=kind), await client.put(path, body)):
+        assert answer.body["metadata"].get("selfLink") == shown
+    assert "selfLink" not in (await client.get(f"{NS}/configmaps/m")).body["metadata"]

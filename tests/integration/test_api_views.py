@@ -53,6 +53,7 @@ async def test_unknown_view_is_not_acceptable(client, path, accept):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
+        ("GET", "/apis/resource.k8s.io/v1/devicetaintrules/x/status"),
         ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
         ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"),
         ("POST", "/api/v1/namespaces/default/bindings"),

@@ -40,7 +40,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     options_from_old_template,
     pod_warnings_of,
 )
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE, EMPTIABLE_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy, StrategyContext
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
@@ -156,6 +156,7 @@ _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
     disabled=DISABLED_IN_TEMPLATE,
+    emptiable=EMPTIABLE_IN_TEMPLATE,
     prepare_create=_begin_template_generation,
     prepare_update={MAIN: _count_template_generation, "status": _keep_template_generation},
 )

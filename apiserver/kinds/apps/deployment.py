@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.core.pod import workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_workload, warnings_of_kind
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE, EMPTIABLE_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_FIELDS
@@ -166,6 +166,7 @@ KIND: Final = Kind(
         generation=(*SPEC, ("metadata", "annotations")),
         first_generation=1,
         disabled=DISABLED_IN_TEMPLATE,
+        emptiable=EMPTIABLE_IN_TEMPLATE,
     ),
     validation=Validation(
         create=_create,

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.core.pod import workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_workload, warnings_of_kind
-from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE, EMPTIABLE_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 
@@ -74,7 +74,9 @@ KIND: Final = Kind(
             STATUS,
         ),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, disabled=DISABLED_IN_TEMPLATE),
+    strategy=Strategy(
+        generation=SPEC, first_generation=1, disabled=DISABLED_IN_TEMPLATE, emptiable=EMPTIABLE_IN_TEMPLATE
+    ),
     validation=Validation(
         create=_create,
         update=in_order(_update, immutable_fields("spec", "selector")),

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod import pod_template, workloads
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
-from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
+from mockube.apiserver.kinds.core.pod.strategy import EMPTIABLE_IN_TEMPLATE, disabled_in_template
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
@@ -267,6 +267,7 @@ _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
     disabled=disabled_in_template("spec.template"),
+    emptiable=EMPTIABLE_IN_TEMPLATE,
 )
 
 

@@ -26,7 +26,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     options_from_old_template,
     pod_warnings_of,
 )
-from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
+from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template, emptiable_in
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Gate, Strategy
@@ -189,6 +189,7 @@ KIND: Final = Kind(
     strategy=Strategy(
         generation=SPEC,
         first_generation=1,
+        emptiable=emptiable_in("spec.jobTemplate.spec.template.spec"),
         disabled=disabled_in_template(
             "spec.jobTemplate.spec.template", Gate(("spec.jobTemplate.spec.scheduling",))
         ),

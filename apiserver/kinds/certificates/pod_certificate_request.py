@@ -168,6 +168,7 @@ KIND: Final = Kind(
         name="podcertificaterequests",
         kind="PodCertificateRequest",
         hashed_version="v1beta1",
+        selects_namespace=False,
         selectable=tuple(selectable(f"spec.{name}") for name in ("signerName", "podName", "nodeName")),
         subresources=(STATUS,),
     ),

@@ -145,6 +145,15 @@ def _cidr_problem(value: str, *, is_strict: bool) -> str:
     return ""
 
 
+def cidr_family(value: str) -> int:
+    """Return the version of a CIDR's first address, whose numbers may have leading zeros; 0 for an invalid one."""
+    if _cidr_problem(value, is_strict=False):
+        return 0
+    text, _, length = value.partition("/")
+    network = ip_network((str(parse_sloppily(text)), int(length)), strict=False)
+    return 4 if _is_mapped(network.network_address) else network.version
+
+
 _LINK_LOCAL_MULTICAST: Final = (ip_network("224.0.0.0/24"), IPv6Network("ff02::/16"))
 
 

@@ -182,7 +182,7 @@ CONFIG_MAP: Final = Kind(
         create=_create_config_map,
         update=in_order(_check_immutable("data", "binaryData"), as_created(_create_config_map)),
     ),
-    strategy=Strategy(emptiable=("binaryData",)),
+    strategy=Strategy(emptiable=(("binaryData",),)),
     printer=Printer(columns=(NAME, Column(name="Data"), AGE_COLUMN), cells=_config_map),
 )
 
@@ -203,7 +203,7 @@ SECRET: Final = Kind(
         create=_create_secret,
         update=in_order(immutable_fields("type"), _check_immutable("data"), as_created(_create_secret)),
     ),
-    strategy=Strategy(emptiable=("data",)),
+    strategy=Strategy(emptiable=(("data",),)),
     printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE_COLUMN), cells=_secret),
     defaults=defaults_table("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),
     internal_changes=(_merge_string_data,),

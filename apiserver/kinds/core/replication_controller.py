@@ -26,7 +26,7 @@ from .pod import workloads
 from .pod.context import STRICT, PodValidationOptions
 from .pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from .pod.pod_template import is_new_generation, options_from_old_workload, pod_warnings_of
-from .pod.strategy import DISABLED_IN_TEMPLATE
+from .pod.strategy import DISABLED_IN_TEMPLATE, EMPTIABLE_IN_TEMPLATE
 from .pod.warnings import IN_POD_NAMES, name_warnings
 
 _KIND: Final = "ReplicationController"
@@ -117,6 +117,7 @@ KIND: Final = Kind(
         generation=SPEC,
         first_generation=1,
         disabled=DISABLED_IN_TEMPLATE,
+        emptiable=EMPTIABLE_IN_TEMPLATE,
         dependents=ORPHAN,
         prepare_update={"status": restore_template_labels},
     ),

@@ -1,6 +1,6 @@
 """ServiceCIDR: a range of cluster IPs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from ipaddress import ip_network
 from typing import Any, Final
@@ -11,7 +11,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.addresses import check_strict_cidr, is_ipv6, parse_sloppily
+from mockube.apiserver.kinds.common.addresses import check_strict_cidr, cidr_family
 from mockube.apiserver.kinds.common.cells import items
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
@@ -41,15 +41,10 @@ def _check_cidrs(spec: ReadOnlyTree) -> Iterator[FieldError]:
         return
     for index, network in enumerate(networks):
         yield from _check_canonical(network, _CIDRS.index(index))
-    if len(networks) == 2 and _are_of_one_family(networks):
+    families = [*map(cidr_family, networks)]
+    if len(families) == 2 and families[0] == families[1] != 0:
         problem = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
         yield errors.invalid(_CIDRS, networks, problem)
-
-
-def _are_of_one_family(networks: Sequence[str]) -> bool:
-    first, second = (network.partition("/")[0] for network in networks)
-    are_valid = parse_sloppily(first) is not None and parse_sloppily(second) is not None
-    return are_valid and is_ipv6(first) == is_ipv6(second)
 
 
 def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:

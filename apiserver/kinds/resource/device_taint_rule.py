@@ -9,7 +9,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
 from mockube.apiserver.kinds.common import checks
 from mockube.apiserver.kinds.common.ages import age, since
 from mockube.apiserver.kinds.common.cells import text, time
@@ -92,7 +92,7 @@ KIND: Final = Kind(
         kind="DeviceTaintRule",
         namespaced=False,
         hashed_version="v1beta2",
-        subresources=(STATUS,),
+        subresources=(STATUS_WITHOUT_TABLE,),
     ),
     strategy=Strategy(
         resets=STATUS_ALONE,

@@ -134,12 +134,17 @@ check_configuration: Final = checks.require(
 )
 
 
-def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Check the attribute that devices must have in common, or in which they must differ."""
-    for name in ("matchAttribute", "distinctAttribute"):
-        if constraint.get(name) is not None:
-            return values.declared_name(constraint[name], path.child(name))
-    return (errors.required(path, _NO_ATTRIBUTE),)
+def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Check the attribute that devices must have in common, and the one in which they must differ."""
+    match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
+    if match is distinct is None:
+        yield errors.required(path, _NO_ATTRIBUTE)
+    if match is not None:
+        yield from values.declared_name(match, path.child("matchAttribute"))
+    if distinct is not None:
+        # Before the rules were declared, the second attribute was not checked.
+        check = values.declared_name if match is None else values.newly_declared_name
+        yield from check(distinct, path.child("distinctAttribute"))
 
 
 _NO_ATTRIBUTE: Final = (

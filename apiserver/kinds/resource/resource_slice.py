@@ -177,7 +177,12 @@ KIND: Final = Kind(
         selectable=(selectable("spec.nodeName"), selectable("spec.driver"), selectable("spec.pool.name")),
     ),
     strategy=Strategy(
-        generation=SPEC, first_generation=1, counts_dropped=True, disabled=_DISABLED, returns_deleted=True
+        generation=SPEC,
+        first_generation=1,
+        counts_dropped=True,
+        disabled=_DISABLED,
+        emptiable=(("spec", "devices"), ("spec", "sharedCounters")),
+        returns_deleted=True,
     ),
     timed_defaults=_timed_defaults,
     validation=newest(_VALIDATION),

@@ -259,6 +259,7 @@ def _check_declared_name(name: str, path: Path) -> Iterator[FieldError]:
 
 
 declared_name: Final = declare(_check_declared_name, check_fully_qualified_name)
+newly_declared_name: Final = declare(_check_declared_name, lambda _name, _path: ())
 
 
 def _check_declared_pool(name: str, path: Path) -> Iterator[FieldError]:

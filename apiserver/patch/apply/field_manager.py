@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.errors import PatchError, UndecodablePatch
+from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from . import creation, last_applied, managers, updater
@@ -160,7 +161,9 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
                 managed = self._managers_after_update(managed, self.empty, live, BEFORE_FIRST_APPLY, time)
             self._check_typed(config, _PATCH)
             self._check_live(live, _LIVE)
+            ignored, config = config, _without_managed_fields(config)
             new, managed = self._apply(managed, live, config, WriterInfo(owner=owner, time=time, force=force))
+            _check_times(ignored)
         except UnconvertibleVersion as error:
             raise ObjectTypeError(str(error)) from None
         except TypedError as error:
@@ -177,7 +180,9 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
 
     def _check(self, config: ReadOnlyTree) -> None:
         self.check_type(config)
-        if isinstance(_unchecked_metadata(config).get("managedFields"), list):
+        entries = _unchecked_metadata(config).get("managedFields")
+        # Upstream ignores all entries if it cannot read one of them.
+        if isinstance(entries, list) and all(map(_is_readable, entries)):
             raise UndecodablePatch("metadata.managedFields must be nil")
 
     def _check_live(self, live: ReadOnlyTree, refusal: str) -> None:
@@ -225,6 +230,38 @@ def _without_managed_fields(obj: ReadOnlyTree) -> ReadOnlyTree:
 
 def _with_managers(obj: ReadOnlyTree, managed: Managed) -> dict[str, Any]:
     return meta.with_metadata(obj, managedFields=managers.encode(managed))
+
+
+def _is_readable(entry: Any) -> bool:
+    """Return whether an entry of `managedFields` that is not validated yet can be read."""
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(name), str | None) for name in _TEXTS_OF_ENTRIES)
+        and not _time_problem(entry)
+    )
+
+
+def _time_problem(entry: Any) -> str:
+    time = entry.get("time") if isinstance(entry, dict) else None
+    if not isinstance(time, str):
+        return ""
+    try:
+        parse_time(time)
+    except TimestampError as error:
+        return str(error)
+    return ""
+
+
+def _check_times(config: ReadOnlyTree) -> None:
+    """Refuse an ignored entry whose time is malformed: upstream converts the merged object with it."""
+    for entry in meta.metadata(config).get("managedFields") or ():
+        if problem := _time_problem(entry):
+            about, kind = describe_object(config), format_kind(config)
+            conversion = f"to proper version: unable to convert unstructured object to {kind}"
+            raise ObjectTypeError(f"failed to convert new object ({about}) {conversion}: {problem}")
+
+
+_TEXTS_OF_ENTRIES: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "subresource")
 
 
 def _unchecked_metadata(obj: ReadOnlyTree) -> ReadOnlyTree:

@@ -39,7 +39,7 @@ from mockube.apiserver.registry.request_context import (
 from mockube.apiserver.registry.update import guaranteed_update
 from mockube.apiserver.registry.write import Write
 from mockube.apiserver.schema.nested_values import AccessorError, nested_value
-from mockube.apiserver.wire.negotiation import parse_content_type
+from mockube.apiserver.wire.negotiation import patch_media_type
 
 SCALE = GroupKind("autoscaling", "Scale")
 API_VERSION: Final = "autoscaling/v1"
@@ -205,7 +205,8 @@ def _replicas(scale: Mapping[str, Any]) -> int:
 
 
 async def get(registry: Registry, context: RequestContext) -> ObjectResult:
-    answer = await to_client_version(registry, context.resource, await read.get(registry, context))
+    stored = await read.get(registry, context)
+    answer = await to_client_version(registry, context.resource, stored, is_read=True)
     assert isinstance(answer, ObjectResult)
     resource = context.resource
     scale = scale_view(resource).view_result(answer)
@@ -256,7 +257,7 @@ def _read_scale(registry: Registry, context: RequestContext, options: WriteOptio
 
 
 async def patch(registry: Registry, context: RequestContext) -> ObjectResult:
-    if parse_content_type(context.body.media_type)[0] in APPLY_TYPES:
+    if patch_media_type(context.body.media_type) in APPLY_TYPES:
         return await _apply(registry, context)
     return await patches.patch(registry, context, _written_view(registry, context.resource))
 

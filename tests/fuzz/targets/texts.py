@@ -203,14 +203,14 @@ def _pem(text):
 
 
 def _media_type(text):
-    negotiation.parse_content_type(text)
+    negotiation.parse_media_type(text)
     wanted = [negotiation.negotiate(text, endpoint) for endpoint in negotiation.EndpointType]
     return f"wanted: {wanted[0]} {wanted.count(None)} {negotiation.matches_route(text)}"
 
 
 def _url(text):
     info = parse_url("GET", text, watch=False)
-    return f"url: {info.verb} {info.is_resource} {bool(info.namespace)} {info.subresource[:8]} {info.is_plain} {len(info.rest)}"
+    return f"url: {info.verb} {info.is_resource} {bool(info.namespace)} {info.subresource[:8]} {info.has_empty_namespace} {len(info.rest)}"
 
 
 def _continue_token(text):

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import is_new_generation, pod_warnings_of
-from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
+from mockube.apiserver.kinds.core.pod.strategy import EMPTIABLE_IN_TEMPLATE, disabled_in_template
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Gate, Strategy, StrategyContext
@@ -63,8 +63,10 @@ _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
     disabled=disabled_in_template("spec.template", Gate(("spec.scheduling",))),
+    emptiable=EMPTIABLE_IN_TEMPLATE,
     prepare_create=_select_own_pods,
     prepare_update={"status": defaults.restore_template_labels},
+    exact_times=(("status", "startTime"), ("status", "completionTime")),
     dependents=ORPHAN,
     dependents_warning=_ORPHANED_PODS,
 )

@@ -11,7 +11,7 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, errors
 from mockube.apimachinery.errors import OMITTED, FieldError
 from mockube.apimachinery.paths import ROOT, Path
-from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.internal import internal
@@ -26,6 +26,7 @@ COMPLETE, FAILED = "Complete", "Failed"
 FAILURE_TARGET, SUCCESS_CRITERIA_MET, SUSPENDED = "FailureTarget", "SuccessCriteriaMet", "Suspended"
 
 _STATUS: Final = ROOT.child("status")
+_ZERO: Final = "0001-01-01T00:00:00Z"
 _CONDITIONS: Final = _STATUS.child("conditions")
 
 
@@ -147,7 +148,7 @@ def _check_completion_time(change: _Change) -> Iterator[FieldError]:
     if change.has_changed_condition(COMPLETE) or change.has_changed("completionTime"):
         if time and not change.has_conditions(COMPLETE):
             problem = "cannot set completionTime when there is no Complete=True condition"
-            yield errors.invalid(path, time, problem)
+            yield errors.invalid(path, _stored_time(time), problem)
         if not time and change.has_conditions(COMPLETE):
             yield errors.required(path, "completionTime is required for Complete jobs")
     start = change.get("startTime")
@@ -157,7 +158,13 @@ def _check_completion_time(change: _Change) -> Iterator[FieldError]:
         and time
         and parse_time(time) < parse_time(start)
     ):
-        yield errors.invalid(path, time, "must be equal to or after `startTime`")
+        yield errors.invalid(path, _stored_time(time), "must be equal to or after `startTime`")
+
+
+def _stored_time(time: str) -> str | None:
+    """Return a time as errors show it: without the fraction of a second with which it is compared, and null for a zero time."""
+    text = format_time(parse_time(time))
+    return None if text == _ZERO else text
 
 
 def _check_start_time(change: _Change) -> Iterator[FieldError]:
@@ -264,12 +271,12 @@ def _check_counters(change: _Change) -> Iterator[FieldError]:
 def _check_times_unchanged(change: _Change) -> Iterator[FieldError]:
     time, start = change.get("completionTime"), change.get("startTime")
     if time and change.old_value("completionTime") and change.has_changed("completionTime"):
-        yield errors.invalid(_STATUS.child("completionTime"), time, "field is immutable")
+        yield errors.invalid(_STATUS.child("completionTime"), _stored_time(time), "field is immutable")
     resumes = change.had_conditions(SUSPENDED) and conditions.is_false(change.new, SUSPENDED)
     applies = change.has_changed("startTime") and not resumes and not change.spec.get("suspend")
     if applies and change.old_value("startTime"):
         problem = "field is immutable for unsuspended job once set"
-        yield errors.invalid(_STATUS.child("startTime"), start, problem)
+        yield errors.invalid(_STATUS.child("startTime"), start and _stored_time(start), problem)
 
 
 def _check_success_change(change: _Change) -> Iterator[FieldError]:

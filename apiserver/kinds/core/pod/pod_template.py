@@ -25,7 +25,7 @@ from .defaults import name_account
 from .options import options_from_old_pod
 from .security import check_apparmor_agrees, check_seccomp_agrees
 from .spec import check_pod_spec
-from .strategy import disabled_in_template
+from .strategy import disabled_in_template, emptiable_in
 from .validation import check_pod_annotations
 from .warnings import IN_POD_NAMES, name_warnings, template_warnings
 
@@ -143,6 +143,7 @@ KIND: Final = Kind(
         generation=(("template",),),
         first_generation=1,
         disabled=disabled_in_template("template"),
+        emptiable=emptiable_in("template.spec"),
         returns_deleted=True,
     ),
     validation=Validation(create=_check_new_template, update=_check_changed_template),

@@ -80,6 +80,13 @@ DISABLED_IN_TEMPLATE: Final = disabled_in_template("spec.template")
 """The disabled fields of kinds with a template at spec.template."""
 
 
+def emptiable_in(path: str) -> tuple[tuple[str, ...], ...]:
+    """Return `Strategy.emptiable` of a kind with the spec of a pod at a path."""
+    return ((*path.split("."), "resources", "claims"),)
+
+
+EMPTIABLE_IN_TEMPLATE: Final = emptiable_in("spec.template.spec")
+
 # --- preparation and deletion
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -332,6 +339,7 @@ STRATEGY = Strategy(
     generation=strategy.SPEC,
     first_generation=1,
     disabled=DISABLED_IN_PODS,
+    emptiable=emptiable_in("spec"),
     prepare_create=_prepare_create,
     prepare_update={strategy.MAIN: _prepare_update, "resize": _prepare_resize, "status": _prepare_status},
     grace=_grace,

@@ -192,3 +192,15 @@ def test_history_of_old_changes_is_compressed_and_read_as_before(monkeypatch):
     assert all(len(stored._value.compressed) < 300 for stored in (*objects, deletion.after))
     without_newer = [stored.revision for stored in objects if stored._value.newer is None]
     assert without_newer == [3, 6, 9], "a chain has three objects"
+
+
+def test_shortened_history_does_not_begin_at_the_first_revision(monkeypatch):
+    monkeypatch.setattr(module, "IDLE_HISTORY", 10)
+    resource_cache = ResourceCache(b"/r/pods/")
+    resource_cache.reset((), 100, is_whole=True)
+    for revision in range(101, 151):
+        pod = StoredObject(b"/r/pods/a/%d" % revision, b"{}", revision)
+        resource_cache.apply(Change(ChangeKind.ADDED, pod, None, 0.0))
+    assert _is_known(resource_cache, 1)
+    resource_cache.forget_old(100.0)
+    assert not _is_known(resource_cache, 1)

@@ -14,6 +14,7 @@ from mockube.apiserver.storage.resource_cache import HISTORY_SECONDS, TooOldReso
 from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import LAG_SECONDS, SLICE, WatchCache
 from mockube.component_base.clock import SteppedClock
+from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Event, Txn, WatchBatch
 from tests.support.event_loop import until, yield_to_loop
@@ -350,3 +351,24 @@ async def test_history_of_a_resource_that_changes_no_more_gets_shorter(store, mo
             resource_cache.since(was, FOLDER)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_history_of_a_new_store_begins_at_the_first_revision(is_new):
+    core = Mvcc()
+    core.load(1000, (), ())
+    store = MemoryStore(clock=SteppedClock(), core=core)
+    if not is_new:
+        await store.txn(Txn(then=(put(1),)))
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        await store.txn(Txn(then=(put(2),)))
+        await watch_cache.fresh()
+        if is_new:
+            assert len(resource_cache.since(1, FOLDER)) == 1
+        else:
+            with pytest.raises(TooOldResourceVersion):
+                resource_cache.since(1, FOLDER)
+        with pytest.raises(TooOldResourceVersion):  # of an earlier store
+            resource_cache.since(2, FOLDER)
+    await store.close()

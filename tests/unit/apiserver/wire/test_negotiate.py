@@ -8,8 +8,11 @@ from mockube.apiserver.wire.negotiation import (
     MediaType,
     OutputFormat,
     View,
+    consumes,
     matches_route,
     negotiate,
+    parse_media_type,
+    patch_media_type,
 )
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -151,3 +154,69 @@ def test_clauses_that_end_behind_the_limit_are_ignored():
 
 def test_single_clause_above_the_limit_is_ignored():
     assert negotiate(f"application/json;a={'a' * MAX_ACCEPT}") is None
+
+
+# --- Content-Type
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "application/json",
+        "Application/JSON",
+        " application/json ",
+        "application/json;",
+        "application/json ; charset=utf-8",
+        "application/json; a=1; A=1",
+        'application/json; a="1"; a=1',
+        'application/json; a="x\\"y;"',
+        'application/json; a=""',
+        "application/json; a*0=x; a*1=y",
+    ],
+)
+def test_media_type_is_read_as_by_go(header):
+    assert parse_media_type(header) == "application/json"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param("application/json;;", id="two semicolons"),
+        pytest.param("application/json; charset", id="a parameter without a value"),
+        pytest.param("application/json; a=", id="an empty token"),
+        pytest.param("application/json; a=1; a=2", id="two values of one parameter"),
+        pytest.param("application/json; a=1; A=2", id="names in another case"),
+        pytest.param('application/json; a="x', id="an open quotation"),
+        pytest.param('application/json; a="x\\"', id="a quotation that ends with an escape"),
+        pytest.param("application/json, application/json", id="two media types"),
+        pytest.param("application / json", id="blanks in the name"),
+        pytest.param("application/", id="no subtype"),
+        pytest.param("/json", id="no type"),
+        pytest.param("application/json/x", id="two slashes"),
+        pytest.param(";", id="parameters alone"),
+    ],
+)
+def test_content_type_that_go_refuses_has_no_media_type(header):
+    assert parse_media_type(header) == ""
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("application/merge-patch+json", "application/merge-patch+json"),
+        ("application/merge-patch+json; charset", "application/merge-patch+json"),
+        ("application/merge-patch+json ;a=b", "application/merge-patch+json "),
+        ("Application/merge-patch+json", "Application/merge-patch+json"),
+        (";application/json", ";application/json"),
+    ],
+)
+def test_patch_type_is_the_header_without_its_parameters(header, expected):
+    assert patch_media_type(header) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [("a/b", True), (" a/b ;x", True), ("x/y,a/b", True), ("A/b", False), ("a/b/c", False), ("", False)],
+)
+def test_route_consumes_any_part_of_the_header(header, expected):
+    assert consumes(header, ("a/b",)) is expected

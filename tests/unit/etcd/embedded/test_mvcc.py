@@ -11,6 +11,7 @@ from mockube.etcd import compression
 from mockube.etcd.embedded import mvcc
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.versions import PackedKeyValue
+from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Delete, KeyValue, Put, Range, Txn
 
 ALL = Range(key=b"a", range_end=b"z")
@@ -209,3 +210,25 @@ def test_loaded_state_machine_continues():
     core.txn(Txn(then=(Put(key=b"a", value=b"3"),)))
     kv = core.range(Range(key=b"a"), core.revision).kvs[0]
     assert (kv.create_revision, kv.mod_revision, kv.version) == (4, 13, 3)
+
+
+FIRST = Range(key=b"a", range_end=b"z", revision=1)
+
+
+def test_new_store_is_empty_at_the_first_revision_until_it_is_compacted():
+    core = Mvcc()
+    core.load(1000, (), events=())
+    core.txn(Txn(then=(Put(key=b"a", value=b"1"),)))
+    assert list(core.range(FIRST, core.revision).kvs) == []
+    with pytest.raises(Compacted):
+        core.range(Range(key=b"a", range_end=b"z", revision=2), core.revision)
+    core.compact(core.revision)
+    with pytest.raises(Compacted):
+        core.range(FIRST, core.revision)
+
+
+def test_first_revision_of_a_loaded_store_with_keys_is_compacted():
+    core = Mvcc()
+    core.load(9, [KeyValue(key=b"a", value=b"1", create_revision=4, mod_revision=9, version=2)], events=())
+    with pytest.raises(Compacted):
+        core.range(FIRST, core.revision)

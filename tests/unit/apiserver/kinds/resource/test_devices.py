@@ -233,6 +233,18 @@ def test_unchanged_taints_are_not_validated_again():
                 ),
             ],
         ),
+        (
+            {
+                "requests": [{"name": "a", "exactly": EXACT}],
+                "constraints": [{"matchAttribute": "d/a", "distinctAttribute": "x"}],
+            },
+            [
+                (
+                    'spec.devices.constraints[0].distinctAttribute: Invalid value: "x": a fully qualified name must be a '
+                    "domain and a name separated by a slash"
+                )
+            ],
+        ),
     ],
 )
 def test_resource_claims_are_validated(devices, expected):

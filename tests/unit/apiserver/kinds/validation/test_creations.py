@@ -109,6 +109,9 @@ CREATIONS = [
     pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["fd00:0::/64"]}},
                  ['spec.cidrs[0]: Invalid value: "fd00:0::/64": must be in canonical form ("fd00::/64")'],
                  id="non-canonical network"),
+    pytest.param("networking.k8s.io", "ServiceCIDR", {"spec": {"cidrs": ["10.0.0.0/24", "10.1.0.0/33"]}},
+                 ['spec.cidrs[1]: Invalid value: "10.1.0.0/33": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'],
+                 id="an invalid network has no family"),
 ]  # fmt: skip
 
 

@@ -13,6 +13,10 @@ from tests.support.server.typed import named
         (thing() | {"apiVersion": "apps/v2"}, "invalid object type: apps/v2, Kind=Thing"),
         ({"metadata": {}}, "invalid object type: /, Kind="),
         (thing(metadata={"managedFields": []}), "metadata.managedFields must be nil"),
+        (
+            thing(metadata={"managedFields": [{"apiVersion": None, "x": 1}]}),
+            "metadata.managedFields must be nil",
+        ),
     ],
 )
 def test_undecodable_configuration_is_refused(config, message):
