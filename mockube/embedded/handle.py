@@ -8,6 +8,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from mockube import clients
+from mockube.default_cluster.block import DefaultCluster
+from mockube.default_cluster.target import Target
 from mockube.failure import Failure
 from mockube.objects.arguments import read_count, read_seconds
 from mockube.objects.requests import ObjectRequests, Work
@@ -139,6 +141,16 @@ class Handle(RequestSender):
         """Stop all faults; delayed requests continue at once."""
         self._context.call(self._plane.faults.clear)
 
+    def as_default(self) -> DefaultCluster:
+        """Return a block, `with` or `async with`, in which this cluster is the default of the process.
+
+        Programs that are not told which cluster to use then use this one: child processes by `KUBECONFIG`, and in this process
+        `kubernetes`, `kubernetes_asyncio`, kr8s, lightkube, pykube and kopf, even if they were imported before. Connections to
+        the servers of your own kubeconfigs are refused. The block applies to all threads; everything is restored after it.
+        """
+        target = self._default_target()
+        return DefaultCluster(lambda: target)
+
     def kubernetes(self) -> Any:
         """Return an `ApiClient` of the official client."""
         __tracebackhide__ = True
@@ -161,6 +173,16 @@ class Handle(RequestSender):
             authority=server.authority,
             token=server.admin.token,
             folder=server.kubeconfig.parent,
+        )
+
+    def _default_target(self) -> Target:
+        __tracebackhide__ = True
+        server = self._plane.server
+        return Target(
+            kubeconfig=server.kubeconfig,
+            url=server.admin.server,
+            token=server.admin.token,
+            authority=server.authority,
         )
 
     @property
