@@ -18,8 +18,9 @@ from mockube.objects.senders import RequestSender
 from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
 from .faults import Cut, FaultRule, InjectedFault
-from .matching import Criteria, matcher
+from .matching import Criteria, Matcher, matcher
 from .recorder import Calls
+from .served_names import check_resource
 
 T = TypeVar("T")
 
@@ -90,12 +91,12 @@ class Handle(RequestSender):
         """Return the recorded requests to the server that match the criteria, in order.
 
         Requests of mockube's own controllers are included only if `user` matches them. The criteria except `verb` may
-        have the wildcards `*` and `?`; `code` is the status code of the response.
+        have the wildcards `*` and `?`; `code` is the status code of the response. An unknown verb or resource is an error.
         """
         __tracebackhide__ = True
-        if code is not None:
-            read_count(code, "code")
-        matches, recorder = matcher(criteria), self._plane.recorder
+        if code is not None and not 100 <= read_count(code, "code") < 600:
+            raise ValueError(f"code must be from 100 to 599, not {code}")
+        matches, recorder = self._matcher(criteria), self._plane.recorder
         calls = self._context.call(lambda: recorder.calls(matches, code))
         recorder.warn_of_dropped_calls()
         return calls
@@ -132,10 +133,16 @@ class Handle(RequestSender):
             cut=cut,
         )
         _check(fault, None if times is None else read_count(times, "times"))
-        rule = FaultRule(matcher(criteria), fault, times=times, after=read_count(after, "after"))
+        rule = FaultRule(self._matcher(criteria), fault, times=times, after=read_count(after, "after"))
         faults = self._plane.faults
         self._context.call(lambda: faults.add(rule))
         return Fault(rule, self._context)
+
+    def _matcher(self, criteria: Criteria) -> Matcher:
+        __tracebackhide__ = True
+        matches = matcher(criteria)
+        check_resource(matches.resource, [*self._plane.server.api_server.resources.values()])
+        return matches
 
     def stop_faults(self) -> None:
         """Stop all faults; delayed requests continue at once."""

@@ -118,6 +118,7 @@ class Configured:
 
     def __enter__(self):
         self._former = official.Configuration._default, awaited.Configuration._default
+        official.ApiClient.set_default(official.ApiClient(official.Configuration(host=self._url)))
         official.Configuration.set_default(official.Configuration(host=self._url))
         awaited.Configuration.set_default(awaited.Configuration(host=self._url))
         self._values = _values()
@@ -125,6 +126,7 @@ class Configured:
 
     def __exit__(self, *_):
         official.Configuration._default, awaited.Configuration._default = self._former
+        official.ApiClient.set_default(None)
 
     def count_same(self):
         """Return the number of values that the block has not changed."""
@@ -144,6 +146,7 @@ def _values():
         "kubernetes": kubernetes.config.KUBE_CONFIG_DEFAULT_LOCATION,
         "kubernetes loader": kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION,
         "kubernetes configuration": official.Configuration.get_default().host,
+        "kubernetes client": official.ApiClient.get_default().configuration.host,
         "kubernetes_asyncio": kubernetes_asyncio.config.KUBE_CONFIG_DEFAULT_LOCATION,
         "kubernetes_asyncio loader": kubernetes_asyncio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION,
         "kubernetes_asyncio configuration": awaited.Configuration.get_default().host,
@@ -211,6 +214,15 @@ def test_defaults_are_restored_after_exception(cluster, decoy):
             1 / configured.count_same()  # it is 0
         configured.assert_same()
     assert decoy.requests == []
+
+
+def test_cached_client_of_other_cluster_is_not_default(cluster, decoy):
+    """kr8s returns any client that it has if the arguments name no cluster."""
+    with Cluster(nodes=1) as other:
+        earlier = other.kr8s()
+        with cluster.as_default():
+            assert kr8s.api().auth.server == cluster.url
+        assert kr8s.api() is earlier
 
 
 def test_nested_blocks_restore_outer_default(cluster, decoy):
