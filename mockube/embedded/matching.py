@@ -98,8 +98,8 @@ def _check_verb(name: object) -> None:
     __tracebackhide__ = True
     if name in VERBS:
         return
-    meant = _VERBS_OF_METHODS.get(str(name).lower())
-    suggestion = f': did you mean "{meant}"?' if meant else did_you_mean(str(name), VERBS)
+    kubernetes_verb = _VERBS_OF_METHODS.get(str(name).lower())
+    suggestion = f': did you mean "{kubernetes_verb}"?' if kubernetes_verb else did_you_mean(str(name), VERBS)
     raise ValueError(f'"{name}" is not a verb, must be one of {", ".join(VERBS)}{suggestion}')
 
 
