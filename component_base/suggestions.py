@@ -13,14 +13,14 @@ MAX_NAME: Final = 253
 """The length of a name that is compared; no valid name is longer."""
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str:
+def nearest(name: str, candidates: Iterable[str], *, min_similarity: float | None = None) -> str:
     """Return the candidate that is most similar to a name; "" if none is similar."""
     from difflib import get_close_matches  # noqa: PLC0415 - it is needed for errors only
 
     if len(name) > MAX_NAME:
         return ""
     by_lower_case = {candidate.lower(): candidate for candidate in [*candidates][:MAX_COMPARED]}
-    matches = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=MIN_SIMILARITY)
+    matches = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=min_similarity or MIN_SIMILARITY)
     return by_lower_case[matches[0]] if matches else ""
 
 

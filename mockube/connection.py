@@ -17,6 +17,8 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.default_cluster.block import DefaultCluster
+from mockube.default_cluster.target import target_of
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.failure import Failure, UsageError
 from mockube.objects.awaited import AwaitedObjectMethods
@@ -47,13 +49,16 @@ def connect(
 class _Connection(RequestSender):
     """A client in a background thread."""
 
-    def __init__(self, background: BackgroundContext[ObjectRequests], path: Path, url: str) -> None:
+    def __init__(
+        self, background: BackgroundContext[ObjectRequests], path: Path, access: Access, context: str
+    ) -> None:
         self._background = background
         self._path = path
-        self._url = url
+        self._access = access
+        self._context = context
 
     def __repr__(self) -> str:
-        return f"<connection to {self._url}>"
+        return f"<connection to {self.url}>"
 
     @property
     def kubeconfig(self) -> Path:
@@ -63,7 +68,13 @@ class _Connection(RequestSender):
     @property
     def url(self) -> str:
         """The URL of the server."""
-        return self._url
+        return self._access.server
+
+    def as_default(self) -> DefaultCluster:
+        """Return a block in which this cluster is the default of the process, as that of `Cluster`."""
+        # The current context of the kubeconfig may be another one.
+        path = None if self._context else self._path
+        return DefaultCluster(lambda: target_of(self._access, path))
 
     @property
     def _requests(self) -> ObjectRequests:
@@ -84,12 +95,12 @@ class AsyncConnection(_Connection, AwaitedObjectMethods):
 
 
 class Connection(_Connection, ObjectMethods):
-    """A connection to a cluster that runs already: the methods of `Cluster` about objects, its `url` and its `kubeconfig`."""
+    """A connection to a cluster that runs already: the methods of `Cluster` about objects, `as_default`, `url` and `kubeconfig`."""
 
     def __init__(self, path: Path, context: str = "") -> None:
         access = _read_access(path, context)
         background = BackgroundContext(partial(_requests_of, access), name="mockube client")
-        super().__init__(background, path, access.server)
+        super().__init__(background, path, access, context)
         background.start()
         weakref.finalize(self, background.close)
         background.opened.result()
@@ -97,7 +108,7 @@ class Connection(_Connection, ObjectMethods):
     @property
     def awaited(self) -> AsyncConnection:
         """The same connection with asynchronous methods."""
-        return AsyncConnection(self._background, self._path, self._url)
+        return AsyncConnection(self._background, self._path, self._access, self._context)
 
     def close(self) -> None:
         """Close the connection."""

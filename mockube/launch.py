@@ -16,6 +16,12 @@ NODES: Final = 3
 DEFAULT_NODES: Final = plain_nodes(NODES)
 PACKS: Final = ",".join(own_pack_names())
 """The packs of kinds that are served besides those of Kubernetes: the ones that come with mockube."""
+KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
+"""The environment variables by which a program finds its cluster; the program may be `mockube` itself."""
+IN_CLUSTER_VARIABLES: Final = tuple(
+    f"{prefix}KUBERNETES_SERVICE_{name}" for prefix in ("", "PYKUBE_") for name in ("HOST", "PORT")
+)
+"""The environment variables of a pod. A program that is tested in one, as CI jobs are, must not use the cluster of the pod."""
 
 _NODE_RESTRICTION: Final = "NodeRestriction"
 _SERVICE_ACCOUNT_KEY: Final = "sa.key"

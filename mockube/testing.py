@@ -2,8 +2,9 @@
 
 pytest loads the plugin wherever mockube is installed, so modules that a cluster needs are imported on first use.
 Settings of pytest: `mockube_scope` is the scope of the fixture (`function` by default, `class`, `module`, `package` or
-`session`); `mockube_nodes`, `mockube_packs` and `mockube_version` configure the cluster. A marker configures it for one
-test or for a module: `@pytest.mark.mockube(nodes=5)`.
+`session`); `mockube_nodes`, `mockube_packs` and `mockube_version` configure the cluster; with `mockube_as_default`, client
+libraries use it by default, as in `with mockube.as_default():`. A marker configures it for one test or for a module:
+`@pytest.mark.mockube(nodes=5)`.
 """
 
 import sys
@@ -24,8 +25,9 @@ MakeCluster: TypeAlias = "Callable[..., Cluster]"
 
 FIXTURE: Final = "mockube"
 SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
-VERSION: Final = "mockube_version"
-OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images")
+VERSION, AS_DEFAULT = "mockube_version", "mockube_as_default"
+DEFAULT_OPTION: Final = "as_default"
+OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images", DEFAULT_OPTION)
 """The options of the marker."""
 MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): options of the cluster of the fixture `mockube`"
 NAMES: Final = ("mockube", "mockube.testing")
@@ -61,6 +63,12 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=None,
     )
     parser.addini(VERSION, "minor release of Kubernetes that a cluster has (the newest)", default="")
+    parser.addini(
+        AS_DEFAULT,
+        "whether client libraries use the cluster of the fixture by default, instead of your own (false)",
+        type="bool",
+        default=False,
+    )
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:
             pluginmanager.set_blocked(name)
@@ -83,11 +91,16 @@ def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - p
 def mockube(request: pytest.FixtureRequest) -> "Iterator[Cluster]":
     """A control plane inside this process, for one test or scope."""
     options = _options(request)
+    is_default = options.pop(DEFAULT_OPTION, request.config.getini(AS_DEFAULT))
+    if not isinstance(is_default, bool):
+        pytest.fail(f"{DEFAULT_OPTION} must be a bool, not {is_default!r}", pytrace=False)
     with ExitStack() as stack:
         try:
             cluster = stack.enter_context(_new_cluster(options))
         except Exception as error:  # noqa: BLE001 - it is reported without frames
             pytest.fail(f"the cluster did not start: {error}", pytrace=False)
+        if is_default:
+            stack.enter_context(cluster.as_default())
         yield cluster
 
 
@@ -113,7 +126,9 @@ def mockube_factory(request: pytest.FixtureRequest) -> "Iterator[MakeCluster]":
 
         def make_cluster(**options: Any) -> "Cluster":
             __tracebackhide__ = True
-            cluster = stack.enter_context(_new_cluster({**_options(request), **options}))
+            common = _options(request)
+            common.pop(DEFAULT_OPTION, None)  # it is about the cluster of the fixture `mockube`
+            cluster = stack.enter_context(_new_cluster({**common, **options}))
             clusters.append(cluster)
             return cluster
 

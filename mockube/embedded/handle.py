@@ -8,6 +8,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from mockube import clients
+from mockube.default_cluster.block import DefaultCluster
+from mockube.default_cluster.target import Target
 from mockube.failure import Failure
 from mockube.objects.arguments import read_count, read_seconds
 from mockube.objects.requests import ObjectRequests, Work
@@ -16,8 +18,9 @@ from mockube.objects.senders import RequestSender
 from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
 from .faults import Cut, FaultRule, InjectedFault
-from .matching import Criteria, matcher
+from .matching import Criteria, Matcher, matcher
 from .recorder import Calls
+from .served_names import check_resource
 
 T = TypeVar("T")
 
@@ -88,12 +91,12 @@ class Handle(RequestSender):
         """Return the recorded requests to the server that match the criteria, in order.
 
         Requests of mockube's own controllers are included only if `user` matches them. The criteria except `verb` may
-        have the wildcards `*` and `?`; `code` is the status code of the response.
+        have the wildcards `*` and `?`; `code` is the status code of the response. An unknown verb or resource is an error.
         """
         __tracebackhide__ = True
-        if code is not None:
-            read_count(code, "code")
-        matches, recorder = matcher(criteria), self._plane.recorder
+        if code is not None and not 100 <= read_count(code, "code") < 600:
+            raise ValueError(f"code must be from 100 to 599, not {code}")
+        matches, recorder = self._matcher(criteria), self._plane.recorder
         calls = self._context.call(lambda: recorder.calls(matches, code))
         recorder.warn_of_dropped_calls()
         return calls
@@ -130,14 +133,30 @@ class Handle(RequestSender):
             cut=cut,
         )
         _check(fault, None if times is None else read_count(times, "times"))
-        rule = FaultRule(matcher(criteria), fault, times=times, after=read_count(after, "after"))
+        rule = FaultRule(self._matcher(criteria), fault, times=times, after=read_count(after, "after"))
         faults = self._plane.faults
         self._context.call(lambda: faults.add(rule))
         return Fault(rule, self._context)
 
+    def _matcher(self, criteria: Criteria) -> Matcher:
+        __tracebackhide__ = True
+        matches = matcher(criteria)
+        check_resource(matches.resource, [*self._plane.server.api_server.resources.values()])
+        return matches
+
     def stop_faults(self) -> None:
         """Stop all faults; delayed requests continue at once."""
         self._context.call(self._plane.faults.clear)
+
+    def as_default(self) -> DefaultCluster:
+        """Return a block, `with` or `async with`, in which this cluster is the default of the process.
+
+        Programs that are not told which cluster to use then use this one: child processes by `KUBECONFIG`, and in this process
+        `kubernetes`, `kubernetes_asyncio`, kr8s, lightkube, pykube and kopf, even if they were imported before. Connections to
+        the servers of your own kubeconfigs are refused. The block applies to all threads; everything is restored after it.
+        """
+        target = self._default_target()
+        return DefaultCluster(lambda: target)
 
     def kubernetes(self) -> Any:
         """Return an `ApiClient` of the official client."""
@@ -161,6 +180,16 @@ class Handle(RequestSender):
             authority=server.authority,
             token=server.admin.token,
             folder=server.kubeconfig.parent,
+        )
+
+    def _default_target(self) -> Target:
+        __tracebackhide__ = True
+        server = self._plane.server
+        return Target(
+            kubeconfig=server.kubeconfig,
+            url=server.admin.server,
+            token=server.admin.token,
+            authority=server.authority,
         )
 
     @property

@@ -5,18 +5,26 @@ Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rule
 """
 
 from collections.abc import Collection
-from typing import Final, TypedDict
+from typing import Final, Literal, TypeAlias, TypedDict, get_args
 
 from msgspec import Struct
 
 from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.request_info import RequestInfo
+from mockube.component_base.suggestions import did_you_mean
 
 CONTROLLERS: Final = "system:kube-controller-manager"
 """The user as which mockube's own controllers, scheduler and kubelets are authenticated."""
-VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-
-OneOrMore = str | Collection[str]
+Verb: TypeAlias = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+VERBS: Final = get_args(Verb)
+_VERBS_OF_METHODS: Final = {
+    "post": "create",
+    "put": "update",
+    "apply": "patch",
+    "replace": "update",
+    "edit": "patch",
+}
+"""The verbs of methods of HTTP and of commands of kubectl with other names."""
 
 
 class Criteria(TypedDict, total=False):
@@ -25,9 +33,10 @@ class Criteria(TypedDict, total=False):
     user: str
     agent: str
     """A prefix of the User-Agent, or a pattern."""
-    verb: OneOrMore
+    verb: Verb | Collection[Verb]
     """One or several verbs of Kubernetes."""
     resource: str
+    """Its name in URLs, such as `pods` or `pods/status`, or with its group, which a resource that is not installed yet needs."""
     namespace: str
     name: str
     path: str
@@ -59,7 +68,7 @@ class Matcher(Struct, frozen=True, kw_only=True):
 
 
 def matcher(criteria: Criteria) -> Matcher:
-    """Return the matcher of criteria; raise ValueError for a value that never matches, TypeError for an unknown criterion."""
+    """Return the matcher of criteria; raise ValueError for an unknown verb, TypeError for an unknown criterion."""
     __tracebackhide__ = True
     for name, value in criteria.items():
         if name not in Criteria.__annotations__:
@@ -71,22 +80,27 @@ def matcher(criteria: Criteria) -> Matcher:
     verb = criteria.get("verb", ())
     if not isinstance(verb, str | Collection):
         raise TypeError(f"verb must be a str or a list of str, not {verb!r}")
-    verbs = (verb,) if isinstance(verb, str) else tuple(verb)
+    verbs: tuple[str, ...] = (verb,) if isinstance(verb, str) else tuple(verb)
     for verb_name in verbs:
-        if verb_name not in VERBS:
-            raise ValueError(f'"{verb_name}" is not a verb, must be one of {", ".join(VERBS)}')
-    resource = criteria.get("resource", "")
-    if resource != resource.lower():
-        raise ValueError(f'"{resource}" is not a resource: use the name in URLs, such as "pods"')
+        _check_verb(verb_name)
     return Matcher(
         user=criteria.get("user", ""),
         agent=criteria.get("agent", ""),
         verbs=verbs,
-        resource=resource,
+        resource=criteria.get("resource", ""),
         namespace=criteria.get("namespace"),
         name=criteria.get("name", ""),
         path=criteria.get("path", ""),
     )
+
+
+def _check_verb(name: object) -> None:
+    __tracebackhide__ = True
+    if name in VERBS:
+        return
+    kubernetes_verb = _VERBS_OF_METHODS.get(str(name).lower())
+    suggestion = f': did you mean "{kubernetes_verb}"?' if kubernetes_verb else did_you_mean(str(name), VERBS)
+    raise ValueError(f'"{name}" is not a verb, must be one of {", ".join(VERBS)}{suggestion}')
 
 
 def _matches_resource(info: RequestInfo, pattern: str) -> bool:

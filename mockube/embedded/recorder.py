@@ -1,12 +1,13 @@
 """The recorder of the last requests to the server. Requests of controllers and of other users have separate limits."""
 
 import warnings
-from collections import deque
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apiserver.request.filter import Handle, Middleware
 from mockube.apiserver.request.request import Request
@@ -18,6 +19,8 @@ from .matching import CONTROLLERS, Matcher
 
 MAX_CALLS: Final = 10_000
 """The number of recorded calls of users, and of controllers; older calls are dropped."""
+
+NO_VERBS: Final[Mapping[str, int]] = {}
 
 
 class RecordedCall(Struct, frozen=True, kw_only=True):
@@ -44,12 +47,29 @@ class RecordedCall(Struct, frozen=True, kw_only=True):
 
 
 class Calls(list[RecordedCall]):
-    """The calls that match the criteria, oldest first."""
+    """The calls that match the criteria, oldest first. `other_verbs` are the numbers of those that match all other criteria."""
 
-    __slots__ = ()
+    __slots__ = ("_other_verbs", "_verbs")
+
+    def __init__(
+        self,
+        calls: Iterable[RecordedCall] = (),
+        *,
+        verbs: Sequence[str] = (),
+        other_verbs: Mapping[str, int] = NO_VERBS,
+    ) -> None:
+        super().__init__(calls)
+        self._verbs = verbs
+        self._other_verbs = other_verbs
 
     def __repr__(self) -> str:
-        return "".join(f"\n  {call}" for call in self) or "no calls"
+        """Return the calls in lines; none are explained by the calls with other verbs, as an apply is a patch."""
+        if self or not self._other_verbs:
+            return "".join(f"\n  {call}" for call in self) or "no calls"
+        counts = ", ".join(f"{count} {verb}" for verb, count in sorted(self._other_verbs.items()))
+        is_apply = "patch" in self._other_verbs and {"create", "update"} & {*self._verbs}
+        reason = " (an apply is a patch)" if is_apply else ""
+        return f"no calls with the verb {' or '.join(self._verbs)}, but with others: {counts}{reason}"
 
 
 class CallsDropped(UserWarning):
@@ -95,14 +115,20 @@ class CallRecorder:
         return response
 
     def calls(self, matcher: Matcher, code: int | None = None) -> Calls:
+        entries = self._entries(matcher, code)
+        if entries or not matcher.verbs:
+            return Calls(_to_calls(entries))
+        others = self._entries(replace(matcher, verbs=()), code)
+        counts = Counter(entry.info.verb for entry in others if entry.info.is_resource)
+        return Calls(verbs=matcher.verbs, other_verbs=counts)
+
+    def _entries(self, matcher: Matcher, code: int | None) -> Sequence[_Entry]:
         entries = sorted((*self._user_entries, *self._controller_entries), key=lambda entry: entry.number)
-        return Calls(
-            _to_calls(
-                entry
-                for entry in entries
-                if code in (None, entry.code) and matcher.matches(entry.user, entry.agent, entry.info)
-            )
-        )
+        return [
+            entry
+            for entry in entries
+            if code in (None, entry.code) and matcher.matches(entry.user, entry.agent, entry.info)
+        ]
 
     def warn_of_dropped_calls(self) -> None:
         """Warn if calls were dropped: a dropped call looks like a call that was not made."""

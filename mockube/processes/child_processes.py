@@ -57,10 +57,14 @@ class Processes:
 
     @asynccontextmanager
     async def start(
-        self, command: Sequence[str], environment: Mapping[str, str] = NO_VARIABLES, **options: Any
+        self, command: Sequence[str], environment: Mapping[str, str | None] = NO_VARIABLES, **options: Any
     ) -> AsyncIterator[Process]:
+        """Start a process with more environment variables, and without those that are None."""
+        variables = {**os.environ, **environment}
         process = await asyncio.create_subprocess_exec(
-            *run_command(command), env={**os.environ, **environment}, **options
+            *run_command(command),
+            env={name: value for name, value in variables.items() if value is not None},
+            **options,
         )
         self._live.add(process)
         try:
@@ -72,7 +76,10 @@ class Processes:
 
     @asynccontextmanager
     async def start_program(
-        self, program: ControlPlaneProgram, environment: Mapping[str, str] = NO_VARIABLES, **options: Any
+        self,
+        program: ControlPlaneProgram,
+        environment: Mapping[str, str | None] = NO_VARIABLES,
+        **options: Any,
     ) -> AsyncIterator[Process]:
         with program.log.open("ab") if program.log else nullcontext() as log:
             async with self.start(

@@ -18,7 +18,7 @@ from msgspec import Struct
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import wait_first
 from mockube.failure import TimedOut
-from mockube.launch import LaunchOptions
+from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES, LaunchOptions
 
 from .child_processes import Report, exit_message, shell_exit_code
 from .control_plane import ControlPlane, Launch, NotReady, control_plane, start_import, temporary_launch
@@ -26,9 +26,6 @@ from .control_plane import ControlPlane, Launch, NotReady, control_plane, start_
 START_TIMEOUT: Final = 300.0
 MAX_REPORTED: Final = 10
 """The maximum number of programs that are reported at the end."""
-
-KUBECONFIG_VARIABLES: Final = ("KUBECONFIG", "MOCKUBE_KUBECONFIG")
-"""The environment variables by which the command finds its cluster; the command may be `mockube` itself."""
 
 
 class RunReports(Struct, frozen=True, kw_only=True):
@@ -93,7 +90,10 @@ def _report_not_simulated(lines: Sequence[str], report: Report) -> None:
 async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> int:
     if _shares_terminal():
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
-    environment = dict.fromkeys(KUBECONFIG_VARIABLES, str(launch.kubeconfig))
+    environment = {
+        **dict.fromkeys(KUBECONFIG_VARIABLES, str(launch.kubeconfig)),
+        **dict.fromkeys(IN_CLUSTER_VARIABLES),
+    }
     async with plane.processes.start(command, environment) as process:
         await wait_first(process.wait(), plane.wait_until_stopped())
     assert process.returncode is not None

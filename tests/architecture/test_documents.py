@@ -52,7 +52,9 @@ def test_named_commands_exist(document):
 @each_decision
 def test_decision_has_context_decision_and_consequence(decision):
     text = decision.read_text()
-    assert re.match(rf"# {decision.stem[:4]}: \S", text)
+    assert re.match(
+        rf"# {decision.stem[:4]}: \S.*\n\n\*\*Status\.\*\* (Accepted|Replaced by \[\d{{4}}\]\(.*\))\.", text
+    )
     parts = [text.find(f"**{part}.**") for part in ("Context", "Decision", "Consequence")]
     assert -1 < parts[0] < parts[1] < parts[2]
 

@@ -85,6 +85,14 @@ def test_run_returns_exit_code_of_command_and_cleans_up(run, tmp_path, ending, c
     assert re.search(r"API server ready after \d+\.\d\d s\n.*3 nodes ready after \d+\.\d\d s", errors)
 
 
+def test_command_does_not_use_cluster_of_its_pod(run, monkeypatch):
+    """A CI job in a pod has these variables, which some clients prefer to the kubeconfig."""
+    for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.setenv(name, "443")
+    process = run(*python("import os; print([name for name in os.environ if 'KUBERNETES_SERVICE' in name])"))
+    assert process.communicate() == ("[]\n", "")
+
+
 def test_run_passes_arguments_after_dashes_to_command(run):
     process = run("--", sys.executable, "-c", "import sys; print(sys.argv[1:])", "--", "-v", "--help")
     assert process.communicate() == ("['--', '-v', '--help']\n", "")

@@ -51,10 +51,13 @@ def use_cluster(cluster: Cluster) -> None:
     assert_type(calls[0].user, str)
     with cluster.inject(verb="update", status=409, times=2) as fault:
         assert_type(fault.hits, int)
-    cluster.advance(60)
+    with cluster.as_default():
+        cluster.advance(60)
 
 
 async def use_awaited(cluster: AsyncCluster) -> None:
+    async with cluster.as_default():
+        cluster.inject(resource="pods", verb=("create", "patch"), delay=1)
     assert_type(await cluster.apply(POD), list[dict[str, Any]])
     assert_type(await cluster.wait("Pod", "a", "Ready"), dict[str, Any])
     assert_type(await cluster.exec("a", "ls"), ExecResult)
@@ -75,6 +78,8 @@ def make_mistakes(cluster: Cluster) -> None:
     cluster.scale("Deployment", "web", "3")  # type: ignore[call-overload]
     cluster.patch("Pod", "a", {}, type="apply")  # type: ignore[call-overload]
     Cluster(nodes=3.5)  # type: ignore[arg-type]
+    cluster.inject(verb="updat", status=409)  # type: ignore[arg-type]
+    cluster.calls(verb=["put"])  # type: ignore[list-item]
     cluster.lst("Pod")  # type: ignore[attr-defined]
 
 

@@ -113,7 +113,20 @@ def test_non_resource_call_is_found_by_path(cluster):
     ("criteria", "problem"),
     [
         pytest.param({"verb": "apply"}, '"apply" is not a verb, must be one of get, list', id="unknown verb"),
-        pytest.param({"resource": "Pod"}, '"Pod" is not a resource', id="kind instead of resource"),
+        pytest.param(
+            {"verb": "get list"}, r'"get list" is not a verb, must be one of', id="two verbs in a text"
+        ),
+        pytest.param(
+            {"verb": ["updat"]}, r'"updat" is not a verb.*: did you mean "update"\?', id="misspelt verb"
+        ),
+        pytest.param({"verb": "apply"}, r'deletecollection: did you mean "patch"\?', id="verb of kubectl"),
+        pytest.param({"verb": "POST"}, r'did you mean "create"\?', id="method of HTTP"),
+        pytest.param(
+            {"resource": "Pod"},
+            r'"Pod" is not a resource: did you mean "pods"\?',
+            id="kind instead of resource",
+        ),
+        pytest.param({"code": 4040}, "code must be from 100 to 599, not 4040", id="no status code"),
         pytest.param({"pod": "a"}, "pod", id="unknown criterion"),
         pytest.param({"name": 5}, "name must be a str, not 5", id="int as name"),
         pytest.param({"verb": 5}, "verb must be a str or a list of str, not 5", id="int as verb"),
@@ -123,6 +136,25 @@ def test_non_resource_call_is_found_by_path(cluster):
 def test_invalid_call_criteria_raise_an_error(cluster, criteria, problem):
     with pytest.raises((ValueError, TypeError), match=problem):
         cluster.calls(**criteria)
+
+
+def test_empty_result_names_calls_with_other_verbs(cluster):
+    cluster.apply(CONFIG_MAP % "applied")
+    cluster.get("ConfigMap", "applied")
+    official.VersionApi(cluster.kubernetes()).get_code()
+    created = cluster.calls(verb="create", name="applied")
+    assert repr(created) == (
+        "no calls with the verb create, but with others: 1 get, 1 patch (an apply is a patch)"
+    )
+    deleted = cluster.calls(verb=("delete", "deletecollection"), name="applied")
+    assert (
+        repr(deleted) == "no calls with the verb delete or deletecollection, but with others: 1 get, 1 patch"
+    )
+    assert repr(cluster.calls(verb="create", name="other")) == "no calls"
+    assert created == deleted == []
+    with pytest.raises(AssertionError, match="1 get, 1 patch"):
+        assert len(created) == 1
+    cluster.delete("ConfigMap", "applied")
 
 
 def test_new_cluster_has_no_calls():

@@ -17,6 +17,17 @@ from tests.support.processes.process import token
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: a, image: a}]}}"
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: websites.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Website, plural: websites, singular: website}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -202,6 +213,19 @@ async def test_controllers_recover_from_faults_of_their_watches(harm):
         await cluster.wait("Pod", "a", "Ready")
 
 
+def test_fault_of_resource_that_is_installed_later_is_injected():
+    with Cluster(nodes=0) as cluster:
+        fault = cluster.inject(resource="websites.example.com", verb="create", status=503)
+        cluster.apply(DEFINITION)
+        cluster.wait("CustomResourceDefinition", "websites.example.com", "Established")
+        with pytest.raises(status.ServiceUnavailable):
+            cluster.create("{apiVersion: example.com/v1, kind: Website, metadata: {name: a}}")
+        assert fault.hits == 1
+        assert len(cluster.calls(resource="websites", verb="create", code=503)) == 1
+        with pytest.raises(ValueError, match=r'"website" is not a resource: did you mean "websites"\?'):
+            cluster.calls(resource="website")
+
+
 @pytest.mark.parametrize(
     ("harm", "problem"),
     [
@@ -213,6 +237,11 @@ async def test_controllers_recover_from_faults_of_their_watches(harm):
         pytest.param({"status": "409"}, "status must be an int, not str", id="text as status"),
         pytest.param({"status": 500, "times": 0}, "times must be at least 1, not 0", id="zero times"),
         pytest.param({"status": 500, "verb": "put"}, '"put" is not a verb', id="unknown verb"),
+        pytest.param(
+            {"status": 500, "resource": "pod"},
+            r'"pod" is not a resource: did you mean "pods"\?',
+            id="singular name",
+        ),
     ],
 )
 def test_fault_without_effect_is_an_error(cluster, harm, problem):

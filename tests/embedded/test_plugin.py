@@ -74,7 +74,7 @@ def test_marker(mockube):
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-OPTIONS = "the marker mockube takes nodes, packs, version, flags, manager_flags, images, not"
+OPTIONS = "the marker mockube takes nodes, packs, version, flags, manager_flags, images, as_default, not"
 WRONG = """
 import pytest
 
@@ -110,6 +110,45 @@ def test_invalid_marker_or_setting_is_reported_in_one_line(run, settings, proble
     for problem in problems:
         assert problem in answer.stdout
     assert "Traceback" not in answer.stdout
+
+
+AS_DEFAULT = """
+import os
+import kubernetes.client
+import pytest
+
+def is_default(cluster):
+    host = kubernetes.client.ApiClient().configuration.host
+    assert (host == cluster.url) == (os.environ.get("KUBECONFIG") == str(cluster.kubeconfig))
+    return host == cluster.url
+
+def test_setting(mockube, pytestconfig, mockube_factory):
+    assert is_default(mockube) == pytestconfig.getini("mockube_as_default")
+    assert not is_default(mockube_factory())
+
+@pytest.fixture
+def former():
+    yield
+    assert "KUBECONFIG" not in os.environ
+"""
+MARKED = """
+@pytest.mark.mockube(as_default=True)
+def test_marker(former, mockube, mockube_factory):
+    assert is_default(mockube)
+    assert not is_default(mockube_factory())
+
+@pytest.mark.mockube(as_default=False)
+def test_contrary_marker(former, mockube):
+    assert not is_default(mockube)
+"""
+
+
+@pytest.mark.parametrize("setting", ["true", "false"])
+@pytest.mark.parametrize(("scope", "text"), [("function", AS_DEFAULT + MARKED), ("session", AS_DEFAULT)])
+def test_cluster_of_fixture_can_be_default(run, monkeypatch, setting, scope, text):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    answer = run(text, "-o", f"mockube_as_default={setting}", "-o", f"mockube_scope={scope}")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
 def test_module_can_be_marked(run):
@@ -288,6 +327,10 @@ def test_flag(mockube):
 @pytest.mark.mockube(nodes=3.5)
 def test_type(mockube):
     pass
+
+@pytest.mark.mockube(as_default="yes")
+def test_default(mockube):
+    pass
 """
     answer = run(text)
     assert answer.returncode == 1
@@ -297,6 +340,7 @@ def test_type(mockube):
         "the cluster did not start: nodes must be an int, a str, a Path or a list of dicts, not 3.5"
         in answer.stdout
     )
+    assert "as_default must be a bool, not 'yes'" in answer.stdout
     assert "Traceback" not in answer.stdout
     assert "def mockube" not in answer.stdout
 

@@ -33,12 +33,24 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run pro
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("image")
+    (folder / "manager").write_text("of the image\n")
     images = {
         **IMAGES,
         "example.org/plain": {},
         "example.org/sh": {"command": SHELL},
         "example.org/user": {"command": SHELL, "user": f"{USER}:{USER}"},
+        "example.org/files": {
+            "command": SHELL,
+            "directory": "/",
+            "files": {
+                "/operator/manager": str(folder / "manager"),
+                "/data": str(folder),
+                "/hidden": str(folder),
+            },
+        },
+        "example.org/without-file": {"command": SHELL, "files": {"/x": "/mockube-missing"}},
     }
     with Cluster(nodes=1, images=images) as started:
         started.apply(OBJECTS)
@@ -128,6 +140,22 @@ while True:
         print(text)
     before = text
 """
+
+
+@pytest.mark.usefixtures("mounts")
+def test_image_has_files_of_the_machine(cluster, pods):
+    script = "cat operator/manager; echo x 2>/dev/null >operator/manager || echo read-only; ls /data /hidden | grep ."
+    container = shell(script, image="example.org/files", volumeMounts=volume_mounts("/hidden"))
+    text, end = output(cluster, pods, container, volumes=[{"name": "v", "emptyDir": {}}])
+    assert text.splitlines() == ["of the image", "read-only", "/data:", "manager", "/hidden:"]
+    assert end["exitCode"] == 0
+
+
+def test_missing_file_of_image_is_named(cluster, pods):
+    name = create(pods, shell("true", image="example.org/without-file"), policy="Never")
+    end = status_of(cluster.wait("Pod", name, is_over))["state"]["terminated"]
+    assert end["reason"] == "StartError"
+    assert end["message"].endswith(": /x of the image: /mockube-missing does not exist")
 
 
 def test_changed_config_map_reaches_running_process(cluster, pods):

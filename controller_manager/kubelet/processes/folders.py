@@ -8,7 +8,7 @@ POD/termination-messages/NAME   the termination message of a container whose mou
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +24,7 @@ from mockube.controller_manager.kubelet.containers.mounts import (
 )
 from mockube.controller_manager.workloads.volumes import claim_name
 
-from .command import Identity
+from .command import Identity, StartError
 from .mount_namespace import Bind, Mounts
 
 _WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})
@@ -64,11 +64,16 @@ def absolute_path(path: str) -> str:
 
 
 def make_root(
-    base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References, identity: Identity
+    base: Path,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    references: References,
+    identity: Identity,
+    image_files: Mapping[str, Path],
 ) -> Mounts:
     """Create a new root of the container and its volumes; the files of an earlier run are removed, except in volumes.
 
-    The mounts that are returned appear in a mount namespace, or by `link_mounts`.
+    `image_files` are files of this machine by their paths in the container; a volume at the same path hides one. The mounts that are returned appear in a mount namespace, or by `link_mounts`.
     """
     pod_folder = base / meta.uid(pod)
     root = container_root(pod_folder, container["name"])
@@ -83,7 +88,7 @@ def make_root(
     directory = container.get("workingDir")
     return Mounts(
         root=str(root),
-        binds=tuple(_binds(base, pod, container, references)),
+        binds=_with_image_files(_binds(base, pod, container, references), image_files),
         folders=(absolute_path(directory),) if directory else (),
     )
 
@@ -106,6 +111,18 @@ def _binds(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: R
         read_only = bool(mount.get("readOnly")) or _is_api_volume(volume_kind(volume))
         options = tuple(mount.get("bindMountOptions") or ())
         yield Bind(str(source), absolute_path(mount["mountPath"]), read_only, options)
+
+
+def _with_image_files(binds: Iterable[Bind], files: Mapping[str, Path]) -> tuple[Bind, ...]:
+    """Return the binds of volumes and of an image's files, the outer ones first; raise StartError for a missing file."""
+    volumes = {bind.path: bind for bind in binds}
+    own = []
+    for path, source in files.items():
+        if not source.exists():
+            raise StartError(f"{path} of the image: {source} does not exist")
+        if path not in volumes:
+            own.append(Bind(str(source.absolute()), path, read_only=True))
+    return tuple(sorted((*own, *volumes.values()), key=lambda bind: len(bind.path)))
 
 
 def add_message_file(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, mounts: Mounts) -> Mounts:

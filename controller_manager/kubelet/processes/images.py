@@ -9,6 +9,7 @@ images:
     ports: {8080: 0}                the port of this machine for a container's port; 0 chooses a free port
     ready: {httpGet: {path: /healthz, port: 8080}}   the readiness probe of a container that has none
     directory: .                    the working directory
+    files: {/operator/manager: bin/manager}   files and folders of the image, which are read-only, by their paths in the container
     user: "1000:1000"               the user and group of a pod that sets none, if mockube runs as root
 
 Without `folder`, the image names may be at the top level. Pure, apart from `load_images`.
@@ -17,6 +18,7 @@ Without `folder`, the image names may be at the top level. Pure, apart from `loa
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from posixpath import normpath
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -27,7 +29,7 @@ from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 
 MAX_BYTES: Final = 1 << 20
-_FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory", "user"})
+_FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory", "files", "user"})
 _USER: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 _HANDLERS: Final = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
 
@@ -44,6 +46,8 @@ class LocalImage(Struct, frozen=True, kw_only=True):
     ports: Mapping[int, int] = field(default_factory=dict)
     ready: ReadOnlyTree | None = None
     directory: Path | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Files and folders of this machine by the paths at which the container has them."""
     user: int | None = None
     """The user; None for that of this process."""
     group: int | None = None
@@ -122,7 +126,9 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
     if tree is None:
         tree = {}
     if not isinstance(tree, Mapping):
-        raise ImageMapError(f"{name}: must be a map of command, args, env, ports, ready, directory and user")
+        raise ImageMapError(
+            f"{name}: must be a map of command, args, env, ports, ready, directory, files and user"
+        )
     unknown = sorted(str(key) for key in tree.keys() - _FIELDS)
     if unknown:
         raise ImageMapError(f"{name}: unknown {', '.join(unknown)}; known are {', '.join(sorted(_FIELDS))}")
@@ -139,6 +145,7 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
         ports=_ports(name, tree.get("ports")),
         ready=_probe(name, tree.get("ready")),
         directory=None if directory is None else folder / directory,
+        files={path: folder / source for path, source in _files(name, tree.get("files")).items()},
         folder=folder,
     )
 
@@ -178,6 +185,22 @@ def _ports(name: str, value: Any) -> Mapping[int, int]:
             f"{name}: ports must map container ports to ports of this machine; 0 chooses a free one"
         )
     return pairs
+
+
+def _files(name: str, value: Any) -> Mapping[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(
+        _is_file_path(path) and isinstance(source, str) and source for path, source in value.items()
+    ):
+        raise ImageMapError(
+            f"{name}: files must map absolute paths in the container to files or folders of this machine"
+        )
+    return dict(value)
+
+
+def _is_file_path(path: Any) -> bool:
+    return isinstance(path, str) and path.startswith("/") and path != "/" and normpath(path) == path
 
 
 def _user(name: str, value: Any) -> tuple[int | None, int | None]:

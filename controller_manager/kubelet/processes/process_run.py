@@ -256,7 +256,9 @@ class ProcessRun:
         """Create the container's files and its command. `binds`: a mount namespace can bind its volumes."""
         context, pod = self._context, self.pod
         identity = identity_of_process(pod, self.container, self._image)
-        mounts = folders.make_root(context.folder, pod, self.container, references, identity)
+        mounts = folders.make_root(
+            context.folder, pod, self.container, references, identity, self._image.files
+        )
         if binds := binds and not hidden_paths(self._image, mounts):
             mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
         else:

@@ -48,7 +48,23 @@ def test_exact_image_precedes_pattern(name, found):
         ),
         ({"ready": {"path": "/"}}, "app: ready must be a probe with one of exec, grpc, httpGet, tcpSocket"),
         ({"directory": 3}, "app: directory must be the path of a folder"),
-        ([], "app: must be a map of command, args, env, ports, ready, directory and user"),
+        ([], "app: must be a map of command, args, env, ports, ready, directory, files and user"),
+        *(
+            (
+                {"files": files},
+                "app: files must map absolute paths in the container to files or folders of this machine",
+            )
+            for files in (
+                ["a"],
+                {"a": "b"},
+                {"/": "b"},
+                {"/a/": "b"},
+                {"/a/../b": "b"},
+                {"/a": 5},
+                {"/a": ""},
+                {5: "b"},
+            )
+        ),
     ],
 )
 def test_invalid_image_entry_is_refused(image, problem):
@@ -59,9 +75,12 @@ def test_invalid_image_entry_is_refused(image, problem):
 
 def test_image_map_file_is_relative_to_its_folder(tmp_path):
     path = tmp_path / "images.yaml"
-    path.write_text("images: {app: {directory: src, ports: {8080: 18080, 9090: 0}}}")
+    path.write_text(
+        "images: {app: {directory: src, files: {/x: bin/x, /y: /z}, ports: {8080: 18080, 9090: 0}}}"
+    )
     image = load_images(path).find("app")
     assert image.directory == tmp_path / "src"
+    assert image.files == {"/x": tmp_path / "bin/x", "/y": Path("/z")}
     assert local_ports({"ports": [{"containerPort": 80}, {"containerPort": 8080}]}, image) == {
         80: 80,
         8080: 18080,
@@ -92,7 +111,7 @@ NONE = "no images: add at least one, with its command"
         ("images: [", ""),
         ("{images: {a: }, other: 1}", "other must be below `images:`; only `folder:` may be beside it"),
         ("{folder: src, app: {}}", "app must be below `images:`; only `folder:` may be beside it"),
-        ("app: run", "app: must be a map of command, args, env, ports, ready, directory and user"),
+        ("app: run", "app: must be a map of command, args, env, ports, ready, directory, files and user"),
     ],
 )
 def test_invalid_image_map_file_is_refused(tmp_path, text, problem):

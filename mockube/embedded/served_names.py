@@ -1,0 +1,81 @@
+"""Whether a resource that a user names can be in a request: a misspelt one would never match, and a test would pass for no reason."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery.wildcards import matches_wildcards
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.component_base.suggestions import nearest
+
+_LATER_SUBRESOURCES: Final = ("", "status", "scale")
+"""The subresources that a custom resource may have."""
+_SIMILAR_GROUP: Final = 0.9
+"""The similarity from which a group is a misspelt one of Kubernetes: `autoscaling.k8s.io` is another than `autoscaling`."""
+
+
+def check_resource(pattern: str, served: Iterable[Resource]) -> None:
+    """Raise ValueError if a pattern matches no served resource, unless a custom resource that is installed later may match it.
+
+    Such a resource needs its group in the pattern, because a bare name may be a misspelt one.
+    """
+    __tracebackhide__ = True
+    rows = [*served] if pattern else []
+    if not pattern or any(matches_wildcards(name, pattern) for row in rows for name in _names(row)):
+        return
+    full_name, _, subresource = pattern.partition("/")
+    name, _, group = full_name.partition(".")
+    found = _nearest_resource(name.lower(), group.lower(), rows)
+    if found is not None:
+        candidate = f"{found.name}.{found.group}" if group and found.group else found.name
+        if matches_wildcards(candidate, full_name) and found.custom and subresource in _LATER_SUBRESOURCES:
+            return
+        candidate += _nearest_subresource(found, subresource)
+        raise ValueError(f'"{pattern}" is not a resource: did you mean "{candidate}"?')
+    if _may_be_installed(group, subresource, rows):
+        return
+    example = f"{name}.{group if '.' in group else 'example.com'}"
+    raise ValueError(
+        f'"{pattern}" is not a resource: one that is installed later is named with its group, as "{example}"'
+    )
+
+
+def _names(row: Resource) -> Iterator[str]:
+    """Yield the names of a resource and of its subresources, as in rules of RBAC."""
+    for suffix in ("", *(f"/{subresource.name}" for subresource in row.subresources)):
+        yield row.name + suffix
+        yield f"{row.name}.{row.group}{suffix}"
+
+
+def _nearest_resource(name: str, group: str, rows: Collection[Resource]) -> Resource | None:
+    """Return the resource that a user may have meant; None if it may be one that is installed later."""
+    if group:
+        group = _nearest_group(group, rows)
+        rows = [row for row in rows if row.group == group]
+    for row in rows:
+        if name in (row.name, row.singular_name, row.kind.lower(), *row.short_names):
+            return row
+    if group and all(row.custom for row in rows):
+        return None
+    candidate = nearest(name, [text for row in rows for text in (row.name, row.singular_name)])
+    return (
+        next((row for row in rows if candidate in (row.name, row.singular_name)), None) if candidate else None
+    )
+
+
+def _nearest_group(group: str, rows: Iterable[Resource]) -> str:
+    built_in = {row.group for row in rows if not row.custom}
+    return nearest(group, built_in, min_similarity=_SIMILAR_GROUP if "." in group else None) or group
+
+
+def _nearest_subresource(row: Resource, name: str) -> str:
+    candidate = nearest(name, [subresource.name for subresource in row.subresources]) if name else ""
+    return f"/{candidate}" if candidate else ""
+
+
+def _may_be_installed(group: str, subresource: str, rows: Iterable[Resource]) -> bool:
+    """Return whether a definition may add a resource of a group: the groups of definitions have a dot."""
+    has_wildcards = "*" in group or "?" in group
+    is_later_group = ("." in group or has_wildcards) and not any(
+        row.group == group and not row.custom for row in rows
+    )
+    return is_later_group and any(matches_wildcards(name, subresource) for name in _LATER_SUBRESOURCES)
