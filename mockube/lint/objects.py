@@ -47,6 +47,8 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
     """The version in which `kubectl apply` last sent a printed object."""
     problems: Sequence[ObjectFinding] = ()
     """What is wrong with its text in every minor."""
+    chart: str = ""
+    """The chart that rendered it; "" if none did."""
 
     @property
     def api_version(self) -> str:
@@ -120,7 +122,7 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
         return value if isinstance(value, str) else ""
 
 
-def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObject | None:
+def object_of(parsed: Parsed, *, file: str, has_lines: bool = True, chart: str = "") -> LintObject | None:
     """Return the object of a document or item; None if it was printed from a cluster and would not be created by a user."""
     position = TextPosition(text=parsed.text, first_line=parsed.first_line, path=parsed.path)
     problems, tree = [*_problems(parsed)], parsed.tree
@@ -136,6 +138,7 @@ def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObjec
         is_printed=is_printed,
         applied_as=_applied_api(tree) if is_printed else None,
         problems=problems,
+        chart=chart,
     )
 
 

@@ -11,6 +11,9 @@ import orjson
 import pytest
 
 from mockube.cli.main import main
+from mockube.lint.inputs import InputReader
+from mockube.lint.renderers import ChartOptions
+from tests.support.processes import go_programs, helm_binary
 
 SERVICE = """\
 apiVersion: v1
@@ -433,8 +436,77 @@ def test_flags_of_chart_are_passed_to_helm(lint, tmp_path, program):
         archive.add(tmp_path / "v.yaml", "web/Chart.yaml")
     code, _, errors = lint("web-1.tgz", "--namespace=shop", "--release=r", "--set=a=b", "--values=v.yaml")
     assert (code, errors) == (2, ["mockube: no objects in web-1.tgz"])
-    assert (tmp_path / "arguments").read_text() == (
-        "template r web-1.tgz --namespace=shop --kube-version=1.37.2 --include-crds --values=v.yaml --set=a=b\n"
+    *arguments, api_versions = sorted((tmp_path / "arguments").read_text().split(), key=len)
+    assert " ".join(sorted(arguments)) == (
+        "--include-crds --kube-version=1.37.2 --namespace=shop --set=a=b --values=v.yaml r template web-1.tgz"
+    )
+    assert api_versions.startswith("--api-versions=v1,")
+
+
+WEB_CHART = {"Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}"}
+API_VERSIONS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data:
+{{- range list "policy/v1/PodDisruptionBudget" "resource.k8s.io/v1/ResourceClaim" "v1/Eviction"
+    "example.com/v1" "example.com/v1/Website" "example.com/v2" "other.com/v1/Other" "control.mockube.dev/v1alpha1" "asked.com/v1" }}
+  {{ . | replace "/" "." }}: "{{ $.Capabilities.APIVersions.Has . }}"
+{{- end }}
+"""
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory):
+    return helm_binary.helm(tmp_path_factory)
+
+
+def write_chart(folder, **templates):
+    for name, text in {
+        **WEB_CHART,
+        **{f"templates/{name}.yaml": text for name, text in templates.items()},
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
+def test_chart_finds_kinds_that_minor_serves_and_files_define(lint, tmp_path, helm, monkeypatch):
+    monkeypatch.setenv("PATH", f"{helm.parent}{os.pathsep}{os.environ['PATH']}")
+    write_chart(tmp_path / "web", settings=API_VERSIONS)
+    (tmp_path / "web/crds").mkdir()
+    (tmp_path / "web/crds/websites.yaml").write_text(DEFINITION)
+    other = (
+        DEFINITION.replace("example.com", "other.com")
+        .replace("Website", "Other")
+        .replace("websites", "others")
+    )
+    inputs = read_inputs(("1.33", "1.34"), tmp_path / "web", other=other)
+    found = {
+        minor: next(each.tree["data"] for each in objects if each.kind == "ConfigMap")
+        for minor, objects in inputs.items()
+    }
+    in_both = {
+        "policy.v1.PodDisruptionBudget": "true",
+        "v1.Eviction": "true",
+        "example.com.v1": "true",
+        "example.com.v1.Website": "true",
+        "example.com.v2": "false",
+        "other.com.v1.Other": "true",
+        "control.mockube.dev.v1alpha1": "false",
+        "asked.com.v1": "true",
+    }
+    new = "resource.k8s.io.v1.ResourceClaim"
+    assert found == {"1.33": {**in_both, new: "false"}, "1.34": {**in_both, new: "true"}}
+
+
+def read_inputs(minors, chart, **files):
+    """Read a chart and, after it, some files."""
+    for name, text in files.items():
+        (chart.parent / f"{name}.yaml").write_text(text)
+    options = ChartOptions(flags=["--api-versions=asked.com/v1"])
+    return InputReader(minors, options).read(
+        [str(chart), *(str(chart.parent / f"{name}.yaml") for name in files)]
     )
 
 
@@ -489,7 +561,8 @@ def test_pipe_that_is_named_is_read(lint, tmp_path):
 
 def test_items_of_json_list_are_objects(lint, tmp_path):
     name = {"metadata": {"name": "a"}, "kind": "ConfigMap", "apiVersion": "v1"}
-    (tmp_path / "list.json").write_bytes(orjson.dumps([name, None, [name], {**name, "dat": 1}]))
+    other = {**name, "metadata": {"name": "b"}, "dat": 1}
+    (tmp_path / "list.json").write_bytes(orjson.dumps([name, None, [name], other]))
     _, lines, _ = lint("list.json")
     assert [line for line in lines if line.startswith("  ")] == [
         "  list.json:1: refused: not an object: it is null",
