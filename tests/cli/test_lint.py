@@ -3,6 +3,8 @@
 import io
 import os
 import socket
+import subprocess
+import sys
 import tarfile
 import xml.etree.ElementTree as ET
 from types import SimpleNamespace
@@ -98,6 +100,26 @@ apiVersion: node.k8s.io/v1
 kind: RuntimeClass
 metadata: {name: sandbox}
 handler: sandbox
+"""
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - {name: main, image: nginx, ports: [{name: http, containerPort: 8080}]}
+"""
+SELECTING = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {app: web}
+  ports: [{port: 80, targetPort: htpp}]
 """
 RESTRICTED = """\
 apiVersion: v1
@@ -379,6 +401,7 @@ def test_json_has_outcome_of_each_minor(lint):
                         "field": "",
                         "line": 1,
                         "replacement": {"apiVersion": "batch/v1", "kind": "CronJob"},
+                        "rule": "",
                     }
                 ],
             }
@@ -397,6 +420,82 @@ def test_junit_has_suite_of_each_minor(lint):
         "service/web",
         "configmap/settings",
     ]
+
+
+def test_object_that_does_not_fit_to_others_is_broken(lint):
+    code, lines, errors = lint(web=WEB, service=SELECTING)
+    assert (code, errors) == (1, [])
+    assert lines == [
+        "OBJECT        1.37",
+        "service/web   broken",
+        "",
+        "service/web (namespace shop)",
+        (
+            "  service.yaml:6: broken: spec.ports[0].targetPort: no container of deployment.apps/web has a port named"
+            ' "htpp": they have http [service-target-port]'
+        ),
+        "",
+        "2 objects against 1.37: 1 broken, 1 accepted",
+    ]
+    assert lint("--fail-on=refused", web=WEB, service=SELECTING)[0] == 0
+    assert lint("--disable=service-target-port", web=WEB, service=SELECTING)[:2] == (
+        0,
+        ["2 objects against 1.37: 2 accepted"],
+    )
+
+
+def test_object_of_cluster_is_noted_and_fails_never(lint):
+    code, lines, _ = lint(
+        "--fail-on=warned", web=WEB.replace("containers:", "priorityClassName: gold\n      containers:")
+    )
+    assert (code, lines[-1]) == (0, "1 object against 1.37: 1 noted")
+
+
+def test_rule_that_chart_breaks_for_some_minors_names_these(lint, tmp_path, program):
+    port = '$(case "$*" in *=1.36.*) echo http;; *) echo htpp;; esac)'
+    texts = f"---\n# Source: web/a.yaml\n{WEB}---\n# Source: web/b.yaml\n{SELECTING}".replace("htpp", port)
+    program("helm", f"#!/bin/sh\ncat <<END\n{texts}END\n")
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/Chart.yaml").write_text("name: web")
+    _, lines, _ = lint("--minors=1.35-1.37", "web")
+    assert lines[:2] == ["OBJECT        1.35     1.36   1.37", "service/web   broken   ok     broken"]
+    assert lines[4].startswith("  web/b.yaml: broken in 1.35, 1.37: spec.ports[0].targetPort: ")
+
+
+def test_process_ends_without_examining_the_objects_of_servers(tmp_path):
+    (tmp_path / "a.yaml").write_text(CONFIG_MAP)
+    program = (
+        "import atexit, gc, sys, threading\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, threading.active_count(), file=sys.stderr))\n"
+        "from mockube.cli.main import main\n"
+        "sys.exit(main(['lint', '--minors=1.37', 'a.yaml']))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "True 1\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_at_terminal_and_erased(lint, tmp_path, program, monkeypatch):
+    program("helm", f"#!/bin/sh\ncat <<END\n{CONFIG_MAP}END\n")
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/Chart.yaml").write_text("name: web")
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    code, lines, _ = lint("--minors=1.36-", "web")
+    assert (code, lines) == (0, ["1 object against 1.36-1.37: 1 accepted"])
+    assert terminal.getvalue().startswith("\r\x1b[Kmockube: rendering web for 1.36 ... 0.0 s")
+    assert terminal.getvalue().endswith("\r\x1b[K")
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("refused", 0), ("dropped", 1), ("warned", 1), ("never", 0)])
@@ -571,7 +670,9 @@ def test_items_of_json_list_are_objects(lint, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("output", [(), ("-o", "json"), ("-o", "junit")], ids=["text", "json", "junit"])
+@pytest.mark.parametrize(
+    "output", [(), ("-o", "json"), ("-o", "junit"), ("-o", "sarif")], ids=["text", "json", "junit", "sarif"]
+)
 def test_names_of_objects_cannot_control_a_terminal_or_a_job(lint, tmp_path, output):
     text = r"""
 apiVersion: v1
@@ -604,6 +705,10 @@ def test_flag_of_kubectl_and_helm_is_refused_with_what_to_type(lint, capsys, arg
         ((), "no file: use `mockube lint FILE...`, or `-` for standard input"),
         (("no.yaml",), 'the path "no.yaml" does not exist'),
         (("--packs=no", "a.yaml"), 'pack "no"'),
+        (
+            ("--disable=probe-prot", "a.yaml"),
+            '--disable: there is no rule probe-prot: did you mean "probe-port"?',
+        ),
         (("chart",), "chart is a chart, and helm, which renders it, is not on PATH"),
         (("--values=a.yaml,no.yaml", "a.yaml"), '--values: the path "no.yaml" does not exist'),
         (("--set-file=a=no.txt", "a.yaml"), '--set-file: the path "no.txt" does not exist'),
