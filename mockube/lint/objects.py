@@ -83,6 +83,11 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
         return (f"{kind_name}/{self.name}" if self.name else kind_name) or "document"
 
     @property
+    def place(self) -> str:
+        """The chart or the folder that it is from: what is in one place belongs together."""
+        return self.chart or self.file.rpartition("/")[0]
+
+    @property
     def line(self) -> int:
         return 0 if self.position is None else self.position.line
 

@@ -93,8 +93,7 @@ def duplicates(objects: ObjectSet) -> Iterator[Problem]:
     for item in objects.objects:
         if not item.name or _hooks(item) or item.group_kind == DEFINITION or not _has_name(item):
             continue
-        place = item.chart or item.file.rpartition("/")[0]
-        key = (item.group_kind, objects.namespace_of(item), item.name, place)
+        key = (item.group_kind, objects.namespace_of(item), item.name, item.place)
         is_first = key not in first
         earlier = first.setdefault(key, item)
         if is_first or (not item.chart and earlier.tree == item.tree):
@@ -102,8 +101,11 @@ def duplicates(objects: ObjectSet) -> Iterator[Problem]:
         where = f"{earlier.file}:{earlier.line}" if earlier.line else earlier.file
         result = "helm cannot create two objects of one name" if item.chart else "this one replaces it"
         message = f"{item.title} is in {where} too: {result}"
+        outcome = (
+            Outcome.WARNED if earlier.file == item.file else Outcome.NOTED
+        )  # two files may be alternatives
         yield Problem(
-            item=item, field="metadata.name", message=message, outcome=None if item.chart else Outcome.WARNED
+            item=item, field="metadata.name", message=message, outcome=None if item.chart else outcome
         )
 
 

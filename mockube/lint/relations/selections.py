@@ -41,7 +41,7 @@ def mismatch(objects: ObjectSet, item: LintObject, selector: Selector | None) ->
         return Mismatch(why, is_certain=not objects.creates_pods, is_component=False)
     clear = next(_meant(item, selector, here), None)
     certain = clear or (None if objects.creates_pods else next(_sharing(selector, here), None))
-    meant = certain or (None if objects.creates_pods else next(_similar(selector, here), None))
+    meant = certain or (None if objects.creates_pods else next(_similar(item, selector, here), None))
     if meant is None:
         return None
     differing = [each for each in selector.requirements if not _matches(each, meant.labels)]
@@ -67,9 +67,10 @@ def _sharing(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTem
     yield from (pod for pod, count in zip(pods, counts, strict=True) if best and count == best)
 
 
-def _similar(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
-    """Yield pods with labels of the same keys."""
-    yield from (pod for pod in pods if any(each.key in pod.labels for each in selector.requirements))
+def _similar(item: LintObject, selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
+    """Yield pods of the same chart or folder with labels of the same keys."""
+    beside = (pod for pod in pods if pod.item.place == item.place)
+    yield from (pod for pod in beside if any(each.key in pod.labels for each in selector.requirements))
 
 
 def _matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:

@@ -1283,3 +1283,26 @@ def test_namespace_that_user_names_decides_where_charts_objects_are():
 )
 def test_fields_of_wrong_types_are_left_to_servers(tree):
     assert problems([tree, tree], release="shop") == problems([tree, tree], release="shop")
+
+
+def test_objects_of_one_name_in_two_files_may_be_alternatives():
+    texts = {
+        f"deploy/{name}.yaml": yaml.safe_dump(config_map(data={"cloud": name})).encode()
+        for name in ("aws", "gce")
+    }
+    items = [object_of(parsed, file=file) for file, text in texts.items() for parsed in parse(text, file)]
+    found = find_problems(items, RelationOptions(namespace="", release=""))
+    assert [(each.rule, each.outcome) for each in found[id(items[1])]] == [("duplicate", NOTED)]
+
+
+def test_labels_of_another_folder_are_not_those_that_selector_means():
+    trees = {
+        "a/pods.yaml": deployment("a", {"app": "blue"}),
+        "b/service.yaml": service("b", {"app": "yellow"}),
+    }
+    items = [
+        object_of(parsed, file=file)
+        for file, tree in trees.items()
+        for parsed in parse(yaml.safe_dump(tree).encode(), file)
+    ]
+    assert find_problems(items, RelationOptions(namespace="", release="")) == {}
