@@ -73,4 +73,6 @@ class LintResult(Struct, frozen=True, kw_only=True):
         return cls(outcome=worst(finding.outcome for finding in findings), findings=findings)
 
     def with_findings(self, more: Sequence[ObjectFinding]) -> "LintResult":
-        return LintResult.of([*self.findings, *more]) if more else self
+        """Return the result with more findings, without those of fields that the server refuses."""
+        refused = {each.field for each in self.findings if each.outcome is Outcome.REFUSED} - {""}
+        return LintResult.of([*self.findings, *(each for each in more if each.field not in refused)])

@@ -20,9 +20,11 @@ from mockube.importing.cleaning import DEFINITION
 from mockube.importing.documents import parse
 
 from .capabilities import built_in_versions, defined_versions
+from .unserved_versions import chart_copies
 
 _SECONDS: Final = 120
 _SET_FILE: Final = "--set-file"
+_API_VERSIONS: Final = "--api-versions"
 _FILE_FLAGS: Final = ("--values", _SET_FILE)
 _MAX_ARCHIVE_BYTES: Final = 100 << 20
 """The size of the files of a chart; helm refuses a larger one."""
@@ -60,12 +62,20 @@ def render_chart(
             " (https://helm.sh/docs/intro/install), or pass the output of `helm template` as a file"
         )
     custom = [*defined_versions((*definitions, *_definitions_of(helm, chart)))]
+    given = [version for flag in options.flags for version in _given_versions(flag)]
+    with chart_copies(chart) as copies, ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
 
-    def render(minor: str) -> Rendered:
-        return _run_helm(helm, chart, minor, options, (*built_in_versions(minor), *custom))
+        def render(minor: str) -> Rendered:
+            served = (*built_in_versions(minor), *custom)
+            return _run_helm(helm, copies.chart_for(minor, {*served, *given}), minor, options, served)
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
         yield from threads.map(render, minors)
+
+
+def _given_versions(flag: str) -> Sequence[str]:
+    """Return the versions that a flag of the user says the cluster has."""
+    name, _, value = flag.partition("=")
+    return value.split(",") if name == _API_VERSIONS else ()
 
 
 def _definitions_of(helm: str, chart: Path) -> Iterator[ReadOnlyTree]:
@@ -110,7 +120,7 @@ def _run_helm(
         [
             *(helm, "template", options.release, str(chart)),
             *(f"--namespace={options.namespace}", f"--kube-version={RELEASES[minor]}", "--include-crds"),
-            *(f"--api-versions={','.join(api_versions)}", *options.flags),
+            *(f"{_API_VERSIONS}={','.join(api_versions)}", *options.flags),
         ]
     )
 

@@ -599,6 +599,31 @@ def test_chart_finds_kinds_that_minor_serves_and_files_define(lint, tmp_path, he
     assert found == {"1.33": {**in_both, new: "false"}, "1.34": {**in_both, new: "true"}}
 
 
+@pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
+@pytest.mark.parametrize("is_packed", [False, True], ids=["folder", "archive"])
+def test_chart_does_not_find_version_that_minor_no_longer_serves(
+    lint, tmp_path, helm, monkeypatch, is_packed
+):
+    monkeypatch.setenv("PATH", f"{helm.parent}{os.pathsep}{os.environ['PATH']}")
+    versions = ("policy/v1beta1", "flowcontrol.apiserver.k8s.io/v1beta3", "batch/v1", "autoscaling/v2beta1")
+    questions = (
+        f'  {version.replace("/", ".")}: "{{{{ .Capabilities.APIVersions.Has "{version}" }}}}"'
+        for version in versions
+    )
+    settings = "\n".join([CONFIG_MAP.partition("\ndata:")[0] + "\ndata:", *questions, ""])
+    write_chart(tmp_path / "web", settings=settings)
+    chart = tmp_path / "web"
+    if is_packed:
+        with tarfile.open(tmp_path / "web-1.tgz", "w:gz") as archive:
+            archive.add(chart, "web")
+        chart = tmp_path / "web-1.tgz"
+    reader = InputReader(("1.31", "1.32"), ChartOptions(flags=["--api-versions=autoscaling/v2beta1"]))
+    found = {minor: objects[0].tree["data"] for minor, objects in reader.read([str(chart)]).items()}
+    in_both = {"policy.v1beta1": "false", "batch.v1": "true", "autoscaling.v2beta1": "true"}
+    flow_control = "flowcontrol.apiserver.k8s.io.v1beta3"
+    assert found == {"1.31": {**in_both, flow_control: "true"}, "1.32": {**in_both, flow_control: "false"}}
+
+
 def read_inputs(minors, chart, **files):
     """Read a chart and, after it, some files."""
     for name, text in files.items():

@@ -1,12 +1,13 @@
 """NetworkPolicies against the Services whose requests they refuse. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.groups import GroupKind
 from mockube.lint.findings import Outcome
 from mockube.lint.objects import LintObject
 
+from .addresses import Address, addresses
 from .fields import (
     IngressFields,
     PolicyFields,
@@ -18,7 +19,7 @@ from .fields import (
 )
 from .object_set import INGRESS, SERVICE, ObjectSet, PodTemplate, selector_of
 from .problem import Problem
-from .selections import mismatch
+from .selections import mismatch, misspelt_pods
 from .services import selected_pods
 
 _POLICY: Final = GroupKind("networking.k8s.io", "NetworkPolicy")
@@ -30,6 +31,9 @@ _OUTSIDE_TYPES: Final = ("NodePort", "LoadBalancer")
 class Policy(NamedTuple):
     item: LintObject
     fields: PolicyFields
+
+    def rules(self, direction: str) -> Sequence[PolicyRule]:
+        return self.fields.spec.ingress if direction == _INGRESS else self.fields.spec.egress
 
     def applies(self, objects: ObjectSet, pod: PodTemplate, direction: str) -> bool:
         """Return whether the policy selects pods and is one of a direction; without types, it is one of Ingress."""
@@ -51,6 +55,74 @@ def policy_selectors(objects: ObjectSet) -> Iterator[Problem]:
         if found is not None:
             outcome = Outcome.NOTED if found.is_component else None if found.is_certain else Outcome.WARNED
             yield Problem(item=item, field="spec.podSelector", message=found.why, outcome=outcome)
+
+
+def policy_peers(objects: ObjectSet) -> Iterator[Problem]:
+    """Find peers of a policy's own namespace that misspell the labels of pods."""
+    for item, policy in objects.decoded(PolicyFields, _POLICY):
+        here = objects.pods.get(objects.namespace_of(item), ())
+        for field, peer in _peers(policy):
+            selector = selector_of(peer.pod_selector)
+            if peer.namespace_selector is None and selector is not None and not selector.matches_nothing:
+                for pod in [*misspelt_pods(selector, here)][:1]:
+                    labels = ", ".join(f"{key}={value}" for key, value in pod.labels.items())
+                    message = f"no pods of the files have {selector}: those of {pod.item.title} have {labels}"
+                    yield Problem(item=item, field=f"{field}.podSelector", message=message)
+
+
+def _peers(policy: PolicyFields) -> Iterator[tuple[str, PolicyPeer]]:
+    for name, rules in (("ingress", policy.spec.ingress), ("egress", policy.spec.egress)):
+        for i, rule in enumerate(rules):
+            for side, peers in (("from", rule.peers_from), ("to", rule.peers_to)):
+                for j, peer in enumerate(peers):
+                    yield f"spec.{name}[{i}].{side}[{j}]", peer
+
+
+def refused_clients(objects: ObjectSet) -> Iterator[Problem]:
+    """Find pods with the address of a Service to which policies do not let them send."""
+    policies = [Policy(*found) for found in objects.decoded(PolicyFields, _POLICY)]
+    for address in addresses(objects) if policies else ():
+        ports = [port for port in address.fields.spec.ports if port.port == address.port]
+        for port in ports[:1]:
+            for pod in selected_pods(objects, address.service, address.fields):
+                yield from _refused_client(objects, policies, address, pod, port)
+
+
+def _refused_client(
+    objects: ObjectSet, policies: Sequence[Policy], address: Address, pod: PodTemplate, port: ServicePort
+) -> Iterator[Problem]:
+    """Yield the policies of a client or of the pods of a Service that refuse the requests between them."""
+    client, title = address.pod, address.service.title
+    words = f"the pods of {client.item.title} may not send to port {port.target} of {title}"
+    for direction, own, other in ((_INGRESS, pod, client), (_EGRESS, client, pod)):
+        applying = [each for each in policies if each.applies(objects, own, direction)]
+        rules = [rule for policy in applying for rule in policy.rules(direction)]
+        if rules and not any(
+            _admits(rule, pod, port) and _has_peer(_peers_of(rule, direction), own, other) for rule in rules
+        ):
+            message = f"{words}, whose address they have"
+            yield Problem(item=applying[0].item, field=f"spec.{direction.lower()}", message=message)
+
+
+def _peers_of(rule: PolicyRule, direction: str) -> Sequence[PolicyPeer]:
+    return rule.peers_from if direction == _INGRESS else rule.peers_to
+
+
+def _has_peer(peers: Sequence[PolicyPeer], own: PodTemplate, other: PodTemplate) -> bool:
+    """Return whether pods are among peers; labels of namespaces and addresses of pods are not known."""
+    return not peers or any(
+        peer.ip_block is not None
+        or (
+            (peer.namespace_selector is not None or own.namespace == other.namespace)
+            and (peer.pod_selector is None or _matches(peer, other))
+        )
+        for peer in peers
+    )
+
+
+def _matches(peer: PolicyPeer, pod: PodTemplate) -> bool:
+    selector = selector_of(peer.pod_selector)
+    return selector is None or selector.matches(pod.labels)
 
 
 def refused_ports(objects: ObjectSet) -> Iterator[Problem]:

@@ -39,6 +39,7 @@ SERVICE_ACCOUNT: Final = GroupKind("", "ServiceAccount")
 CLAIM: Final = GroupKind("", "PersistentVolumeClaim")
 STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 DEPLOYMENT: Final = GroupKind("apps", "Deployment")
+JOBS: Final = (GroupKind("batch", "Job"), GroupKind("batch", "CronJob"))
 INGRESS: Final = GroupKind("networking.k8s.io", "Ingress")
 _RBAC: Final = "rbac.authorization.k8s.io"
 ROLE: Final = GroupKind(_RBAC, "Role")

@@ -35,6 +35,10 @@ def missing_classes(objects: ObjectSet) -> Iterator[Problem]:
     yield from _missing(objects, _classes(objects))
 
 
+def missing_secrets(objects: ObjectSet) -> Iterator[Problem]:
+    yield from _missing(objects, _secrets(objects))
+
+
 def missing_roles(objects: ObjectSet) -> Iterator[Problem]:
     yield from _missing(objects, _roles(objects))
 

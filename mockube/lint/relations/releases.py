@@ -1,7 +1,7 @@
 """What helm does with the objects of a chart: the order of hooks, the wait for Jobs, objects of the same name. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind
@@ -9,12 +9,11 @@ from mockube.importing.cleaning import DEFINITION
 from mockube.lint.findings import Outcome
 from mockube.lint.objects import LintObject
 
+from .hooks import hooks_of, weight_of
 from .object_set import SERVICE_ACCOUNT, ObjectSet, PodTemplate
 from .pod_data import data_references
 from .problem import Problem
 
-_HOOK: Final = "helm.sh/hook"
-_WEIGHT: Final = "helm.sh/hook-weight"
 _JOB: Final = GroupKind("batch", "Job")
 _BEFORE: Final = "pre-install"
 _AFTER: Final = "post-install"
@@ -23,7 +22,7 @@ _AFTER: Final = "post-install"
 def jobs_without_wait(objects: ObjectSet) -> Iterator[Problem]:
     """Find Jobs of charts that are no hooks: `helm install --wait` reports success while they run, or after they failed."""
     for item in objects.of(_JOB):
-        if item.chart and not _hooks(item) and not meta.owner_references(item.tree):
+        if item.chart and not hooks_of(item) and not meta.owner_references(item.tree):
             message = "helm --wait does not wait for this Job: use --wait-for-jobs, or make it a hook with the annotation helm.sh/hook"
             yield Problem(item=item, field="", message=message)
 
@@ -38,11 +37,11 @@ def hook_order(objects: ObjectSet) -> Iterator[Problem]:
             if found and all(_is_later(each, pod.item) for each in found):
                 when = (
                     "after its hooks of pre-install"
-                    if not _hooks(found[0])
-                    else f"in its hooks of {', '.join(_hooks(found[0]))}"
+                    if not hooks_of(found[0])
+                    else f"in its hooks of {', '.join(hooks_of(found[0]))}"
                 )
                 message = f'{str(kind).lower()} "{name}" does not exist yet: helm creates it {when}, and waits for these pods before'
-                outcome = None if _hooks(pod.item) else Outcome.WARNED
+                outcome = None if hooks_of(pod.item) else Outcome.WARNED
                 yield Problem(item=pod.item, field=field, message=message, outcome=outcome)
 
 
@@ -61,37 +60,19 @@ def _is_later(needed: LintObject, item: LintObject) -> bool:
 
     helm waits for hooks one weight after another, and for the other objects only with --wait.
     """
-    hooks, needed_hooks = _hooks(item), _hooks(needed)
+    hooks, needed_hooks = hooks_of(item), hooks_of(needed)
     if _BEFORE in hooks:
         if _BEFORE not in needed_hooks:
             return True
-        return _weight(needed) > _weight(item)
+        return weight_of(needed) > weight_of(item)
     return not hooks and _AFTER in needed_hooks and _BEFORE not in needed_hooks
-
-
-def _hooks(item: LintObject) -> Sequence[str]:
-    value = _annotations(item).get(_HOOK, "")
-    return [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else []
-
-
-def _weight(item: LintObject) -> int:
-    try:
-        return int(_annotations(item).get(_WEIGHT, "0"))
-    except (TypeError, ValueError):
-        return 0
-
-
-def _annotations(item: LintObject) -> Mapping[str, Any]:
-    metadata = item.tree.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return annotations if isinstance(annotations, dict) else {}
 
 
 def duplicates(objects: ObjectSet) -> Iterator[Problem]:
     """Find objects of one name in a chart, which helm cannot install, or in one folder: the last one replaces the others."""
     first: dict[tuple[GroupKind, str, str, str], LintObject] = {}
     for item in objects.objects:
-        if not item.name or _hooks(item) or item.group_kind == DEFINITION or not _has_name(item):
+        if not item.name or hooks_of(item) or item.group_kind == DEFINITION or not _has_name(item):
             continue
         key = (item.group_kind, objects.namespace_of(item), item.name, item.place)
         is_first = key not in first

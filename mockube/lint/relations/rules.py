@@ -9,7 +9,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.lint.findings import ObjectFinding, Outcome
 from mockube.lint.objects import LintObject
 
-from . import network_policies, pod_data, probes, references, releases, scaling, services
+from . import addresses, network_policies, pod_data, probes, references, releases, scaling, services
 from .object_set import ObjectSet
 from .problem import Problem
 
@@ -66,6 +66,12 @@ RULES: Final = tuple(
             services.target_port_numbers,
         ),
         (
+            "service-address",
+            _WARNED,
+            "a variable or argument has the address of a Service with a port that it does not have",
+            addresses.address_ports,
+        ),
+        (
             "service-backend",
             _BROKEN,
             "an Ingress, route, webhook, conversion webhook or APIService sends to a Service or port that does not exist",
@@ -102,6 +108,12 @@ RULES: Final = tuple(
             pod_data.missing_data,
         ),
         (
+            "secret",
+            _WARNED,
+            "the certificate of an Ingress or the credentials of a registry are in a Secret that does not exist",
+            references.missing_secrets,
+        ),
+        (
             "service-account",
             _BROKEN,
             "a pod or a binding names a ServiceAccount that does not exist",
@@ -133,6 +145,18 @@ RULES: Final = tuple(
             _BROKEN,
             "NetworkPolicies refuse the requests that a Service sends, or those from outside",
             network_policies.refused_ports,
+        ),
+        (
+            "policy-peer",
+            _BROKEN,
+            "a peer of a NetworkPolicy misspells the labels of pods",
+            network_policies.policy_peers,
+        ),
+        (
+            "policy-client",
+            _WARNED,
+            "NetworkPolicies refuse the requests of pods that have the address of a Service",
+            network_policies.refused_clients,
         ),
         (
             "policy-dns",

@@ -54,6 +54,12 @@ def mismatch(objects: ObjectSet, item: LintObject, selector: Selector | None) ->
     return Mismatch(why, is_certain=certain is not None, is_component=is_component)
 
 
+def misspelt_pods(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
+    """Yield pods whose labels a selector misspells; none if it matches some."""
+    if not any(selector.matches(pod.labels) for pod in pods):
+        yield from (pod for pod in pods if _is_misspelt(selector, pod.labels))
+
+
 def _meant(item: LintObject, selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
     """Yield the pods that an object can only have meant: those of an object with its name, or with misspelt labels."""
     yield from (pod for pod in pods if pod.item.name == item.name and pod.labels)
@@ -68,9 +74,11 @@ def _sharing(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTem
 
 
 def _similar(item: LintObject, selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
-    """Yield pods of the same chart or folder with labels of the same keys."""
-    beside = (pod for pod in pods if pod.item.place == item.place)
+    """Yield pods of the same chart, which has no others, or pods of the same folder with labels of the same keys."""
+    beside = [pod for pod in pods if pod.item.place == item.place]
     yield from (pod for pod in beside if any(each.key in pod.labels for each in selector.requirements))
+    if item.chart:
+        yield from beside
 
 
 def _matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:

@@ -21,7 +21,8 @@ from .fields import (
     WebhookService,
     WebhooksFields,
 )
-from .object_set import INGRESS, SERVICE, STATEFUL_SET, ObjectSet, PodTemplate
+from .hooks import hooks_of
+from .object_set import INGRESS, JOBS, SERVICE, STATEFUL_SET, ObjectSet, PodTemplate
 from .problem import Problem
 from .selections import mismatch
 
@@ -53,11 +54,15 @@ def service_selectors(objects: ObjectSet) -> Iterator[Problem]:
 
 
 def selected_pods(objects: ObjectSet, item: LintObject, service: ServiceFields) -> list[PodTemplate]:
-    """Return the pods to which a Service sends requests, without those of Jobs, which end."""
+    """Return the pods to which a Service sends requests. Those of Jobs and of helm's tests often have its labels, too."""
     if not service.spec.selector or service.spec.type == _EXTERNAL_NAME:
         return []
-    selector = label_selectors.from_set(service.spec.selector)
-    return [*objects.matched(objects.namespace_of(item), selector)]
+    pods = objects.matched(objects.namespace_of(item), label_selectors.from_set(service.spec.selector))
+    return [pod for pod in pods if not _ends(pod)] or [*pods]
+
+
+def _ends(pod: PodTemplate) -> bool:
+    return pod.item.group_kind in JOBS or bool(hooks_of(pod.item))
 
 
 def target_port_names(objects: ObjectSet) -> Iterator[Problem]:

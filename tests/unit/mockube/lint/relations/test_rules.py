@@ -179,6 +179,14 @@ SETTINGS_KEY = env(configMapKeyRef={"name": "settings", "key": "colour"})
 OTHER_KEY = env(configMapKeyRef={"name": "settings", "key": "color"})
 CLAIM = {"metadata": {"name": "data"}, "spec": {"storageClassName": "fast"}}
 
+CLIENT = [
+    deployment(),
+    service(),
+    deployment(
+        "client", {"app": "client"}, containers=[container(env=[{"name": "URL", "value": "http://web:80/"}])]
+    ),
+]
+
 FOUND = {
     "probe-port": [
         (
@@ -326,6 +334,22 @@ FOUND = {
             "spec.ports[0].targetPort: no container of deployment.apps/web declares port 80 (TCP): they declare 8080",
         ),
         ("without a target", [deployment(), service(target=None)], "spec.ports[0].port: "),
+        (
+            "beside a test and a Job with the same labels",
+            [
+                deployment(),
+                service(target=80),
+                job(containers=[container(ports=[])]),
+                obj(
+                    "Pod",
+                    "t",
+                    labels={"app": "web"},
+                    annotations={"helm.sh/hook": "test"},
+                    spec={"containers": [container(ports=[])]},
+                ),
+            ],
+            "no container of deployment.apps/web declares port 80",
+        ),
         (
             "of another protocol",
             [deployment(), service(target=8080, port_fields={"protocol": "UDP"})],
@@ -660,6 +684,59 @@ FOUND = {
             "only pods of this namespace may send to port http of deployment.apps/web, and service/web gets requests from outside",
             WARNED,
         ),
+    ],
+    "policy-peer": [
+        (
+            "of a rule",
+            [
+                deployment(),
+                deployment("front", {"app": "front"}),
+                policy({"from": [{"podSelector": {"matchLabels": {"app": "fornt"}}}]}),
+            ],
+            "spec.ingress[0].from[0].podSelector: no pods of the files have app=fornt: those of deployment.apps/front have app=front",
+        )
+    ],
+    "policy-client": [
+        (
+            "of other pods",
+            [*CLIENT, policy({"from": [{"podSelector": {"matchLabels": {"app": "batch"}}}]})],
+            "spec.ingress: the pods of deployment.apps/client may not send to port http of service/web, whose address they have",
+        ),
+        (
+            "with egress to another port",
+            [
+                *CLIENT,
+                policy(
+                    selector={"app": "client"},
+                    policyTypes=["Egress"],
+                    ingress=None,
+                    egress=[{"ports": [{"port": 80}]}],
+                ),
+            ],
+            "spec.egress: the pods of deployment.apps/client may not send to port http of service/web, whose address they have",
+        ),
+    ],
+    "service-address": [
+        (
+            "of a variable",
+            [service(port=80), with_container("client", env=[{"name": "URL", "value": "http://web:8080/a"}])],
+            "spec.template.spec.containers[0].env[0].value: service/web has no port 8080: it has 80",
+        ),
+        (
+            "of an argument with a namespace",
+            [service(namespace="shop"), with_container(args=["wget", "web.shop.svc.cluster.local:8080"])],
+            "containers[0].args[1]: service/web has no port 8080",
+        ),
+    ],
+    "secret": [
+        (
+            "of a certificate",
+            [
+                obj("Secret", "web-tls"),
+                obj("Ingress", "a", "networking.k8s.io/v1", spec={"tls": [{"secretName": "web-tsl"}]}),
+            ],
+            'spec.tls[0].secretName: secret "web-tsl" is not in the files: did you mean "web-tls"?',
+        )
     ],
     "policy-dns": [
         (
@@ -1020,6 +1097,65 @@ ACCEPTED = {
             [deployment(), service(), ingress(), policy({"from": [{"namespaceSelector": {}}]})],
         ),
     ],
+    "policy-peer": [
+        ("of the pods", [deployment(), policy({"from": [{"podSelector": {"matchLabels": {"app": "web"}}}]})]),
+        (
+            "of clients of other charts",
+            [deployment(), policy({"from": [{"podSelector": {"matchLabels": {"web-client": "true"}}}]})],
+        ),
+    ],
+    "policy-client": [
+        ("of all pods", [*CLIENT, policy({"from": [{"podSelector": {}}]})]),
+        (
+            "of the pods",
+            [
+                *CLIENT,
+                policy(
+                    {"from": [{"podSelector": {"matchLabels": {"app": "client"}}}], "ports": [{"port": 8080}]}
+                ),
+            ],
+        ),
+        ("of other namespaces", [*CLIENT, policy({"from": [{"namespaceSelector": {}}]})]),
+        (
+            "to the port of the pods",
+            [
+                *CLIENT,
+                policy(
+                    selector={"app": "client"},
+                    policyTypes=["Egress"],
+                    ingress=None,
+                    egress=[{"ports": [{"port": 8080}]}],
+                ),
+            ],
+        ),
+        (
+            "without the address",
+            [deployment(), service(), policy({"from": [{"podSelector": {"matchLabels": {"app": "x"}}}]})],
+        ),
+    ],
+    "service-address": [
+        ("of a port", [service(), with_container(env=[{"name": "URL", "value": "http://user:pass@web:80"}])]),
+        ("of a headless Service", [service(clusterIP="None"), with_container(args=["web:5432"])]),
+        (
+            "of another host",
+            [
+                service(),
+                with_container(
+                    args=["web.example.com:8080", "my-web:8080", "x/web:8080", "web:17", "web:8080-alpine"]
+                ),
+            ],
+        ),
+        ("without a port", [service(), with_container(args=["http://web/"])]),
+    ],
+    "secret": [
+        (
+            "of the files",
+            [
+                obj("Secret", "tls"),
+                obj("Ingress", "a", "networking.k8s.io/v1", spec={"tls": [{"secretName": "tls"}]}),
+            ],
+        ),
+    ],
     "policy-dns": [
         (
             "with names",
@@ -1073,6 +1209,14 @@ ACCEPTED = {
 }
 
 OF_CHARTS = {
+    "budget-selector": [
+        (
+            "with labels that no pods of the chart have",
+            [deployment("a"), budget({"matchLabels": {"name": "web"}})],
+            "have name=web: those of deployment.apps/a have no such label",
+            WARNED,
+        )
+    ],
     "missing-data": [
         (
             "with the name of the release",
