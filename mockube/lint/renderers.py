@@ -62,17 +62,17 @@ def render_chart(
             " (https://helm.sh/docs/intro/install), or pass the output of `helm template` as a file"
         )
     custom = [*defined_versions((*definitions, *_definitions_of(helm, chart)))]
-    given = [version for flag in options.flags for version in _given_versions(flag)]
+    user_versions = [version for flag in options.flags for version in _versions_of_flag(flag)]
     with chart_copies(chart) as copies, ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
 
         def render(minor: str) -> Rendered:
             served = (*built_in_versions(minor), *custom)
-            return _run_helm(helm, copies.chart_for(minor, {*served, *given}), minor, options, served)
+            return _run_helm(helm, copies.chart_for(minor, {*served, *user_versions}), minor, options, served)
 
         yield from threads.map(render, minors)
 
 
-def _given_versions(flag: str) -> Sequence[str]:
+def _versions_of_flag(flag: str) -> Sequence[str]:
     """Return the versions that a flag of the user says the cluster has."""
     name, _, value = flag.partition("=")
     return value.split(",") if name == _API_VERSIONS else ()
@@ -80,9 +80,9 @@ def _given_versions(flag: str) -> Sequence[str]:
 
 def _definitions_of(helm: str, chart: Path) -> Iterator[ReadOnlyTree]:
     """Yield the definitions in the folders `crds` of a chart and of its dependencies."""
-    shown = _render([helm, "show", "crds", str(chart)])
-    for parsed in parse(shown.text, str(chart)) if _DEFINITION_KIND in shown.text else ():
-        if isinstance(parsed.tree, dict) and parsed.tree.get("kind") == DEFINITION.kind:
+    output = _render([helm, "show", "crds", str(chart)])
+    for parsed in parse(output.text, str(chart)) if _DEFINITION_KIND in output.text else ():
+        if isinstance(parsed.tree, dict):
             yield parsed.tree
 
 

@@ -40,7 +40,7 @@ def missing(objects: ObjectSet, kind: GroupKind, namespace: str, name: str) -> s
     if elsewhere:
         is_known = objects.is_namespace_known(namespace) and objects.is_namespace_known(elsewhere)
         return f'{words} is in namespace "{elsewhere}", and not in "{namespace}"' if is_known else ""
-    near = _meant(objects, kind, namespace, name)
+    near = _intended_name(objects, kind, namespace, name)
     if near:
         return f'{words} is not in the files: did you mean "{near}"?'
     resource = _RESOURCES.get(kind)
@@ -73,7 +73,7 @@ def exists(objects: ObjectSet, kind: GroupKind, namespace: str, name: str) -> bo
     return name.startswith(_BUILT_IN_PREFIX)
 
 
-def _meant(objects: ObjectSet, kind: GroupKind, namespace: str, name: str) -> str:
+def _intended_name(objects: ObjectSet, kind: GroupKind, namespace: str, name: str) -> str:
     """Return the object of the namespace that was meant: a misspelling, or a name without that of the release."""
     here = [found for other, found in objects.names(kind) if other == namespace]
     return misspelt_as(name, here) or next(_with_release(objects, here, name), "")

@@ -272,13 +272,13 @@ class IngressService(Fields, frozen=True):
     port: BackendPort = BackendPort()
 
 
-class Backend(Fields, frozen=True):
+class IngressBackend(Fields, frozen=True):
     service: IngressService | None = None
 
 
 class IngressPath(Fields, frozen=True):
     path: str = ""
-    backend: Backend = Backend()
+    backend: IngressBackend = IngressBackend()
 
 
 class IngressHttp(Fields, frozen=True):
@@ -295,7 +295,7 @@ class IngressTls(Fields, frozen=True):
 
 class IngressSpec(Fields, frozen=True):
     ingress_class_name: str = ""
-    default_backend: Backend = Backend()
+    default_backend: IngressBackend = IngressBackend()
     rules: Sequence[IngressRule] = ()
     tls: Sequence[IngressTls] = ()
 
@@ -322,12 +322,12 @@ class WebhookService(Fields, frozen=True):
     port: int = 443
 
 
-class ClientConfig(Fields, frozen=True):
+class WebhookClient(Fields, frozen=True):
     service: WebhookService | None = None
 
 
 class Webhook(Fields, frozen=True):
-    client_config: ClientConfig = ClientConfig()
+    client_config: WebhookClient = WebhookClient()
 
 
 class WebhooksFields(Fields, frozen=True):
@@ -335,7 +335,7 @@ class WebhooksFields(Fields, frozen=True):
 
 
 class ConversionWebhook(Fields, frozen=True):
-    client_config: ClientConfig = ClientConfig()
+    client_config: WebhookClient = WebhookClient()
 
 
 class Conversion(Fields, frozen=True):

@@ -54,7 +54,7 @@ def policy_selectors(objects: ObjectSet) -> Iterator[Problem]:
         found = mismatch(objects, item, selector_of(policy.spec.pod_selector))
         if found is not None:
             outcome = Outcome.NOTED if found.is_component else None if found.is_certain else Outcome.WARNED
-            yield Problem(item=item, field="spec.podSelector", message=found.why, outcome=outcome)
+            yield Problem(item=item, field="spec.podSelector", message=found.reason, outcome=outcome)
 
 
 def policy_peers(objects: ObjectSet) -> Iterator[Problem]:
@@ -137,19 +137,21 @@ def refused_ports(objects: ObjectSet) -> Iterator[Problem]:
                 continue  # no policy, or one that isolates the pods on purpose
             for port in service.spec.ports:
                 admitting = [rule for rule in rules if _admits(rule, pod, port)]
-                why = ""
+                reason = ""
                 if not admitting:
-                    why = f"no rule admits port {port.target} ({port.protocol}) of {pod.item.title}, to which {item.title} sends"
+                    reason = f"no rule admits port {port.target} ({port.protocol}) of {pod.item.title}, to which {item.title} sends"
                 elif _is_outside(item, service, outside) and not any(
                     map(_admits_other_namespaces, admitting)
                 ):
-                    why = (
+                    reason = (
                         f"only pods of this namespace may send to port {port.target} of {pod.item.title},"
                         f" and {item.title} gets requests from outside"
                     )
-                if why:
+                if reason:
                     outcome = Outcome.WARNED if admitting else None
-                    yield Problem(item=applying[0].item, field="spec.ingress", message=why, outcome=outcome)
+                    yield Problem(
+                        item=applying[0].item, field="spec.ingress", message=reason, outcome=outcome
+                    )
 
 
 def _admits(rule: PolicyRule, pod: PodTemplate, port: ServicePort) -> bool:

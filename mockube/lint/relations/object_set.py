@@ -255,10 +255,8 @@ class ObjectSet:
         kind, namespace = item.group_kind, self.namespace_of(item)
         path = _TEMPLATES.get(kind)
         if path is not None:
-            claims: Sequence[ClaimTemplate] = ()
-            if kind == STATEFUL_SET:
-                stateful = self.decode(item, StatefulSetFields)
-                claims = stateful.spec.volume_claim_templates if stateful is not None else ()
+            stateful = self.decode(item, StatefulSetFields)
+            claims = stateful.spec.volume_claim_templates if stateful is not None else ()
             yield from self._pod(item, namespace, path, claims)
         elif is_custom(kind) and kind != DEFINITION and b'"containers"' in item.body:
             for path in _template_paths(item.tree, ""):

@@ -16,7 +16,7 @@ _INJECTED: Final = ("inject-trusted-cabundle", "inject-cabundle")
 """The ends of labels and annotations with which clusters add keys to ConfigMaps."""
 
 
-class Reference(NamedTuple):
+class DataReference(NamedTuple):
     """A pod's reference to an object that must exist."""
 
     field: str
@@ -71,9 +71,9 @@ def volume_mounts(objects: ObjectSet) -> Iterator[Problem]:
 def missing_data(objects: ObjectSet) -> Iterator[Problem]:
     """Find ConfigMaps, Secrets and claims that cannot exist as pods name them."""
     for pod, reference in _references(objects):
-        why = missing(objects, reference.kind, pod.namespace, reference.name)
-        if why:
-            yield Problem(item=pod.item, field=reference.field, message=why)
+        reason = missing(objects, reference.kind, pod.namespace, reference.name)
+        if reason:
+            yield Problem(item=pod.item, field=reference.field, message=reason)
 
 
 def external_data(objects: ObjectSet) -> Iterator[Problem]:
@@ -81,12 +81,12 @@ def external_data(objects: ObjectSet) -> Iterator[Problem]:
     for pod, reference in _references(objects):
         resources = {SECRET: ("secrets",), CONFIG_MAP: ("configmaps",)}.get(reference.kind, ())
         if not (resources and objects.creates(resources)):
-            why = external(objects, reference.kind, pod.namespace, reference.name)
-            if why:
-                yield Problem(item=pod.item, field=reference.field, message=why)
+            reason = external(objects, reference.kind, pod.namespace, reference.name)
+            if reason:
+                yield Problem(item=pod.item, field=reference.field, message=reason)
 
 
-def _references(objects: ObjectSet) -> Iterator[tuple[PodTemplate, Reference]]:
+def _references(objects: ObjectSet) -> Iterator[tuple[PodTemplate, DataReference]]:
     """Yield each reference of each pod, once for an object."""
     for pod in objects.all_pods():
         if pod.is_complete:
@@ -97,7 +97,7 @@ def _references(objects: ObjectSet) -> Iterator[tuple[PodTemplate, Reference]]:
                     yield pod, reference
 
 
-def _claims(objects: ObjectSet, pod: PodTemplate) -> Iterator[Reference]:
+def _claims(objects: ObjectSet, pod: PodTemplate) -> Iterator[DataReference]:
     of_stateful_sets = [
         f"{claim.metadata.name}-{other.item.name}-"
         for other in objects.pods.get(pod.namespace, ())
@@ -106,12 +106,12 @@ def _claims(objects: ObjectSet, pod: PodTemplate) -> Iterator[Reference]:
     for index, volume in enumerate(pod.spec.volumes):
         source = volume.persistent_volume_claim
         if source is not None and not any(source.claim_name.startswith(each) for each in of_stateful_sets):
-            yield Reference(
+            yield DataReference(
                 f"{pod.field('volumes')}[{index}].persistentVolumeClaim.claimName", CLAIM, source.claim_name
             )
 
 
-def data_references(pod: PodTemplate) -> Iterator[Reference]:
+def data_references(pod: PodTemplate) -> Iterator[DataReference]:
     """Yield the ConfigMaps and Secrets, and keys of them, that pods need."""
     for at in pod.containers:
         yield from _variables(at)
@@ -119,7 +119,7 @@ def data_references(pod: PodTemplate) -> Iterator[Reference]:
         yield from _volume(volume, f"{pod.field('volumes')}[{index}]")
 
 
-def _variables(at: ContainerAt) -> Iterator[Reference]:
+def _variables(at: ContainerAt) -> Iterator[DataReference]:
     for index, variable in enumerate(at.fields.env):
         path, source = f"{at.path}.env[{index}].valueFrom", variable.value_from
         yield from _key(source.config_map_key_ref, f"{path}.configMapKeyRef", CONFIG_MAP)
@@ -130,12 +130,12 @@ def _variables(at: ContainerAt) -> Iterator[Reference]:
         yield from _key(group.secret_ref, f"{path}.secretRef", SECRET)
 
 
-def _key(source: KeyReference | None, path: str, kind: GroupKind) -> Iterator[Reference]:
+def _key(source: KeyReference | None, path: str, kind: GroupKind) -> Iterator[DataReference]:
     if source is not None and source.name and not source.optional:
-        yield Reference(f"{path}.{'key' if source.key else 'name'}", kind, source.name, source.key)
+        yield DataReference(f"{path}.{'key' if source.key else 'name'}", kind, source.name, source.key)
 
 
-def _volume(volume: Volume, path: str) -> Iterator[Reference]:
+def _volume(volume: Volume, path: str) -> Iterator[DataReference]:
     yield from _items(volume.config_map, f"{path}.configMap", CONFIG_MAP)
     yield from _items(volume.secret, f"{path}.secret", SECRET)
     for index, source in enumerate(volume.projected.sources if volume.projected is not None else ()):
@@ -144,13 +144,13 @@ def _volume(volume: Volume, path: str) -> Iterator[Reference]:
         yield from _items(source.secret, f"{inner}.secret", SECRET)
 
 
-def _items(source: DataSource | None, path: str, kind: GroupKind) -> Iterator[Reference]:
+def _items(source: DataSource | None, path: str, kind: GroupKind) -> Iterator[DataReference]:
     if source is None or source.optional:
         return
     name = source.name or source.secret_name
-    yield Reference(f"{path}.{'secretName' if source.secret_name else 'name'}", kind, name)
+    yield DataReference(f"{path}.{'secretName' if source.secret_name else 'name'}", kind, name)
     for index, item in enumerate(source.items):
-        yield Reference(f"{path}.items[{index}].key", kind, name, item.key)
+        yield DataReference(f"{path}.items[{index}].key", kind, name, item.key)
 
 
 def _keys(objects: ObjectSet, kind: GroupKind, namespace: str, name: str) -> Collection[str] | None:

@@ -79,9 +79,9 @@ def duplicates(objects: ObjectSet) -> Iterator[Problem]:
         earlier = first.setdefault(key, item)
         if is_first or (not item.chart and earlier.tree == item.tree):
             continue
-        where = f"{earlier.file}:{earlier.line}" if earlier.line else earlier.file
+        position = f"{earlier.file}:{earlier.line}" if earlier.line else earlier.file
         result = "helm cannot create two objects of one name" if item.chart else "this one replaces it"
-        message = f"{item.title} is in {where} too: {result}"
+        message = f"{item.title} is in {position} too: {result}"
         outcome = (
             Outcome.WARNED if earlier.file == item.file else Outcome.NOTED
         )  # two files may be alternatives

@@ -1,9 +1,11 @@
 """Autoscalers and disruption budgets against the workloads and pods that they name. Pure."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final
 
 from mockube.apimachinery.groups import GroupKind
+from mockube.apiserver.kinds.registry import NEWEST
 from mockube.lint.findings import Outcome
 from mockube.lint.objects import LintObject
 
@@ -18,7 +20,7 @@ from .fields import (
     ResourceMetric,
 )
 from .misspellings import misspelt_as
-from .object_set import DEPLOYMENT, STATEFUL_SET, ObjectSet, PodTemplate, is_custom, selector_of
+from .object_set import DEPLOYMENT, ObjectSet, PodTemplate, is_custom, selector_of
 from .problem import Problem
 from .selections import mismatch
 
@@ -32,16 +34,10 @@ _REFERENCES: Final[Mapping[GroupKind, str]] = {
     _VERTICAL: "targetRef",
     _SCALED_OBJECT: "scaleTargetRef",
 }
-_SCALABLE: Final = (
-    DEPLOYMENT,
-    STATEFUL_SET,
-    GroupKind("apps", "ReplicaSet"),
-    GroupKind("", "ReplicationController"),
-)
-_NOT_SCALABLE: Final = (
-    *(GroupKind("apps", "DaemonSet"), GroupKind("batch", "Job"), GroupKind("batch", "CronJob")),
-    GroupKind("", "Pod"),
-)
+_VERTICAL_REFERENCE: Final = _REFERENCES[_VERTICAL]
+_SCALE: Final = "scale"
+_APPS: Final = "apps"
+_OLD_GROUPS: Final = ("", "extensions")
 _DEFAULT_METRIC: Final = "cpu"
 
 
@@ -49,14 +45,14 @@ def scale_targets(objects: ObjectSet) -> Iterator[Problem]:
     """Find autoscalers whose target is not in the files, although the files show which was meant."""
     for item, autoscaler in objects.decoded(AutoscalerFields, *_REFERENCES):
         reference, field = _reference(item, autoscaler.spec)
-        why = _target_problem(objects, item, reference)
-        if why:
-            yield Problem(item=item, field=f"spec.{field}.name", message=why)
+        reason = _target_problem(objects, item, reference)
+        if reason:
+            yield Problem(item=item, field=f"spec.{field}.name", message=reason)
 
 
 def _reference(item: LintObject, spec: AutoscalerSpec) -> tuple[ObjectReference, str]:
     field = _REFERENCES[item.group_kind]
-    return (spec.target_ref if field == "targetRef" else spec.scale_target_ref), field
+    return (spec.target_ref if field == _VERTICAL_REFERENCE else spec.scale_target_ref), field
 
 
 def _target_problem(objects: ObjectSet, item: LintObject, reference: ObjectReference) -> str:
@@ -64,35 +60,48 @@ def _target_problem(objects: ObjectSet, item: LintObject, reference: ObjectRefer
     if not reference.name or is_custom(kind):
         return ""
     words = f'{str(kind).lower()} "{reference.name}"'
-    if item.group_kind != _VERTICAL and kind in _NOT_SCALABLE:
+    has_scale = _has_scale()
+    if _REFERENCES[item.group_kind] != _VERTICAL_REFERENCE and not has_scale.get(kind, True):
         return f"{words} cannot be scaled: a {kind.kind} has no replicas"
     if objects.find(kind, namespace, reference.name):
         return ""
-    for other in _SCALABLE:
+    scalable = [each for each, is_scalable in has_scale.items() if is_scalable]
+    for other in scalable:
         if other != kind and objects.find(other, namespace, reference.name):
             return f'{words} is not in the files, which have {str(other).lower()} "{reference.name}"'
-    why = missing(objects, kind, namespace, reference.name)
-    if why:
-        return why
-    here = [name for other in _SCALABLE for found, name in objects.names(other) if found == namespace]
+    reason = missing(objects, kind, namespace, reference.name)
+    if reason:
+        return reason
+    here = [name for other in scalable for found, name in objects.names(other) if found == namespace]
     if (
         objects.creates_pods
         or not here
         or (item.name not in here and len(here) != 1 and not misspelt_as(reference.name, here))
     ):
         return ""
-    meant = item.name if item.name in here else misspelt_as(reference.name, here) or here[0]
-    return f'{words} is not in the files: did you mean "{meant}"?'
+    suggestion = item.name if item.name in here else misspelt_as(reference.name, here) or here[0]
+    return f'{words} is not in the files: did you mean "{suggestion}"?'
+
+
+@cache
+def _has_scale() -> Mapping[GroupKind, bool]:
+    """Return whether objects of Kubernetes' kinds have replicas, which their scale changes."""
+    return {
+        kind.resource.group_kind: any(each.name == _SCALE for each in kind.resource.subresources)
+        for kind in NEWEST.all
+    }
 
 
 def _kind(reference: ObjectReference) -> GroupKind:
+    """Return the kind of a target; people leave out the group of workloads, or write the one that they had once."""
     group, slash, _ = reference.api_version.rpartition("/")
-    kind = reference.kind or "Deployment"
-    if kind in ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet") and (
-        not slash or group == "extensions"
-    ):
-        return GroupKind("apps", kind)
-    return GroupKind(group if slash else "", kind)
+    kind = GroupKind(group if slash else "", reference.kind or DEPLOYMENT.kind)
+    in_apps = GroupKind(_APPS, kind.kind)
+    return (
+        in_apps
+        if kind.group in _OLD_GROUPS and kind not in _has_scale() and in_apps in _has_scale()
+        else kind
+    )
 
 
 def autoscaler_requests(objects: ObjectSet) -> Iterator[Problem]:
@@ -157,4 +166,4 @@ def budget_selectors(objects: ObjectSet) -> Iterator[Problem]:
         found = mismatch(objects, item, selector_of(budget.spec.selector))
         if found is not None:
             outcome = Outcome.NOTED if found.is_component else None if found.is_certain else Outcome.WARNED
-            yield Problem(item=item, field="spec.selector", message=found.why, outcome=outcome)
+            yield Problem(item=item, field="spec.selector", message=found.reason, outcome=outcome)

@@ -19,7 +19,7 @@ _EQUAL: Final = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN}
 class Mismatch(NamedTuple):
     """Why a selector matches no pods, and how clearly the files show which pods were meant."""
 
-    why: str
+    reason: str
     is_certain: bool
     """Whether the object can only have meant these pods: it has their name, or the labels are misspelt."""
     is_component: bool
@@ -37,21 +37,23 @@ def mismatch(objects: ObjectSet, item: LintObject, selector: Selector | None) ->
     elsewhere = [pod for pod in objects.all_pods() if selector.matches(pod.labels)]
     if elsewhere:
         pod = elsewhere[0]
-        why = f'the pods of {pod.item.title} are in namespace "{pod.namespace}", and not in "{namespace}"'
-        return Mismatch(why, is_certain=not objects.creates_pods, is_component=False)
-    clear = next(_meant(item, selector, here), None)
+        reason = f'the pods of {pod.item.title} are in namespace "{pod.namespace}", and not in "{namespace}"'
+        return Mismatch(reason, is_certain=not objects.creates_pods, is_component=False)
+    clear = next(_intended_pods(item, selector, here), None)
     certain = clear or (None if objects.creates_pods else next(_sharing(selector, here), None))
-    meant = certain or (None if objects.creates_pods else next(_similar(item, selector, here), None))
-    if meant is None:
+    nearest = certain or (None if objects.creates_pods else next(_similar(item, selector, here), None))
+    if nearest is None:
         return None
-    differing = [each for each in selector.requirements if not _matches(each, meant.labels)]
-    wanted = ", ".join(map(str, differing))
-    have = ", ".join(f"{each.key}={meant.labels[each.key]}" for each in differing if each.key in meant.labels)
-    why = f"no pods of the files have {wanted}: those of {meant.item.title} have {have or 'no such label'}"
+    differing = [each for each in selector.requirements if not _matches(each, nearest.labels)]
+    missing_labels = ", ".join(map(str, differing))
+    have = ", ".join(
+        f"{each.key}={nearest.labels[each.key]}" for each in differing if each.key in nearest.labels
+    )
+    reason = f"no pods of the files have {missing_labels}: those of {nearest.item.title} have {have or 'no such label'}"
     is_component = clear is None and all(
         each.key.rpartition("/")[2] in _COMPONENT_LABELS for each in differing
     )
-    return Mismatch(why, is_certain=certain is not None, is_component=is_component)
+    return Mismatch(reason, is_certain=certain is not None, is_component=is_component)
 
 
 def misspelt_pods(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
@@ -60,7 +62,9 @@ def misspelt_pods(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[P
         yield from (pod for pod in pods if _is_misspelt(selector, pod.labels))
 
 
-def _meant(item: LintObject, selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
+def _intended_pods(
+    item: LintObject, selector: Selector, pods: Sequence[PodTemplate]
+) -> Iterator[PodTemplate]:
     """Yield the pods that an object can only have meant: those of an object with its name, or with misspelt labels."""
     yield from (pod for pod in pods if pod.item.name == item.name and pod.labels)
     yield from (pod for pod in pods if _is_misspelt(selector, pod.labels))
@@ -91,7 +95,7 @@ def _is_misspelt(selector: Selector, labels: Mapping[str, str]) -> bool:
         _matches(each, labels)
         or any(
             (key == each.key or is_misspelling(key, each.key))
-            and (value in each.values or any(is_misspelling(value, wanted) for wanted in each.values))
+            and (value in each.values or any(is_misspelling(value, other) for other in each.values))
             for key, value in labels.items()
         )
         for each in selector.requirements

@@ -33,6 +33,8 @@ _GATEWAY: Final = "gateway.networking.k8s.io"
 _ROUTES: Final = tuple(
     GroupKind(_GATEWAY, kind) for kind in ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
 )
+_ROUTE_TARGETS: Final = dict.fromkeys(("", SERVICE.kind), SERVICE)
+"""The kinds of backends in the core group; a route that names none sends to a Service."""
 _WEBHOOKS: Final = (
     GroupKind(_ADMISSION, "ValidatingWebhookConfiguration"),
     GroupKind(_ADMISSION, "MutatingWebhookConfiguration"),
@@ -50,7 +52,7 @@ def service_selectors(objects: ObjectSet) -> Iterator[Problem]:
             if found is not None:
                 is_broken = found.is_certain and not found.is_component
                 outcome = None if is_broken else Outcome.WARNED
-                yield Problem(item=item, field="spec.selector", message=found.why, outcome=outcome)
+                yield Problem(item=item, field="spec.selector", message=found.reason, outcome=outcome)
 
 
 def selected_pods(objects: ObjectSet, item: LintObject, service: ServiceFields) -> list[PodTemplate]:
@@ -147,9 +149,9 @@ class Backend(NamedTuple):
 def backends(objects: ObjectSet) -> Iterator[Problem]:
     """Find Ingresses, routes and webhooks whose Service cannot exist, or does not have the port."""
     for backend in _backends(objects):
-        why = missing(objects, SERVICE, backend.namespace, backend.name)
-        if why:
-            yield Problem(item=backend.item, field=backend.field, message=why)
+        reason = missing(objects, SERVICE, backend.namespace, backend.name)
+        if reason:
+            yield Problem(item=backend.item, field=backend.field, message=reason)
             continue
         for item in objects.find(SERVICE, backend.namespace, backend.name):
             service = objects.decode(item, ServiceFields)
@@ -166,9 +168,9 @@ def external_backends(objects: ObjectSet) -> Iterator[Problem]:
     """Find Services of Ingresses, routes and webhooks that the cluster has to have already."""
     for backend in _backends(objects):
         if not objects.creates(("services",)):
-            why = external(objects, SERVICE, backend.namespace, backend.name)
-            if why:
-                yield Problem(item=backend.item, field=backend.field, message=why)
+            reason = external(objects, SERVICE, backend.namespace, backend.name)
+            if reason:
+                yield Problem(item=backend.item, field=backend.field, message=reason)
 
 
 def _port_words(port: PortName) -> str:
@@ -203,7 +205,7 @@ def _route_backends(objects: ObjectSet) -> Iterator[Backend]:
     for item, route in objects.decoded(RouteFields, *_ROUTES):
         for i, rule in enumerate(route.spec.rules):
             for j, reference in enumerate(rule.backend_refs):
-                if reference.kind in ("", "Service") and not reference.group:
+                if not reference.group and reference.kind in _ROUTE_TARGETS:
                     field = f"spec.rules[{i}].backendRefs[{j}]"
                     namespace = reference.namespace or objects.namespace_of(item)
                     yield Backend(
@@ -257,14 +259,14 @@ def governing_services(objects: ObjectSet) -> Iterator[Problem]:
         name, namespace = stateful.spec.service_name, objects.namespace_of(item)
         if not name:
             continue
-        why = missing(objects, SERVICE, namespace, name)
+        reason = missing(objects, SERVICE, namespace, name)
         for found in objects.find(SERVICE, namespace, name):
             service = objects.decode(found, ServiceFields)
             if service is not None and service.spec.selector:
                 pods = selected_pods(objects, found, service)
                 if pods and not any(pod.item is item for pod in pods):
-                    why = (
+                    reason = (
                         f'service "{name}" selects pods of {_titles(pods)}, and not those of this StatefulSet'
                     )
-        if why:
-            yield Problem(item=item, field="spec.serviceName", message=why)
+        if reason:
+            yield Problem(item=item, field="spec.serviceName", message=reason)
