@@ -2,28 +2,29 @@
 
 import argparse
 import asyncio
+import atexit
+import gc
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NoReturn
 
+from mockube.apimachinery import wellknown
 from mockube.apimachinery.schema import minors
 from mockube.component_base.clock import RealClock
+from mockube.component_base.suggestions import did_you_mean
 from mockube.failure import UsageError
 from mockube.lint.minor_ranges import read_minors
 
 from .output import Code, is_colored, table
 from .parsing import CommandParser
-from .progress import Progress, is_live
+from .progress import FrequentSteps, Progress, is_live
 from .shared_flags import add_output
 
 if TYPE_CHECKING:
-    from mockube.lint.findings import LintResult
     from mockube.lint.report import Report
 
-Results: TypeAlias = "Mapping[str, Sequence[LintResult]]"
-
-FAIL_ON: Final = ("refused", "dropped", "warned", "never")
+FAIL_ON: Final = ("refused", "broken", "dropped", "warned", "never")
 HELM_FLAGS: Final = ("--values", "--set", "--set-string", "--set-file", "--api-versions")
 
 
@@ -58,7 +59,6 @@ def add_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "-n",
         "--namespace",
-        default="default",
         metavar="NS",
         help="namespace of objects that name none (default)",
     )
@@ -77,8 +77,15 @@ def add_flags(parser: CommandParser) -> None:
         action="store_true",
         help="skip custom resources without a definition; without this flag they are refused",
     )
+    parser.add_argument(
+        "--disable",
+        action="append",
+        default=[],
+        metavar="RULES",
+        help="rules for several objects that are off, or all of them: all (none)",
+    )
     parser.add_argument("--all", action="store_true", help="list the objects without findings, too")
-    add_output(parser, "junit")
+    add_output(parser, "junit", "github", "sarif")
     chart = parser.add_argument_group("charts")
     chart.add_argument(
         "--release", default="release-name", metavar="NAME", help="name of the release (release-name)"
@@ -93,43 +100,63 @@ def run(options: argparse.Namespace) -> int:
     names = options.files
     if not names:
         raise UsageError("no file: use `mockube lint FILE...`, or `-` for standard input")
-    report = _check(names, options)
+    # The interpreter would examine and free the objects of all servers at its end, long after the report is printed.
+    atexit.register(gc.freeze)
+    report = asyncio.run(_check(names, options))
     _print(report, options)
     return Code.ERROR if report.failed(options.fail_on) else Code.OK
 
 
-def _check(names: Sequence[str], options: argparse.Namespace) -> "Report":
+async def _check(names: Sequence[str], options: argparse.Namespace) -> "Report":
     from mockube.lint.check import CheckOptions  # noqa: PLC0415 - these import the API server
     from mockube.lint.inputs import InputReader  # noqa: PLC0415
     from mockube.lint.renderers import ChartOptions, check_values  # noqa: PLC0415
     from mockube.lint.report import make_report  # noqa: PLC0415
     from mockube.lint.run import check_all, read_definitions  # noqa: PLC0415
 
-    chart_options = ChartOptions(
-        release=options.release, namespace=options.namespace, flags=[*_helm_flags(options)]
-    )
+    namespace = wellknown.NAMESPACE_DEFAULT if options.namespace is None else options.namespace
+    chart_options = ChartOptions(release=options.release, namespace=namespace, flags=[*_helm_flags(options)])
     check_values(chart_options)
-    inputs = InputReader(options.minors, chart_options).read(names)
-    if not any(inputs.values()):
-        raise UsageError(f"no objects in {', '.join(names)}")
-    check_options = CheckOptions(
-        namespace=options.namespace,
-        ignores_unknown_kinds=options.ignore_unknown_kinds,
-        packs=options.packs,
-        definitions=read_definitions(options.crds),
-    )
-    return make_report(inputs, asyncio.run(_with_progress(partial(check_all, inputs, check_options))))
+    with _progress() as on_step:
+        definitions = read_definitions(options.crds)
+        reader = InputReader(options.minors, chart_options, definitions=definitions, on_step=on_step)
+        inputs = reader.read(names)
+        if not any(inputs.values()):
+            raise UsageError(f"no objects in {', '.join(names)}")
+        check_options = CheckOptions(
+            namespace=namespace,
+            is_namespace_given=options.namespace is not None,
+            ignores_unknown_kinds=options.ignore_unknown_kinds,
+            packs=options.packs,
+            definitions=definitions,
+            release=options.release,
+            disabled_rules=_disabled_rules(options.disable),
+        )
+        return make_report(inputs, await check_all(inputs, check_options, on_step))
 
 
-async def _with_progress(
-    check: Callable[[Callable[[str], None]], Awaitable[Results]],
-) -> Results:
-    """Show at a terminal which minor is being checked."""
-    progress = Progress(sys.stderr, live=is_live(), clock=RealClock())
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Show the steps of the check at a terminal. Most block the event loop, so that no timer could show the time."""
+    if not is_live():
+        yield lambda _: None
+        return
+    clock = RealClock()
+    progress = Progress(sys.stderr, live=True, clock=clock)
     try:
-        return await check(lambda minor: progress.step(f"checking against {minor}") if is_live() else None)
+        yield FrequentSteps(progress, clock).step
     finally:
         progress.done()
+
+
+def _disabled_rules(texts: Sequence[str]) -> Sequence[str]:
+    from mockube.lint.relations.rules import ALL, RULE_NAMES  # noqa: PLC0415 - as above
+
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in (ALL, *RULE_NAMES):
+            raise UsageError(f"--disable: there is no rule {name}{did_you_mean(name, RULE_NAMES)}")
+    return names
 
 
 def _helm_flags(options: argparse.Namespace) -> Iterator[str]:
@@ -139,12 +166,16 @@ def _helm_flags(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _print(report: "Report", options: argparse.Namespace) -> None:
-    from mockube.lint import machine_reports, text_report  # noqa: PLC0415 - as above
+    from mockube.lint import ci_reports, machine_reports, text_report  # noqa: PLC0415 - as above
 
-    if options.output == "json":
-        print(machine_reports.json_report(report, options.fail_on))
-    elif options.output == "junit":
-        print(machine_reports.junit_report(report, options.fail_on))
+    reports = {
+        "json": machine_reports.json_report,
+        "junit": machine_reports.junit_report,
+        "github": ci_reports.github_report,
+        "sarif": ci_reports.sarif_report,
+    }
+    if options.output in reports:
+        print(reports[options.output](report, options.fail_on))
     else:
         rows = text_report.table_rows(report, shows_all=options.all)
         parts = [table(rows), ""] if rows else []

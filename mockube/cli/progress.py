@@ -57,5 +57,20 @@ class Progress:
         self._out.flush()
 
 
+class FrequentSteps:
+    """The steps of a command that has thousands of them: those that follow another one at once are not shown."""
+
+    def __init__(self, progress: Progress, clock: Clock) -> None:
+        self._progress = progress
+        self._clock = clock
+        self._next = clock.monotonic()
+
+    def step(self, message: str) -> None:
+        now = self._clock.monotonic()
+        if now >= self._next:
+            self._next = now + _TICK
+            self._progress.step(message)
+
+
 def is_live() -> bool:
     return sys.stderr.isatty()

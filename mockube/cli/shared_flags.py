@@ -29,12 +29,14 @@ def add_name(flags: CommandParser | FlagGroup, *, short: bool = True) -> None:
 
 
 def add_output(parser: CommandParser, *more: str) -> None:
+    *others, last = "json", *more
+    formats = f"{', '.join(others)} or {last}" if others else last
     parser.add_argument(
         "-o",
         "--output",
         choices=["json", *more],
         metavar="FORMAT",
-        help=f"{' or '.join(['json', *more])} for programs",
+        help=f"{formats} for programs",
     )
 
 

@@ -4,7 +4,7 @@ What other objects need at admission is really created, in the order of need, in
 others are created as a dry run.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -37,17 +37,26 @@ _LAST: Final = 3
 class CheckOptions(Struct, frozen=True, kw_only=True):
     namespace: str = wellknown.NAMESPACE_DEFAULT
     """The namespace of objects that name none."""
+    is_namespace_given: bool = True
+    """Whether a user named it; otherwise charts may be for another one."""
     ignores_unknown_kinds: bool = False
     packs: str = ""
     """Packs of kinds that the cluster has."""
     definitions: Sequence[LintObject] = ()
     """The definitions that the cluster has, which are not checked."""
+    release: str = ""
+    """The release of charts."""
+    disabled_rules: Collection[str] = ()
+    """The rules for several objects that are off."""
 
 
 class MinorCheck:
-    def __init__(self, server: MinorServer, options: CheckOptions) -> None:
+    def __init__(
+        self, server: MinorServer, options: CheckOptions, on_step: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._server = server
         self._options = options
+        self._on_step = on_step
         self._used_kinds: Collection[GroupKind] = ()
         """The kinds of all objects."""
         self._defined_kinds: Collection[GroupKind | None] = ()
@@ -64,6 +73,9 @@ class MinorCheck:
         for rank in range(_LAST + 1):
             for index, item in enumerate(objects):
                 if _rank(item) == rank:
+                    self._on_step(
+                        f"checking against {self._server.minor}: {len(results)} of {len(objects)} objects"
+                    )
                     results[index] = await self._check(item)
             if rank == _NEEDED[NAMESPACE]:
                 await self._create_namespaces(objects)

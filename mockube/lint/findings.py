@@ -13,9 +13,13 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     """There is no definition of its kind, and such kinds are ignored."""
     ACCEPTED = "accepted"
+    NOTED = "noted"
+    """Accepted, and something has to be in the cluster that is not in the files."""
     WARNED = "warned"
     DROPPED = "dropped"
     """Accepted without some of its fields."""
+    BROKEN = "broken"
+    """Accepted, and it does not fit to the other objects."""
     DISABLED = "disabled"
     """The API server has this version of the kind, and serves it only if a flag enables it."""
     NOT_YET = "not-yet"
@@ -49,6 +53,8 @@ class ObjectFinding(Struct, frozen=True, kw_only=True):
     """The line in the file, if it is known before the field is searched."""
     replacement: Api | None = None
     """What replaces a removed API."""
+    rule: str = ""
+    """The rule that found it; "" if it is from a server."""
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
@@ -65,3 +71,8 @@ class LintResult(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, findings: Sequence[ObjectFinding]) -> "LintResult":
         return cls(outcome=worst(finding.outcome for finding in findings), findings=findings)
+
+    def with_findings(self, more: Sequence[ObjectFinding]) -> "LintResult":
+        """Return the result with more findings, without those of fields that the server refuses."""
+        refused = {each.field for each in self.findings if each.outcome is Outcome.REFUSED} - {""}
+        return LintResult.of([*self.findings, *(each for each in more if each.field not in refused)])

@@ -5,11 +5,12 @@ A text that a chart renders equally for several minors is parsed once.
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from mockube.failure import UsageError
+from mockube.importing.cleaning import DEFINITION
 from mockube.importing.documents import parse
 from mockube.importing.files import problem_of, read_file
 from mockube.objects.manifests import KUSTOMIZATIONS, SUFFIXES
@@ -27,92 +28,130 @@ _SEPARATOR: Final = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 Inputs = Mapping[str, Sequence[LintObject]]
 """The objects by the minor for which they are."""
+_Part: TypeAlias = "Path | Sequence[LintObject]"
+"""A chart, which is rendered later, or objects."""
 
 
 class InputReader:
-    def __init__(self, minors: Sequence[str], chart_options: ChartOptions) -> None:
+    def __init__(
+        self,
+        minors: Sequence[str],
+        chart_options: ChartOptions,
+        *,
+        definitions: Sequence[LintObject] = (),
+        on_step: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`definitions` are those that the cluster has; `on_step` is called with what is done next if it takes long."""
         self._minors = minors
         self._chart_options = chart_options
-        self._parsed: dict[bytes, Sequence[LintObject]] = {}
+        self._definitions = definitions
+        self._on_step = on_step
+        self._parsed: dict[tuple[str, bytes], Sequence[LintObject]] = {}
 
     def read(self, names: Sequence[str]) -> Inputs:
-        """Read the objects of all inputs in their order; raise UsageError if one cannot be read."""
+        """Read the objects of all inputs in their order; raise UsageError if one cannot be read.
+
+        Charts are rendered last, in their order: each may ask for the kinds that files and earlier charts define.
+        """
+        parts = [part for name in names for part in self._parts_of_input(name)]
+        definitions = [*self._definitions]
+        for part in parts:
+            if not isinstance(part, Path):
+                definitions += filter(_is_definition, part)
         objects: dict[str, list[LintObject]] = {minor: [] for minor in self._minors}
-        for name in names:
-            for minor, found in self._read_input(name).items():
-                objects[minor] += found
+        for part in parts:
+            found = self._render(part, definitions) if isinstance(part, Path) else self._same(part)
+            for minor, items in found.items():
+                objects[minor] += items
+            if isinstance(part, Path):
+                definitions += filter(_is_definition, found[self._minors[-1]])
         return objects
 
-    def _read_input(self, name: str) -> Inputs:
+    def _parts_of_input(self, name: str) -> Iterator[_Part]:
         if name == STDIN:
-            return self._same(_objects_of(sys.stdin.buffer.read(), "stdin"))
+            yield _objects_of(sys.stdin.buffer.read(), "stdin")
+            return
         path = Path(name)
         if path.name in (CHART_FILE, *KUSTOMIZATIONS) and path.is_file():
             path = path.parent
         if path.is_dir():
-            return self._read_folder(path)
-        if name.endswith(_PACKED):
+            yield from self._parts_of_folder(path)
+        elif name.endswith(_PACKED):
             check_archive(_existing(path))
-            return self._render(path)
-        return self._same(_objects_of(_read_file(path, may_be_pipe=True), name))
+            yield path
+        else:
+            yield _objects_of(_read_file(path, may_be_pipe=True), name)
 
     def _same(self, objects: Sequence[LintObject]) -> Inputs:
         return dict.fromkeys(self._minors, objects)
 
-    def _read_folder(self, folder: Path) -> Inputs:
-        """Read a chart, a kustomization, or the files of a folder and its folders, which may be charts or kustomizations."""
+    def _parts_of_folder(self, folder: Path) -> Iterator[_Part]:
+        """Yield a chart, a kustomization, or the files of a folder and its folders, which may be charts or kustomizations."""
         if (folder / CHART_FILE).is_file():
-            return self._render(folder)
+            yield folder
+            return
         files = [folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()]
         if files:
-            is_component = any(_COMPONENT.search(_read_file(file)) for file in files)
-            return {} if is_component else self._same(_objects_of_kustomization(folder))
-        objects: dict[str, list[LintObject]] = {minor: [] for minor in self._minors}
+            if not any(_COMPONENT.search(_read_file(file)) for file in files):
+                self._on_step(f"building {folder}")
+                yield _objects_of_kustomization(folder)
+            return
         for path in sorted(folder.iterdir()):
-            for minor, found in self._read_entry(path).items():
-                objects[minor] += found
-        return objects
+            yield from self._parts_of_entry(path)
 
-    def _read_entry(self, path: Path) -> Inputs:
-        """Read an entry of a folder. Files with other YAML, such as the values of a chart, are left out.
+    def _parts_of_entry(self, path: Path) -> Iterator[_Part]:
+        """Yield an entry of a folder. Files with other YAML, such as the values of a chart, are left out.
 
         One that cannot be read, as a link to nothing, is refused; the others are checked.
         """
         if path.name.startswith("."):
-            return {}
+            return
         if path.is_dir():
-            return {} if path.is_symlink() else self._read_folder(path)
-        if path.suffix not in SUFFIXES:
-            return {}
-        try:
-            text = read_file(path)
-        except OSError as error:
-            return self._same([_unreadable(path, "File", problem_of(error))])
-        objects = _objects_of(text, str(path))
-        return self._same(objects) if any(map(_may_be_object, objects)) else {}
+            if not path.is_symlink():
+                yield from self._parts_of_folder(path)
+        elif path.suffix in SUFFIXES:
+            try:
+                text = read_file(path)
+            except OSError as error:
+                yield [_unreadable(path, "File", problem_of(error))]
+                return
+            objects = _objects_of(text, str(path))
+            if any(map(_may_be_object, objects)):
+                yield objects
 
-    def _render(self, chart: Path) -> Inputs:
-        rendered = render_chart(chart, self._minors, self._chart_options)
-        return {
-            minor: [_unreadable(chart, "Chart", each.error)]
-            if each.error
-            else self._rendered_objects(each.text)
-            for minor, each in zip(self._minors, rendered, strict=True)
-        }
+    def _render(self, chart: Path, definitions: Sequence[LintObject]) -> Inputs:
+        trees = [each.tree for each in definitions]
+        rendered = render_chart(chart, self._minors, self._chart_options, trees)
+        objects: dict[str, Sequence[LintObject]] = {}
+        self._on_step(f"rendering {chart.name} for {self._minors[0]}")
+        for index, (minor, result) in enumerate(zip(self._minors, rendered, strict=True), 1):
+            for following in self._minors[index : index + 1]:
+                self._on_step(f"rendering {chart.name} for {following}")
+            objects[minor] = (
+                [_unreadable(chart, "Chart", result.error)]
+                if result.error
+                else self._rendered_objects(str(chart), result.text)
+            )
+        return objects
 
-    def _rendered_objects(self, text: bytes) -> Sequence[LintObject]:
+    def _rendered_objects(self, chart: str, text: bytes) -> Sequence[LintObject]:
         objects: list[LintObject] = []
         for document in _SEPARATOR.split(text):
-            if document not in self._parsed:
+            key = (chart, document)
+            if key not in self._parsed:
                 source = _SOURCE.search(document)
                 file = source[1].decode(errors="replace") if source else "chart"
-                self._parsed[document] = _objects_of(document, file, has_lines=False)
-            objects += self._parsed[document]
+                self._parsed[key] = _objects_of(document, file, has_lines=False, chart=chart)
+            objects += self._parsed[key]
         return objects
 
 
-def _objects_of(text: bytes, file: str, *, has_lines: bool = True) -> Sequence[LintObject]:
-    objects = (object_of(parsed, file=file, has_lines=has_lines) for parsed in parse(text, file))
+def _is_definition(item: LintObject) -> bool:
+    return item.group_kind == DEFINITION
+
+
+def _objects_of(text: bytes, file: str, *, has_lines: bool = True, chart: str = "") -> Sequence[LintObject]:
+    objects = (object_of(parsed, file=file, has_lines=has_lines, chart=chart) for parsed in parse(text, file))
     return [each for each in objects if each is not None]
 
 

@@ -19,6 +19,7 @@ class JsonFinding(Struct, frozen=True, kw_only=True, rename="camel"):
     field: str
     line: int
     replacement: Api | None
+    rule: str
 
 
 class JsonObject(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -47,10 +48,10 @@ def json_report(report: Report, fail_on: str) -> str:
         counts={outcome.value: count for outcome, count in report.counts().items()},
         objects=[_json_object(row) for row in report.rows],
     )
-    return _printable_json(msgspec.json.format(msgspec.json.encode(tree), indent=2).decode())
+    return printable_json(msgspec.json.format(msgspec.json.encode(tree), indent=2).decode())
 
 
-def _printable_json(text: str) -> str:
+def printable_json(text: str) -> str:
     """Return JSON with escapes for what could control a terminal, or be a command to the system that runs a job."""
     characters = (each if each.isprintable() or each == "\n" else _json_escape(each) for each in text)
     return "".join(characters).replace("##", f"#{_json_escape('#')}")
@@ -80,6 +81,7 @@ def _json_object(row: Row) -> JsonObject:
                 field=merged.finding.field,
                 line=merged.line,
                 replacement=merged.finding.replacement,
+                rule=merged.finding.rule,
             )
             for merged in row.findings
         ],

@@ -47,6 +47,8 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
     """The version in which `kubectl apply` last sent a printed object."""
     problems: Sequence[ObjectFinding] = ()
     """What is wrong with its text in every minor."""
+    chart: str = ""
+    """The chart that rendered it; "" if none did."""
 
     @property
     def api_version(self) -> str:
@@ -79,6 +81,11 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
         """The object's name as kubectl prints it, such as `deployment.apps/web`."""
         kind_name = str(self.group_kind).lower()
         return (f"{kind_name}/{self.name}" if self.name else kind_name) or "document"
+
+    @property
+    def place(self) -> str:
+        """The chart or the folder that it is from: what is in one place belongs together."""
+        return self.chart or self.file.rpartition("/")[0]
 
     @property
     def line(self) -> int:
@@ -120,7 +127,7 @@ class LintObject(Struct, frozen=True, kw_only=True, dict=True):
         return value if isinstance(value, str) else ""
 
 
-def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObject | None:
+def object_of(parsed: Parsed, *, file: str, has_lines: bool = True, chart: str = "") -> LintObject | None:
     """Return the object of a document or item; None if it was printed from a cluster and would not be created by a user."""
     position = TextPosition(text=parsed.text, first_line=parsed.first_line, path=parsed.path)
     problems, tree = [*_problems(parsed)], parsed.tree
@@ -136,6 +143,7 @@ def object_of(parsed: Parsed, *, file: str, has_lines: bool = True) -> LintObjec
         is_printed=is_printed,
         applied_as=_applied_api(tree) if is_printed else None,
         problems=problems,
+        chart=chart,
     )
 
 

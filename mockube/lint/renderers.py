@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tarfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -14,14 +14,22 @@ from msgspec import Struct
 
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.schema.minors import RELEASES
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.failure import UsageError
+from mockube.importing.cleaning import DEFINITION
+from mockube.importing.documents import parse
+
+from .capabilities import built_in_versions, defined_versions
+from .unserved_versions import chart_copies
 
 _SECONDS: Final = 120
 _SET_FILE: Final = "--set-file"
+_API_VERSIONS: Final = "--api-versions"
 _FILE_FLAGS: Final = ("--values", _SET_FILE)
 _MAX_ARCHIVE_BYTES: Final = 100 << 20
 """The size of the files of a chart; helm refuses a larger one."""
 CHART_FILE: Final = "Chart.yaml"
+_DEFINITION_KIND: Final = DEFINITION.kind.encode()
 
 
 class ChartOptions(Struct, frozen=True, kw_only=True):
@@ -40,20 +48,42 @@ class Rendered(Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-def render_chart(chart: Path, minors: Sequence[str], options: ChartOptions) -> Sequence[Rendered]:
-    """Render a chart for several minors, because templates may depend on the cluster's version."""
+def render_chart(
+    chart: Path, minors: Sequence[str], options: ChartOptions, definitions: Iterable[ReadOnlyTree] = ()
+) -> Iterator[Rendered]:
+    """Yield what a chart renders for each minor, because templates may depend on the version and the APIs of the cluster.
+
+    The cluster serves the kinds of the definitions, and of those in the chart's `crds`, which helm creates before it renders.
+    """
     helm = shutil.which("helm")
     if helm is None:
         raise UsageError(
             f"{chart} is a chart, and helm, which renders it, is not on PATH: install it"
             " (https://helm.sh/docs/intro/install), or pass the output of `helm template` as a file"
         )
+    custom = [*defined_versions((*definitions, *_definitions_of(helm, chart)))]
+    user_versions = [version for flag in options.flags for version in _versions_of_flag(flag)]
+    with chart_copies(chart) as copies, ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
 
-    def render(minor: str) -> Rendered:
-        return _run_helm(helm, chart, minor, options)
+        def render(minor: str) -> Rendered:
+            served = (*built_in_versions(minor), *custom)
+            return _run_helm(helm, copies.chart_for(minor, {*served, *user_versions}), minor, options, served)
 
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as threads:
-        return [*threads.map(render, minors)]
+        yield from threads.map(render, minors)
+
+
+def _versions_of_flag(flag: str) -> Sequence[str]:
+    """Return the versions that a flag of the user says the cluster has."""
+    name, _, value = flag.partition("=")
+    return value.split(",") if name == _API_VERSIONS else ()
+
+
+def _definitions_of(helm: str, chart: Path) -> Iterator[ReadOnlyTree]:
+    """Yield the definitions in the folders `crds` of a chart and of its dependencies."""
+    output = _render([helm, "show", "crds", str(chart)])
+    for parsed in parse(output.text, str(chart)) if _DEFINITION_KIND in output.text else ():
+        if isinstance(parsed.tree, dict):
+            yield parsed.tree
 
 
 def check_archive(chart: Path) -> None:
@@ -83,12 +113,14 @@ def check_values(options: ChartOptions) -> None:
                 raise UsageError(f'{name}: the path "{file}" does not exist')
 
 
-def _run_helm(helm: str, chart: Path, minor: str, options: ChartOptions) -> Rendered:
+def _run_helm(
+    helm: str, chart: Path, minor: str, options: ChartOptions, api_versions: Sequence[str]
+) -> Rendered:
     return _render(
         [
             *(helm, "template", options.release, str(chart)),
             *(f"--namespace={options.namespace}", f"--kube-version={RELEASES[minor]}", "--include-crds"),
-            *options.flags,
+            *(f"{_API_VERSIONS}={','.join(api_versions)}", *options.flags),
         ]
     )
 

@@ -11,6 +11,7 @@ from .objects import Identity, LintObject
 
 FAILURES: Final[Mapping[str, Outcome | None]] = {
     "refused": Outcome.DISABLED,
+    "broken": Outcome.BROKEN,
     "dropped": Outcome.DROPPED,
     "warned": Outcome.WARNED,
     "never": None,

@@ -1,6 +1,6 @@
 """An API server of one minor in this process, without a socket, that is thrown away after the check."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import Any, Final
@@ -10,6 +10,7 @@ import orjson
 from msgspec import Struct
 from multidict import CIMultiDict
 
+from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.timestamps import format_time
@@ -20,6 +21,7 @@ from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.resource_config import REGISTERED
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.user import AUTHENTICATED, User
@@ -71,6 +73,10 @@ class MinorServer:
     def _built_in(self) -> Mapping[tuple[str, str], Resource]:
         """The kinds of Kubernetes and of packs, by apiVersion and kind."""
         return {(row.api_version, row.kind): row for row in self._server.resources.values()}
+
+    @property
+    def pack_kinds(self) -> Collection[GroupKind]:
+        return {row.group_kind for row in self._built_in.values() if row.group not in REGISTERED}
 
     def resource_of(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource of a kind whose objects can be created; None if there is none."""

@@ -13,7 +13,7 @@ _OK: Final = "ok"
 _ABSENT: Final = "-"
 _GOOD: Final = frozenset({Outcome.ACCEPTED, Outcome.SKIPPED})
 _RED, _YELLOW, _BOLD, _RESET = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
-_COLORS: Final = {Outcome.WARNED: _YELLOW, Outcome.DROPPED: _YELLOW}
+_COLORS: Final = {Outcome.NOTED: "", Outcome.WARNED: _YELLOW, Outcome.DROPPED: _YELLOW}
 
 Paint = Callable[[str, str], str]
 """Returns a text in a color."""
@@ -24,7 +24,7 @@ def plain(text: str, _color: str) -> str:
 
 
 def colored(text: str, color: str) -> str:
-    return f"{color}{text}{_RESET}"
+    return f"{color}{text}{_RESET}" if color else text
 
 
 def table_rows(report: Report, *, shows_all: bool) -> Sequence[Sequence[str]]:
@@ -77,7 +77,8 @@ def _finding(row: Row, merged: MergedFinding, minors: Sequence[str], paint: Pain
     position = printable(f"{row.item.file}:{merged.line}" if merged.line else row.item.file)
     scope = "" if len(merged.minors) == len(minors) else f" in {format_minors(merged.minors)}"
     word = paint(outcome.value, _COLORS.get(outcome, _RED))
-    return f"{position}: {word}{scope}: {printable(merged.finding.message)}"
+    rule = f" [{merged.finding.rule}]" if merged.finding.rule else ""
+    return f"{position}: {word}{scope}: {printable(merged.finding.message)}{rule}"
 
 
 def summary(report: Report) -> str:

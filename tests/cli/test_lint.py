@@ -3,6 +3,8 @@
 import io
 import os
 import socket
+import subprocess
+import sys
 import tarfile
 import xml.etree.ElementTree as ET
 from types import SimpleNamespace
@@ -11,6 +13,9 @@ import orjson
 import pytest
 
 from mockube.cli.main import main
+from mockube.lint.inputs import InputReader
+from mockube.lint.renderers import ChartOptions
+from tests.support.processes import go_programs, helm_binary
 
 SERVICE = """\
 apiVersion: v1
@@ -95,6 +100,26 @@ apiVersion: node.k8s.io/v1
 kind: RuntimeClass
 metadata: {name: sandbox}
 handler: sandbox
+"""
+WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - {name: main, image: nginx, ports: [{name: http, containerPort: 8080}]}
+"""
+SELECTING = """\
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {app: web}
+  ports: [{port: 80, targetPort: htpp}]
 """
 RESTRICTED = """\
 apiVersion: v1
@@ -376,6 +401,7 @@ def test_json_has_outcome_of_each_minor(lint):
                         "field": "",
                         "line": 1,
                         "replacement": {"apiVersion": "batch/v1", "kind": "CronJob"},
+                        "rule": "",
                     }
                 ],
             }
@@ -394,6 +420,82 @@ def test_junit_has_suite_of_each_minor(lint):
         "service/web",
         "configmap/settings",
     ]
+
+
+def test_object_that_does_not_fit_to_others_is_broken(lint):
+    code, lines, errors = lint(web=WEB, service=SELECTING)
+    assert (code, errors) == (1, [])
+    assert lines == [
+        "OBJECT        1.37",
+        "service/web   broken",
+        "",
+        "service/web (namespace shop)",
+        (
+            "  service.yaml:6: broken: spec.ports[0].targetPort: no container of deployment.apps/web has a port named"
+            ' "htpp": they have http [service-target-port]'
+        ),
+        "",
+        "2 objects against 1.37: 1 broken, 1 accepted",
+    ]
+    assert lint("--fail-on=refused", web=WEB, service=SELECTING)[0] == 0
+    assert lint("--disable=service-target-port", web=WEB, service=SELECTING)[:2] == (
+        0,
+        ["2 objects against 1.37: 2 accepted"],
+    )
+
+
+def test_object_of_cluster_is_noted_and_fails_never(lint):
+    code, lines, _ = lint(
+        "--fail-on=warned", web=WEB.replace("containers:", "priorityClassName: gold\n      containers:")
+    )
+    assert (code, lines[-1]) == (0, "1 object against 1.37: 1 noted")
+
+
+def test_rule_that_chart_breaks_for_some_minors_names_these(lint, tmp_path, program):
+    port = '$(case "$*" in *=1.36.*) echo http;; *) echo htpp;; esac)'
+    texts = f"---\n# Source: web/a.yaml\n{WEB}---\n# Source: web/b.yaml\n{SELECTING}".replace("htpp", port)
+    program("helm", f"#!/bin/sh\ncat <<END\n{texts}END\n")
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/Chart.yaml").write_text("name: web")
+    _, lines, _ = lint("--minors=1.35-1.37", "web")
+    assert lines[:2] == ["OBJECT        1.35     1.36   1.37", "service/web   broken   ok     broken"]
+    assert lines[4].startswith("  web/b.yaml: broken in 1.35, 1.37: spec.ports[0].targetPort: ")
+
+
+def test_process_ends_without_examining_the_objects_of_servers(tmp_path):
+    (tmp_path / "a.yaml").write_text(CONFIG_MAP)
+    program = (
+        "import atexit, gc, sys, threading\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, threading.active_count(), file=sys.stderr))\n"
+        "from mockube.cli.main import main\n"
+        "sys.exit(main(['lint', '--minors=1.37', 'a.yaml']))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "True 1\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_at_terminal_and_erased(lint, tmp_path, program, monkeypatch):
+    program("helm", f"#!/bin/sh\ncat <<END\n{CONFIG_MAP}END\n")
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/Chart.yaml").write_text("name: web")
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    code, lines, _ = lint("--minors=1.36-", "web")
+    assert (code, lines) == (0, ["1 object against 1.36-1.37: 1 accepted"])
+    assert terminal.getvalue().startswith("\r\x1b[Kmockube: rendering web for 1.36 ... 0.0 s")
+    assert terminal.getvalue().endswith("\r\x1b[K")
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("refused", 0), ("dropped", 1), ("warned", 1), ("never", 0)])
@@ -433,8 +535,102 @@ def test_flags_of_chart_are_passed_to_helm(lint, tmp_path, program):
         archive.add(tmp_path / "v.yaml", "web/Chart.yaml")
     code, _, errors = lint("web-1.tgz", "--namespace=shop", "--release=r", "--set=a=b", "--values=v.yaml")
     assert (code, errors) == (2, ["mockube: no objects in web-1.tgz"])
-    assert (tmp_path / "arguments").read_text() == (
-        "template r web-1.tgz --namespace=shop --kube-version=1.37.2 --include-crds --values=v.yaml --set=a=b\n"
+    *arguments, api_versions = sorted((tmp_path / "arguments").read_text().split(), key=len)
+    assert " ".join(sorted(arguments)) == (
+        "--include-crds --kube-version=1.37.2 --namespace=shop --set=a=b --values=v.yaml r template web-1.tgz"
+    )
+    assert api_versions.startswith("--api-versions=v1,")
+
+
+WEB_CHART = {"Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}"}
+API_VERSIONS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data:
+{{- range list "policy/v1/PodDisruptionBudget" "resource.k8s.io/v1/ResourceClaim" "v1/Eviction"
+    "example.com/v1" "example.com/v1/Website" "example.com/v2" "other.com/v1/Other" "control.mockube.dev/v1alpha1" "asked.com/v1" }}
+  {{ . | replace "/" "." }}: "{{ $.Capabilities.APIVersions.Has . }}"
+{{- end }}
+"""
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory):
+    return helm_binary.helm(tmp_path_factory)
+
+
+def write_chart(folder, **templates):
+    for name, text in {
+        **WEB_CHART,
+        **{f"templates/{name}.yaml": text for name, text in templates.items()},
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
+def test_chart_finds_kinds_that_minor_serves_and_files_define(lint, tmp_path, helm, monkeypatch):
+    monkeypatch.setenv("PATH", f"{helm.parent}{os.pathsep}{os.environ['PATH']}")
+    write_chart(tmp_path / "web", settings=API_VERSIONS)
+    (tmp_path / "web/crds").mkdir()
+    (tmp_path / "web/crds/websites.yaml").write_text(DEFINITION)
+    other = (
+        DEFINITION.replace("example.com", "other.com")
+        .replace("Website", "Other")
+        .replace("websites", "others")
+    )
+    inputs = read_inputs(("1.33", "1.34"), tmp_path / "web", other=other)
+    found = {
+        minor: next(each.tree["data"] for each in objects if each.kind == "ConfigMap")
+        for minor, objects in inputs.items()
+    }
+    in_both = {
+        "policy.v1.PodDisruptionBudget": "true",
+        "v1.Eviction": "true",
+        "example.com.v1": "true",
+        "example.com.v1.Website": "true",
+        "example.com.v2": "false",
+        "other.com.v1.Other": "true",
+        "control.mockube.dev.v1alpha1": "false",
+        "asked.com.v1": "true",
+    }
+    new = "resource.k8s.io.v1.ResourceClaim"
+    assert found == {"1.33": {**in_both, new: "false"}, "1.34": {**in_both, new: "true"}}
+
+
+@pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
+@pytest.mark.parametrize("is_packed", [False, True], ids=["folder", "archive"])
+def test_chart_does_not_find_version_that_minor_no_longer_serves(
+    lint, tmp_path, helm, monkeypatch, is_packed
+):
+    monkeypatch.setenv("PATH", f"{helm.parent}{os.pathsep}{os.environ['PATH']}")
+    versions = ("policy/v1beta1", "flowcontrol.apiserver.k8s.io/v1beta3", "batch/v1", "autoscaling/v2beta1")
+    questions = (
+        f'  {version.replace("/", ".")}: "{{{{ .Capabilities.APIVersions.Has "{version}" }}}}"'
+        for version in versions
+    )
+    settings = "\n".join([CONFIG_MAP.partition("\ndata:")[0] + "\ndata:", *questions, ""])
+    write_chart(tmp_path / "web", settings=settings)
+    chart = tmp_path / "web"
+    if is_packed:
+        with tarfile.open(tmp_path / "web-1.tgz", "w:gz") as archive:
+            archive.add(chart, "web")
+        chart = tmp_path / "web-1.tgz"
+    reader = InputReader(("1.31", "1.32"), ChartOptions(flags=["--api-versions=autoscaling/v2beta1"]))
+    found = {minor: objects[0].tree["data"] for minor, objects in reader.read([str(chart)]).items()}
+    in_both = {"policy.v1beta1": "false", "batch.v1": "true", "autoscaling.v2beta1": "true"}
+    flow_control = "flowcontrol.apiserver.k8s.io.v1beta3"
+    assert found == {"1.31": {**in_both, flow_control: "true"}, "1.32": {**in_both, flow_control: "false"}}
+
+
+def read_inputs(minors, chart, **files):
+    """Read a chart and, after it, some files."""
+    for name, text in files.items():
+        (chart.parent / f"{name}.yaml").write_text(text)
+    options = ChartOptions(flags=["--api-versions=asked.com/v1"])
+    return InputReader(minors, options).read(
+        [str(chart), *(str(chart.parent / f"{name}.yaml") for name in files)]
     )
 
 
@@ -489,7 +685,8 @@ def test_pipe_that_is_named_is_read(lint, tmp_path):
 
 def test_items_of_json_list_are_objects(lint, tmp_path):
     name = {"metadata": {"name": "a"}, "kind": "ConfigMap", "apiVersion": "v1"}
-    (tmp_path / "list.json").write_bytes(orjson.dumps([name, None, [name], {**name, "dat": 1}]))
+    other = {**name, "metadata": {"name": "b"}, "dat": 1}
+    (tmp_path / "list.json").write_bytes(orjson.dumps([name, None, [name], other]))
     _, lines, _ = lint("list.json")
     assert [line for line in lines if line.startswith("  ")] == [
         "  list.json:1: refused: not an object: it is null",
@@ -498,7 +695,9 @@ def test_items_of_json_list_are_objects(lint, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("output", [(), ("-o", "json"), ("-o", "junit")], ids=["text", "json", "junit"])
+@pytest.mark.parametrize(
+    "output", [(), ("-o", "json"), ("-o", "junit"), ("-o", "sarif")], ids=["text", "json", "junit", "sarif"]
+)
 def test_names_of_objects_cannot_control_a_terminal_or_a_job(lint, tmp_path, output):
     text = r"""
 apiVersion: v1
@@ -531,6 +730,10 @@ def test_flag_of_kubectl_and_helm_is_refused_with_what_to_type(lint, capsys, arg
         ((), "no file: use `mockube lint FILE...`, or `-` for standard input"),
         (("no.yaml",), 'the path "no.yaml" does not exist'),
         (("--packs=no", "a.yaml"), 'pack "no"'),
+        (
+            ("--disable=probe-prot", "a.yaml"),
+            '--disable: there is no rule probe-prot: did you mean "probe-port"?',
+        ),
         (("chart",), "chart is a chart, and helm, which renders it, is not on PATH"),
         (("--values=a.yaml,no.yaml", "a.yaml"), '--values: the path "no.yaml" does not exist'),
         (("--set-file=a=no.txt", "a.yaml"), '--set-file: the path "no.txt" does not exist'),

@@ -2,7 +2,7 @@
 
 import io
 
-from mockube.cli.progress import Progress
+from mockube.cli.progress import FrequentSteps, Progress
 from mockube.component_base.clock import SteppedClock
 
 
@@ -33,3 +33,12 @@ def test_progress_at_terminal_updates_one_line():
         f"{erase}mockube: waiting ... 0.2 s"
         f"{erase}"
     )
+
+
+def test_steps_that_follow_at_once_are_not_shown():
+    out, clock = io.StringIO(), SteppedClock()
+    steps = FrequentSteps(Progress(out, live=False, clock=clock), clock)
+    for message in ("one", "two", "three"):
+        steps.step(message)
+        clock.advance(0.05)
+    assert out.getvalue() == "mockube: one\nmockube: three\n"

@@ -86,3 +86,13 @@ def test_junit_escapes_text_and_control_characters():
     assert """message='a "b" &amp; &lt;c&gt;\\x00'>""" in junit_report(report, "refused")
     assert 'a "b" &amp; &lt;c&gt;\\x00</failure>' in junit_report(report, "refused")
     assert "<system-out>refused" in junit_report(report, "never")
+
+
+def test_finding_of_field_that_server_refuses_is_left_out():
+    refused = ObjectFinding(outcome=Outcome.REFUSED, message="not found", field="spec.a")
+    more = [
+        ObjectFinding(outcome=Outcome.BROKEN, message="no volume", field=field)
+        for field in ("spec.a", "spec.b")
+    ]
+    assert LintResult.of([refused]).with_findings(more).findings == [refused, more[1]]
+    assert LintResult.of([]).with_findings(more).outcome is Outcome.BROKEN
