@@ -165,8 +165,9 @@ def _to_api_error(error: Exception) -> ApiError:
     if isinstance(error, KVError):
         LOG.warning("the store failed: %s", error)
         if error.outcome_unknown:
-            return status.timeout(f"the store did not answer in time: {error}", 1)
-        return ApiError(str(error))
+            return status.timeout(f"the store did not answer in time: {error.reason}", 1)
+        problem = f"the store cannot be written: {error.reason}" if error.path else error.reason
+        return ApiError(problem)
     LOG.error("unexpected error", exc_info=error)
     return status.internal_error("this is a fault of the server, see its log")
 
