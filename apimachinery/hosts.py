@@ -3,6 +3,8 @@
 from ipaddress import ip_address
 from typing import Final
 
+from . import ip_addresses
+
 LOCAL: Final = "localhost"
 
 
@@ -43,7 +45,8 @@ def is_address(name: str) -> bool:
 
 
 def is_loopback(name: str) -> bool:
-    return is_address(name) and ip_address(name).is_loopback
+    address = ip_addresses.parse(name) if is_address(name) else None
+    return address is not None and address.is_loopback
 
 
 def is_local_or_address(header: str) -> bool:

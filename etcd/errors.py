@@ -12,6 +12,12 @@ class KVError(Exception):
 
     outcome_unknown: ClassVar[bool] = False
 
+    def __init__(self, reason: str = "", *, path: str = "") -> None:
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.reason = reason
+        """What is wrong, without the path of the file: clients of a server do not learn where its files are."""
+        self.path = path
+
 
 class Compacted(KVError):
     """The requested revision is compacted."""
@@ -92,8 +98,7 @@ class Corrupt(KVError):
     """The store's files are damaged."""
 
     def __init__(self, path: str, offset: int, reason: str) -> None:
-        super().__init__(f"{path}: corrupt at byte {offset}: {reason}")
-        self.path = path
+        super().__init__(f"corrupt at byte {offset}: {reason}", path=path)
         self.offset = offset
         self.reason = reason
 

@@ -203,6 +203,8 @@ class Status(Struct, frozen=True, kw_only=True, gc=False):
     """The oldest revision that can be read; 0 if the backend does not report it."""
     size: int
     """The size of the store in bytes, as the backend measures it."""
+    problem: str = ""
+    """Why nothing can be written now, such as a full disk; "" if nothing is known to prevent it."""
 
 
 @runtime_checkable

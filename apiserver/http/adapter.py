@@ -15,6 +15,7 @@ from mockube.apimachinery import status, uri
 from mockube.apiserver.authn.authenticators import ClientCertificate
 from mockube.apiserver.request.request import Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
+from mockube.component_base.tracebacks import drop_frames
 
 from .backend_connection import LIMIT
 from .response import Refusal, render, write_pieces
@@ -254,6 +255,7 @@ def _too_large(limit: int) -> status.ApiError:
 
 
 def _incomplete_body(error: Exception) -> status.BadRequest:
+    drop_frames(error)
     return status.BadRequest(f"the body ends too early: {error}")
 
 

@@ -1,18 +1,18 @@
 """One connection to a kubelet or to a port of a pod, for one request of HTTP/1.1, which may be an upgrade."""
 
 import asyncio
-import ipaddress
 import os
 import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery import ip_addresses, status
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apimachinery.x509.der import CertificateError
@@ -152,6 +152,23 @@ class BackendConnection:
             raise ConnectionError("the body is not chunked as its header states") from error
 
 
+async def resolve(host: str, check: Callable[[str], None]) -> str:
+    """Return an address of a host whose addresses all pass a check. Connect to it: the next answer of a name server may differ."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    addresses = [str(address[0]) for *_, address in found]
+    for address in addresses:
+        check(address)
+    return addresses[0]
+
+
+async def _global_address(host: str) -> str:
+    """Return an address of a node to which a proxy may lead, as upstream's isProxyableHostname."""
+    try:
+        return await resolve(host, check_address)
+    except (socket.gaierror, UnicodeError) as error:
+        raise status.BadRequest(f"lookup {host}: no such host") from error
+
+
 async def connect(
     host: str, port: int, context: ssl.SSLContext | None, server_name: str | None
 ) -> BackendConnection:
@@ -206,7 +223,7 @@ class Dialer:
         gateway = location.gateway
         if gateway is None:
             return await self._open_directly(location, user)
-        if gateway.port == 0 or _is_link_local(gateway.host):
+        if gateway.port == 0 or ip_addresses.is_link_local(gateway.host):
             raise DialFailed(f"dial tcp {gateway.host}:{gateway.port}: the address is not allowed")
         context = self._context(gateway.certificate, presents_certificate=True)
         connection = await self._connect((gateway.host, gateway.port), context, "localhost", user)
@@ -220,15 +237,14 @@ class Dialer:
         port = int(location.port or _PORTS[location.scheme]) if _is_port(location.port) else 0
         if not port:
             raise DialFailed(f"dial tcp: lookup tcp/{location.port}: unknown port")
-        if location.is_global:
-            await self._check(location.host)
+        host = await _global_address(location.host) if location.is_global else location.host
         context = None
         if location.scheme == "https":
             authority = (
                 "" if location.skips_verification or not location.is_kubelet else self._kubelets.authority
             )
             context = self._context(authority, presents_certificate=location.is_kubelet)
-        return await self._connect((location.host, port), context, location.host, user)
+        return await self._connect((host, port), context, location.host, user)
 
     async def _connect(
         self, address: tuple[str, int], context: ssl.SSLContext | None, server_name: str, user: str
@@ -290,15 +306,6 @@ class Dialer:
             connection.writer.transport.abort()
             raise DialFailed("tls: first record does not look like a TLS handshake") from error
 
-    async def _check(self, host: str) -> None:
-        """Refuse a host name whose addresses are not allowed, such as one of this machine."""
-        try:
-            addresses = await asyncio.get_running_loop().getaddrinfo(host, None)
-        except socket.gaierror as error:
-            raise DialFailed(f"lookup {host}: no such host") from error
-        for *_, address in addresses:
-            check_address(str(address[0]))
-
     def _context(self, authority: str, *, presents_certificate: bool) -> ssl.SSLContext:
         """Return the TLS context for servers with one of these CAs or certificates; without any, servers are not verified."""
         key = (authority, presents_certificate)
@@ -320,13 +327,6 @@ class Dialer:
 
 def _is_port(text: str) -> bool:
     return not text or (text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 65536)
-
-
-def _is_link_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_link_local
-    except ValueError:
-        return False
 
 
 def _tls_problem(error: ssl.SSLError) -> str:

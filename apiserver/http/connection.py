@@ -20,6 +20,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
 from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
+from mockube.component_base.tracebacks import drop_frames
 
 from . import methods
 from .adapter import SocketClient
@@ -50,11 +51,12 @@ PER_BYTE: Final = 16
 """The number of such bytes that each byte of data allows: more than chunks of one byte need."""
 UNWANTED_BODY_SECONDS: Final = 2.0
 """How long an unused body is read, so that its sender reads the response."""
+UNSENT_BYTES: Final = 64 * 1024
+"""Bytes that are written before the client has to read: the default without TLS, and an eighth of uvloop's default with it."""
 LINGER_SECONDS: Final = 0.5
 """How long a refused client may continue to send, so that it reads the error and not a reset connection."""
 
 _parse: Final = web.RequestHandler.data_received
-_NOT_READ: Final = PayloadAccessError()
 _END: Final = b"\r\n\r\n"
 _NO_REQUEST: Final = b"\0"
 """Bytes that make the parser refuse a head."""
@@ -125,6 +127,8 @@ class Connection(web.RequestHandler):
         name = transport.get_extra_info("peername")
         self.address = str(name[0]) if name else ""
         super().connection_made(transport)
+        assert self.transport is not None
+        self.transport.set_write_buffer_limits(UNSENT_BYTES)
         peer_certificate = transport.get_extra_info("peercert")
         if peer_certificate:
             tls = transport.get_extra_info("ssl_object")
@@ -153,6 +157,7 @@ class Connection(web.RequestHandler):
         payload = self._payload
         if payload is not None and not payload.is_eof():
             payload.set_exception(exc or ConnectionResetError("the client has disconnected"))
+        self._payload = None  # it refers to the connection
 
     async def start(self) -> None:
         """Serve the client's requests one after another, until it or the server closes the connection."""
@@ -230,6 +235,15 @@ class Connection(web.RequestHandler):
         """Wait until the client has read enough for more to be written."""
         await self._drain_helper()
 
+    async def _drain_helper(self) -> None:
+        """Wait without a name for the future: an error that it raises has the frame, which would refer to the future for ever."""
+        if self.transport is None:
+            raise ConnectionResetError("the client has disconnected")
+        if self._paused:
+            if self._drain_waiter is None:
+                self._drain_waiter = self._loop.create_future()
+            await self._drain_waiter
+
     def _decline_upgrade(self) -> None:
         """Continue with HTTP: parse the data that followed an upgrade request."""
         if self._parser is None:
@@ -263,11 +277,14 @@ class Connection(web.RequestHandler):
 
     async def _drain_body(self, payload: "StreamReader") -> None:
         """Read the rest of an unused body for a while, so that its sender reads the response."""
-        over = self.server.clock.call_later(UNWANTED_BODY_SECONDS, lambda: payload.set_exception(_NOT_READ))
+        over = self.server.clock.call_later(
+            UNWANTED_BODY_SECONDS, lambda: payload.set_exception(PayloadAccessError())
+        )
         try:
             while not (self._force_close or payload.is_eof()):
                 await payload.readany()
-        except (PayloadAccessError, ConnectionError):
+        except (PayloadAccessError, ConnectionError) as error:
+            drop_frames(error)
             self.close()
         finally:
             over.cancel()

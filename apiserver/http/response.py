@@ -11,10 +11,11 @@ refuses: `refusal_of_request` finds these.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from http.client import responses
+from itertools import chain
 from typing import Final
 
 from aiohttp import hdrs
@@ -64,7 +65,7 @@ async def write_pieces(
     if not response.compressed or message.version < HttpVersion11:
         framing = b"Content-Length: %d\r\n" % response.size
         head = _head(response, message.version, framing, added, keeps_open=keeps_open)
-        for piece in gather_pieces((head, *response.parts)):
+        for piece in gather_pieces(chain((head,), response.parts)):
             await writer.write(piece)
         await writer.write_eof()
         return
@@ -113,16 +114,18 @@ def _usual_lines(code: int, content_type: str) -> bytes:
     return _lines(code, content_type, NOT_CACHED)
 
 
-def gather_pieces(parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
+def gather_pieces(parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
     """Yield the bytes of the parts in pieces: small parts are joined, and a large part is divided."""
-    start = size = 0
-    for end, part in enumerate(parts, start=1):
+    gathered: list[bytes | memoryview] = []
+    size = 0
+    for part in parts:
+        gathered.append(part)
         size += len(part)
         if size >= PIECE:
-            yield from _cut(b"".join(parts[start:end]))
-            start, size = end, 0
+            yield from _cut(b"".join(gathered))
+            gathered, size = [], 0
     if size:
-        yield b"".join(parts[start:])
+        yield b"".join(gathered)
 
 
 def _cut(data: bytes) -> Iterator[bytes]:

@@ -36,7 +36,7 @@ from mockube.component_base.clock import RealClock
 
 from . import exchanges, outgoing_limits
 from .adapter import SocketClient
-from .backend_connection import BackendConnection, Dialer, DialFailed, connect
+from .backend_connection import BackendConnection, Dialer, DialFailed, connect, resolve
 from .client_span import client_span, record_status
 from .exchanges import Exchanges
 from .named_sockets import NamedConnector, begin_request
@@ -188,8 +188,7 @@ class ServiceProxy:
                 yield connection
             return
         host, port = address
-        check_address(host)
-        opening = connect(host, port, context, remote.host)
+        opening = connect(await resolve(host, check_address), port, context, remote.host)
         connection = await self._deadlines.within(CONNECT_SECONDS, opening)
         try:
             yield connection

@@ -18,6 +18,7 @@ from mockube.apiserver.request.response import (
     fit_warnings,
     stream_compressor,
 )
+from mockube.component_base.tracebacks import drop_frames
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -155,3 +156,5 @@ class Messages:
     def release(self) -> None:
         if self._listening is not None:
             self._listening.cancel()
+        if (error := self._socket.exception()) is not None:
+            drop_frames(error)

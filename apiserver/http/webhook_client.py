@@ -4,7 +4,6 @@ Clouds serve the credentials of a machine at link-local addresses, which users w
 """
 
 import errno
-import ipaddress
 import os
 import socket
 import ssl
@@ -30,7 +29,7 @@ from aiohttp.abc import ResolveResult
 from aiohttp.http_exceptions import TransferEncodingError
 from yarl import URL
 
-from mockube.apimachinery import gotext, status
+from mockube.apimachinery import gotext, ip_addresses, status
 from mockube.apimachinery.status import Timeout
 from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
@@ -175,12 +174,8 @@ class CheckedResolver(ThreadedResolver):
 
 
 def check_address(host: str) -> None:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return  # a name, which is resolved and checked later
-    mapped = getattr(address, "ipv4_mapped", None)
-    if (mapped or address).is_link_local:
+    """Refuse a link-local address, such as that of a cloud's metadata. A name is resolved and checked later."""
+    if ip_addresses.is_link_local(host):
         raise WebhookCallFailed(
             f"failed to call webhook: {host} is a link-local address, which is never called", 500
         )

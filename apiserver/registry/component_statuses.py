@@ -78,5 +78,5 @@ async def _of_store(backend: Backend) -> ComponentHealth:
     try:
         await backend.kv.status()
     except KVError as error:
-        return ComponentHealth(is_good=False, error=str(error))
+        return ComponentHealth(is_good=False, error=error.reason)
     return ComponentHealth(is_good=True, message="ok")

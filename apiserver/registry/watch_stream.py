@@ -1,20 +1,23 @@
 """Watch: the changes of the objects of a collection after a version, each once and in order.
 
 The stream is a queue between the resource cache, which never waits, and one reader. It is bounded: the watch of a
-client that does not read is ended, and the client resumes from the last version that it received.
+client that does not read is ended, and the client resumes from the last version that it received. What existed before the
+watch is not queued: its events are made when they are read, so that a client that does not read costs a list of references.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
-from mockube.apiserver.event_loop import filter_in_slices
+from mockube.apiserver.event_loop import QUICK_SLICE, filter_in_slices
 from mockube.apiserver.kinds.kind import RemoteConversion
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOldResourceVersion
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
 
 from .convert import remote_conversion, tolerant_client_version_converter
 from .read import get_version, wait_for
@@ -73,49 +76,39 @@ class ClientWatch:
         """Converts objects by a webhook. The selector is then applied to the converted objects when they are read."""
         self._selected = None if remote is not None else chosen.matches
         """The selector of stored objects."""
+        self._earlier: Iterator[WatchEvent | None] | None = None
+        """The events before those in the queue: of the initial objects, or of the changes since the version to resume from."""
         self._queue: list[WatchEvent] = []
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
         self._taken_to = 0
         """The version of the last change that the reader has."""
-        self._pending_initial_events = 0
-        """The number of initial events in the queue."""
         self._next_check = UNCOUNTED_EVENTS
         """The number of queued events at which the backlog is checked next."""
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
 
-    async def queue_initial_events(
-        self, objects: Sequence[StoredObject], version: int, *, bookmark: bool
-    ) -> None:
-        """Queue the objects that exist at a version as ADDED events, and a bookmark after them.
+    async def begin(self, objects: Sequence[StoredObject], version: int, *, bookmark: bool) -> None:
+        """Begin with the objects that exist at a version as ADDED events, and a bookmark after them.
 
-        Changes that arrive while the selector is applied are queued behind them.
+        Changes that arrive while the selector is applied are queued.
         """
         self.version = version
         matches = self._selected
         matching = objects if matches is None else await filter_in_slices(matches, objects, cost=self._cost)
-        events = [WatchEvent(ADDED, item) for item in matching]
-        if bookmark:
-            events.append(WatchEvent(BOOKMARK, version=version, ends_initial=True))
-        self._queue = events + self._queue
-        self._pending_initial_events = len(events)
-        self._next_check = len(self._queue) + UNCOUNTED_EVENTS
+        end = [WatchEvent(BOOKMARK, version=version, ends_initial=True)] if bookmark else []
+        self._earlier = chain((WatchEvent(ADDED, item) for item in matching), end)
 
     def resume(self, version: int) -> None:
-        """Queue the changes since a version; end with an error if they are no longer in the cache."""
-        self.version, self._next_check = version, UNREACHABLE_VERSION
+        """Begin with the changes since a version; end with an error if they are no longer in the cache."""
+        self.version = version
         try:
-            for change in self._resource_cache.since(version, self.prefix):
-                self.handle_change(change)
+            changes = self._resource_cache.since(version, self.prefix)
         except TooOldResourceVersion as error:
             self.end(Expired(str(error)))
-        self._count_initial_events()
-
-    def _count_initial_events(self) -> None:
-        self._pending_initial_events = len(self._queue)
-        self._next_check = self._pending_initial_events + UNCOUNTED_EVENTS
+        else:
+            self._earlier = (self._selected_event(change, self._selected) for change in changes)
 
     def handle_change(self, change: Change) -> None:
         if self._ended or change.revision <= self.version:
@@ -134,21 +127,28 @@ class ClientWatch:
 
     async def take(self) -> Sequence[WatchEvent]:
         """Return the next events, at least one, or none if the watch has ended."""
-        while not self._queue and not self._ended:
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        if self._queue and (last := self._queue[-1].change) is not None:
+        events = await self._take_earlier() if self._earlier is not None else []
+        if not events:
+            while not self._queue and not self._ended:
+                self._waiter = asyncio.get_running_loop().create_future()
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
+            events, self._queue, self._next_check = self._queue, [], UNCOUNTED_EVENTS
+        if events and (last := events[-1].change) is not None:
             self._taken_to = last.revision
-        events, self._queue, self._pending_initial_events, self._next_check = (
-            self._queue,
-            [],
-            0,
-            UNCOUNTED_EVENTS,
-        )
         return events
+
+    async def _take_earlier(self) -> list[WatchEvent]:
+        """Return the next of the earlier events, or none if there are no more."""
+        size = max(1, QUICK_SLICE // self._cost)
+        while self._earlier is not None and (events := [*islice(self._earlier, size)]):
+            if selected_events := [event for event in events if event is not None]:
+                return selected_events
+            await yield_to_loop()
+        self._earlier = None
+        return []
 
     @property
     def is_converted_remotely(self) -> bool:
@@ -163,7 +163,7 @@ class ClientWatch:
             return await self._convert_events(self._remote, events)
         except ApiError as error:
             LOG.warning("watch of %s ended: %s", self.prefix.decode(errors="replace"), error)
-            self._queue, self.version = [], UNREACHABLE_VERSION
+            self._drop_events()
             self.end(None)
             return ()
 
@@ -219,22 +219,25 @@ class ClientWatch:
         self._wake()
 
     def _check_backlog(self) -> None:
-        """Cut the reader off if it is too far behind; initial events are not counted.
+        """Cut the reader off if it is too far behind; the events before those in the queue are not counted.
 
         A reader that has some changes of a version and not all of them cannot go on from that version: it lists again.
         """
-        waiting = self._queue[self._pending_initial_events :]
-        sizes = [len(event.change.after.value) for event in waiting if event.change is not None]
+        sizes = [len(event.change.after.value) for event in self._queue if event.change is not None]
         if len(sizes) > BACKLOG or sum(sizes) > BACKLOG_BYTES:
-            is_between = any(
-                event.change is not None and event.change.revision == self._taken_to for event in self._queue
-            )
-            self.overflowed, self._queue, self.version = True, [], UNREACHABLE_VERSION
-            if is_between:
+            changes = (event.change for event in chain(self._earlier or (), self._queue) if event is not None)
+            following = next(filter(None, changes), None)
+            self._drop_events()
+            self.overflowed = True
+            if following is not None and following.revision == self._taken_to:
                 self.handle_missed_change()
             else:
                 self.end(None)
         self._next_check = len(self._queue) + max(UNCOUNTED_EVENTS, len(sizes) // 4)
+
+    def _drop_events(self) -> None:
+        """Drop the events that the reader does not have yet, and all that follow."""
+        self._earlier, self._queue, self.version = None, [], UNREACHABLE_VERSION
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -250,6 +253,7 @@ class ClientWatch:
     def close(self) -> None:
         """Unsubscribe; called when the reader has closed."""
         self._ended = True
+        self._drop_events()
         self._resource_cache.remove_watcher(self)
 
     def _selected_event(
@@ -284,7 +288,7 @@ async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatc
     elif options.initial_events or not version:
         bookmark = bool(options.initial_events and options.bookmarks)
         try:
-            await stream.queue_initial_events(
+            await stream.begin(
                 resource_cache.select(stream.prefix), registry.watch_cache.revision, bookmark=bookmark
             )
         except BaseException:

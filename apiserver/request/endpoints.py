@@ -41,7 +41,7 @@ from .limits import is_long_running
 from .openapi import OPENAPI_DOCUMENT
 from .rendering import Renderer
 from .request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
-from .response import MIN_COMPRESSED_SIZE, Response, error_response, json_body, text_response
+from .response import MIN_COMPRESSED_SIZE, Parts, Response, error_response, json_body, text_response
 from .routes import (
     NOT_ACCEPTABLE,
     NoSuchPath,
@@ -226,7 +226,7 @@ class Endpoints:
         context: RequestContext,
         answer: ObjectResult | ListResult,
         output: OutputFormat,
-    ) -> Sequence[bytes | memoryview]:
+    ) -> Parts:
         """Return the parts of a response's body; JSON is on one line."""
         if isinstance(answer, ListResult):
             return await self._renderer.collection(context, answer, output)
@@ -292,7 +292,7 @@ def _endpoint(resource: Resource, subresource: Subresource | None) -> EndpointTy
 def _response(
     request: Request,
     code: int,
-    parts: Sequence[bytes | memoryview],
+    parts: Parts,
     output: OutputFormat,
     context: RequestContext,
 ) -> Response:

@@ -172,7 +172,7 @@ def server_checks(
         "log": ping,
         "loopback-serving-certificate": check_started,
         "etcd": store_check(backend),
-        "etcd-readiness": store_check(backend),
+        "etcd-readiness": writable_store_check(backend),
         "informer-sync": watch_cache_check(backend),
         **hooks,
         "shutdown": shutdown,
@@ -239,8 +239,20 @@ def store_check(backend: Backend) -> Check:
         try:
             await backend.kv.status()
         except KVError as error:
-            return str(error)
+            return error.reason
         return ""
+
+    return store
+
+
+def writable_store_check(backend: Backend) -> Check:
+    """Return a check that the store responds and can be written: a server whose disk is full is not ready."""
+
+    async def store() -> str:
+        try:
+            return (await backend.kv.status()).problem
+        except KVError as error:
+            return error.reason
 
     return store
 
@@ -254,7 +266,7 @@ def watch_cache_check(backend: Backend) -> Check:
         try:
             behind = await backend.watch_cache.seconds_behind()
         except KVError as error:
-            return str(error)
+            return error.reason
         return f"the watch cache is {behind:.0f} s behind the store" if behind > MAX_LAG_SECONDS else ""
 
     return watch_cache

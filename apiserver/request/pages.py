@@ -24,7 +24,7 @@ from mockube.component_base.version import version_document
 
 from .health import Page, Pages
 from .request import ACCEPT, Request
-from .response import MIN_COMPRESSED_SIZE, Response, json_body
+from .response import MIN_COMPRESSED_SIZE, Parts, Response, json_body
 from .routes import NOT_ACCEPTABLE, get_only
 
 _DOCUMENTS: Final = "/openapi/v3/"
@@ -141,9 +141,9 @@ class _Bodies:
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
-        self._bodies: dict[tuple[MediaType, bool], Sequence[bytes | memoryview]] = {}
+        self._bodies: dict[tuple[MediaType, bool], Parts] = {}
 
-    def of(self, request: Request, output: OutputFormat) -> Sequence[bytes | memoryview]:
+    def of(self, request: Request, output: OutputFormat) -> Parts:
         is_json = output.format is MediaType.JSON
         pretty = is_json and (output.pretty or request.wants_pretty)
         body = self._bodies.get((output.format, pretty))

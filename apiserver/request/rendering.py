@@ -4,7 +4,8 @@ An object or a list as JSON, the usual case, consists of bytes that exist alread
 because they can be many. All other formats are encoded from trees.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
@@ -23,6 +24,8 @@ from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.component_base.clock import Clock
+
+from .response import LazyParts, Parts
 
 _T = TypeVar("_T")
 
@@ -86,9 +89,7 @@ class Renderer:
         row = self._row(printer, context.parameter("includeObject"), version)
         return encode_object(table.make_table(printer, [row(tree)], metadata, version=version), output.format)
 
-    async def collection(
-        self, context: RequestContext, answer: ListResult, output: OutputFormat
-    ) -> Sequence[bytes | memoryview]:
+    async def collection(self, context: RequestContext, answer: ListResult, output: OutputFormat) -> Parts:
         """Render a list; return its parts in order."""
         if output.view is View.TABLE:
             return await self._table(context, answer, output)
@@ -233,18 +234,34 @@ def _is_large(items: Sequence[StoredObject]) -> bool:
     return len(items) > MAX_KEPT_ITEMS or sum([stored.size for stored in items]) > MAX_KEPT_BYTES
 
 
-async def _parts(answer: ListResult) -> Sequence[bytes | memoryview]:
+async def _parts(answer: ListResult) -> Parts:
     """Return the parts of a list in JSON. All requests share them, so that many or slow clients need no more memory."""
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
+    start = b'%b,"items":[' % orjson.dumps(head)[:-1]
+    if _is_large(answer.items):
+        return await _lazy_parts(start, answer.items, named=answer.named)
     items: list[bytes | memoryview]
-    is_large = _is_large(answer.items)
-    if answer.named or is_large:
-        named_parts_of = StoredObject.named_item_parts if is_large else StoredObject.named_item
-        parts_of = named_parts_of if answer.named else StoredObject.item_parts
-        parts = await yield_between_batches(parts_of, answer.items, count=QUICK_SLICE)
+    if answer.named:
+        parts = await yield_between_batches(StoredObject.named_item, answer.items, count=QUICK_SLICE)
         items = [part for each in parts for part in each]
     else:
         items = [*await yield_between_batches(attrgetter("item"), answer.items, count=QUICK_SLICE)]
     if items:
         items[0] = items[0][1:]  # no comma
-    return [b'%b,"items":[' % orjson.dumps(head)[:-1], *items, b"]}"]
+    return [start, *items, b"]}"]
+
+
+async def _lazy_parts(start: bytes, items: Sequence[StoredObject], *, named: bool) -> LazyParts:
+    """Return the parts of a large list, which are made from the objects while they are written."""
+    size_of = StoredObject.named_item_size if named else StoredObject.item_size
+    parts_of = StoredObject.named_item_parts if named else StoredObject.item_parts
+    sizes = await yield_between_batches(size_of, items, count=QUICK_SLICE)
+
+    def make() -> Iterator[bytes | memoryview]:
+        each = chain.from_iterable(map(parts_of, items))
+        yield start
+        yield next(each)[1:]  # no comma
+        yield from each
+        yield b"]}"
+
+    return LazyParts(make, len(start) + sum(sizes) - 1 + 2)

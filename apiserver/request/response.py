@@ -8,8 +8,9 @@ import html
 import logging
 import re
 import zlib
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import orjson
 
@@ -45,6 +46,23 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Characters that a header cannot have: a warning with one of them is dropped."""
 
 
+class LazyParts:
+    """The parts of a body that are made while it is written, so that a client that does not read costs no copy of the body."""
+
+    __slots__ = ("_make", "size")
+
+    def __init__(self, make: Callable[[], Iterator[bytes | memoryview]], size: int) -> None:
+        self._make = make
+        self.size = size
+        """The bytes of all parts together."""
+
+    def __iter__(self) -> Iterator[bytes | memoryview]:
+        return self._make()
+
+
+Parts: TypeAlias = Sequence[bytes | memoryview] | LazyParts
+
+
 class Response:
     """A status, headers, and the parts of a body; the body of a stream has no parts here.
 
@@ -67,7 +85,7 @@ class Response:
     def __init__(
         self,
         status: int,
-        parts: Sequence[bytes | memoryview] = (),
+        parts: Parts = (),
         content_type: str = JSON,
         *,
         headers: Mapping[str, str] = NOT_CACHED,
@@ -86,7 +104,7 @@ class Response:
         """The Status of an error or a deletion as JSON, for the audit log; b"" for other objects."""
         self.logged_object = b""
         """The object as JSON on one line, if the audit log contains it."""
-        self.size = sum(map(len, parts))
+        self.size = parts.size if isinstance(parts, LazyParts) else sum(map(len, parts))
 
     @property
     def body(self) -> bytes:
@@ -130,10 +148,12 @@ def internal_error(request: "Request", problem: str) -> Response:
     return text_response(html.escape(message, quote=False) + "\n", 500)
 
 
-def json_body(parts: Sequence[bytes | memoryview], *, pretty: bool) -> Sequence[bytes | memoryview]:
+def json_body(parts: Parts, *, pretty: bool) -> Parts:
     """Return JSON as Go's encoders write it: with a newline at its end, or indented and without one."""
     if pretty:
         return [orjson.dumps(orjson.loads(b"".join(parts)), option=orjson.OPT_INDENT_2)]
+    if isinstance(parts, LazyParts):
+        return LazyParts(lambda: chain(parts, (b"\n",)), parts.size + 1)
     return [*parts, b"\n"]
 
 
@@ -145,8 +165,9 @@ def _to_api_error(error: Exception) -> ApiError:
     if isinstance(error, KVError):
         LOG.warning("the store failed: %s", error)
         if error.outcome_unknown:
-            return status.timeout(f"the store did not answer in time: {error}", 1)
-        return ApiError(str(error))
+            return status.timeout(f"the store did not answer in time: {error.reason}", 1)
+        problem = f"the store cannot be written: {error.reason}" if error.path else error.reason
+        return ApiError(problem)
     LOG.error("unexpected error", exc_info=error)
     return status.internal_error("this is a fault of the server, see its log")
 

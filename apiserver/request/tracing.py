@@ -22,7 +22,7 @@ from mockube.apiserver.wire.negotiation import OutputFormat
 from .endpoints import Endpoints
 from .filter import Filter, FilterConfig, Handle
 from .request import ACCEPT, Request
-from .response import Response, error_response
+from .response import Parts, Response, error_response
 from .watch import WatchHandler
 
 _MONITORING: Final = "system:monitoring"
@@ -216,7 +216,7 @@ class TracedEndpoints(Endpoints):
         context: RequestContext,
         answer: ObjectResult | ListResult,
         output: OutputFormat,
-    ) -> Sequence[bytes | memoryview]:
+    ) -> Parts:
         span = spans.recording()
         if span is not None and (span.open_child is None or span.open_child.name != _ENCODING):
             _end_work(span, context, answer)

@@ -25,7 +25,7 @@ from mockube.component_base.loop import yield_to_loop
 
 from .rendering import Renderer
 from .request import BodySink, Frame, Request
-from .response import PIECE, Response
+from .response import Response
 from .routes import NOT_STREAMED
 
 LOG = logging.getLogger(__name__)
@@ -33,6 +33,10 @@ LOG = logging.getLogger(__name__)
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 FEW = 16
 """Fewer events than this are encoded at once, if their objects are small."""
+BATCH_BYTES = 64 * 1024
+"""The approximate number of bytes of several events that are written at once; a client that does not read costs a few times as
+many.
+"""
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0
 """How long before the end of a watch the last bookmark is sent, from which the client can resume."""
@@ -143,7 +147,7 @@ class WatchHandler:
                     await sink.write(frames)
                 continue
             # At most one batch is buffered for a client that does not read.
-            for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
+            for batch in batches(events, _stored_bytes, count=len(events), max_bytes=BATCH_BYTES):
                 # A stored object with fields of wrong types has no frame.
                 frames = await yield_between_batches(frame, batch, size=size, worker=self._registry.worker)
                 if frames := [*filter(None, frames)]:

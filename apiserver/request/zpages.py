@@ -3,7 +3,7 @@
 Pages below /debug/ that are not implemented say so.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from typing import Final
@@ -19,7 +19,7 @@ from mockube.component_base.version import version, version_document
 
 from .health import Page, Pages
 from .request import ACCEPT, Request
-from .response import NOT_CACHED, Response, json_body, text_response
+from .response import NOT_CACHED, Parts, Response, json_body, text_response
 
 COMPONENT: Final = "apiserver"
 _TEXT: Final = "text/plain"
@@ -92,7 +92,7 @@ def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) ->
             return Response(200, [(head + text(tree)).encode()], "text/plain; charset=utf-8")
         request.route = Route(group=_GROUP, version=version, resource=kind.lower())
         document = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}} | tree
-        body: Sequence[bytes | memoryview] = [encode_object(document, MediaType(media_type))]
+        body: Parts = [encode_object(document, MediaType(media_type))]
         if media_type == MediaType.JSON:
             body = json_body(body, pretty=pretty or request.wants_pretty)
         deprecated = f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."

@@ -41,15 +41,16 @@ class Change:
         self.before = before
         self.observed_at = observed_at
         """The time at which this process received it, in seconds of its clock."""
-        self._frames: dict[tuple[Encode, str], bytes] = {}
+        self._frames: dict[tuple[Encode, str], bytes] | None = {}
+        """The encoded frames, by format and kind; None for an older change, for which few watches need them."""
 
     @property
     def revision(self) -> int:
         return self.after.revision
 
     def drop_frames(self) -> None:
-        """Drop the encoded frames: few watches still need them, and they can be encoded again."""
-        self._frames.clear()
+        """Drop the encoded frames, and keep none from now on: they can be encoded again."""
+        self._frames = None
 
     def compress(self) -> None:
         """Compress the object that this change replaced or deleted: only a watch that resumes reads it."""
@@ -59,10 +60,13 @@ class Change:
             self.after.compress(None)
 
     def frame(self, encode: Encode, kind: str, stored: StoredObject) -> bytes:
-        """Return the encoded event; all watches of the same format share the bytes."""
-        encoded = self._frames.get((encode, kind))
+        """Return the encoded event; all watches of the same format share the bytes of a recent one."""
+        frames = self._frames
+        if frames is None:
+            return encode(kind, stored)
+        encoded = frames.get((encode, kind))
         if encoded is None:
-            encoded = self._frames[encode, kind] = encode(kind, stored)
+            encoded = frames[encode, kind] = encode(kind, stored)
         return encoded
 
 

@@ -38,6 +38,7 @@ MAX_TRUSTED_BYTES: Final = 16 << 20
 """The maximum size of all trusted values."""
 MAX_ITEM_BYTES: Final = 16 << 20
 """The maximum size of all cached items of lists."""
+_REVISION: Final = b',"resourceVersion":"%d"'
 MAX_REASON: Final = 300
 """The characters of an error that are logged, because the value may be part of it."""
 
@@ -223,7 +224,7 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
         if item is not None:
             return value[: value.index(b'"metadata":')] + item[2:]
         end = _head(value).end()
-        return b'%b,"resourceVersion":"%d"%b' % (value[:end], self.revision, value[end:])
+        return value[:end] + _REVISION % self.revision + value[end:]
 
     @property
     def item(self) -> bytes:
@@ -242,11 +243,24 @@ class StoredObject(msgspec.Struct, eq=False, gc=False):
         """Return the same for the item with kind and apiVersion."""
         return self._parts(named=True)
 
+    def item_size(self) -> int:
+        """Return the bytes of the item's parts, without making them."""
+        return (
+            len(self._item) if self._item is not None else self.named_item_size() - self._metadata_start() + 1
+        )
+
+    def named_item_size(self) -> int:
+        """Return the bytes of the parts of the item with kind and apiVersion."""
+        return 1 + self.size + len(_REVISION % self.revision)
+
+    def _metadata_start(self) -> int:
+        return self.value.index(b'"metadata":')
+
     def _parts(self, *, named: bool) -> Sequence[bytes | memoryview]:
         value = self.value
         head = _head(value)
         begin = 1 if named else head.start(1)
-        start = b',{%b,"resourceVersion":"%d"' % (value[begin : head.end()], self.revision)
+        start = b",{" + value[begin : head.end()] + _REVISION % self.revision
         return start, memoryview(value)[head.end() :]
 
     def named_item(self) -> Sequence[bytes | memoryview]:

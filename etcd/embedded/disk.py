@@ -51,7 +51,7 @@ def remove_unfinished(directory: Path) -> None:
 
 def store_error(error: OSError, path: Path) -> KVError:
     kind = NoSpace if error.errno in _FULL else Unavailable
-    return kind(f"{path}: {error.strerror}")
+    return kind(error.strerror or str(error), path=str(path))
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def _interrupted_fsync_for(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Interrupted(f"{path}: fsync failed: {error.strerror}") from error
+        raise Interrupted(f"fsync failed: {error.strerror}", path=str(path)) from error
 
 
 class Disk:
@@ -153,6 +153,19 @@ class NewFile(File):
         if self.path != self._name:
             with store_errors_for(self.path):
                 self.path.unlink()
+
+
+PROBE_BYTES = 64 * 1024
+"""Bytes that must fit on a disk that is not full."""
+
+
+def check_writable(disk: Disk, directory: Path) -> None:
+    """Raise an error of the store if no file can be written in a directory."""
+    probe = NewFile(disk, directory / "probe")
+    try:
+        probe.write(bytes(PROBE_BYTES), 0)
+    finally:
+        probe.discard()
 
 
 P = ParamSpec("P")

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from msgspec.structs import replace
+
 from mockube.etcd.errors import KVError
-from mockube.etcd.kv import Event, Lease, LeaseId, Revision
+from mockube.etcd.kv import Event, Lease, LeaseId, Revision, Status
 
 from . import codec
 from .checkpoint import Checkpoints
@@ -83,6 +85,11 @@ class DurableStore(EmbeddedStore):
         await self._checkpoints.close()
         await self._commits.close()
         self._lock.release()
+
+    async def status(self) -> Status:
+        status = await super().status()
+        problem = self._commits.problem(self._clock.monotonic())
+        return replace(status, problem=problem) if problem else status
 
     # --- acknowledgement of writes
 

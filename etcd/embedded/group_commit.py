@@ -17,6 +17,9 @@ from .wal import Log
 
 _logger = logging.getLogger(__name__)
 
+PROBE_SECONDS = 1.0
+"""The interval at which a disk that could not be written is tried, if somebody asks for it."""
+
 
 class _Batch:
     """The entries that one fsync makes durable, and the futures that wait for it."""
@@ -39,10 +42,11 @@ class _Batch:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def fail(self, kind: type[KVError], reason: str) -> None:
+    def fail(self, kind: type[KVError], error: KVError) -> None:
         for waiter in self.waiters:
             if not waiter.done():
-                waiter.set_exception(kind(reason))  # one error for each waiter: raising it sets its traceback
+                # One error for each waiter: raising it sets its traceback.
+                waiter.set_exception(kind(error.reason, path=error.path))
 
 
 class GroupCommit:
@@ -67,7 +71,11 @@ class GroupCommit:
         self._on_failure = on_failure
         self._gathering = _Batch(head)
         self._writing: _Batch | None = None
-        self._failure: str | None = None
+        self._failure: KVError | None = None
+        """The error after which nothing is written until the store is opened again."""
+        self._problem: KVError | None = None
+        """The error of the last write, if it failed."""
+        self._next_probe = 0.0
         self._wakeup = asyncio.Event()
         self._closing = False
         self.thread = DiskThread("log")
@@ -79,7 +87,7 @@ class GroupCommit:
         """Queue entries to be written together. If the log is broken, undo them now and raise Unavailable."""
         if self._failure is not None:
             undo()
-            raise Unavailable(self._failure)
+            raise Unavailable(self._failure.reason, path=self._failure.path)
         self._gathering.entries += entries
         self._gathering.undos.append(undo)
         self._gathering.head = self.head = head
@@ -92,6 +100,23 @@ class GroupCommit:
             waiter = asyncio.get_running_loop().create_future()
             batch.waiters.append(waiter)
             await waiter
+
+    def problem(self, now: float) -> str:
+        """Return why nothing can be written, or "". After a failed write the disk is tried now and then: it may have space again."""
+        if self._problem is None:
+            return ""
+        if self._failure is None and now >= self._next_probe:
+            self._next_probe = now + PROBE_SECONDS
+            self.thread.call_later(self._probe)
+        return self._problem.reason
+
+    def _probe(self) -> None:
+        try:
+            self._log.check_writable()
+        except KVError as error:
+            self._problem = error
+        else:
+            self._problem = None
 
     async def close(self) -> None:
         """Make all recorded entries durable, and close the log."""
@@ -114,8 +139,9 @@ class GroupCommit:
         try:
             await self.thread.call(self._write, codec.join(batch.entries), self._durable + 1)
         except KVError as error:
-            self._undo_pending(type(error), str(error))
+            self._undo_pending(error)
             return
+        self._problem = None
         self._durable = batch.head
         self._publish(batch.head)
         self._writing = None
@@ -125,16 +151,19 @@ class GroupCommit:
         self._log.append(payload, first_revision)
         self._log.sync()
 
-    def _undo_pending(self, kind: type[KVError], reason: str) -> None:
+    def _undo_pending(self, error: KVError) -> None:
         """Undo everything that is not durable, and fail its waiters with the error."""
+        kind = type(error)
+        self._problem = error
         if kind.outcome_unknown:
-            self._failure = f"read-only until it is restarted: {reason}"
+            reason = f"read-only until it is restarted: {error.reason}"
+            self._problem = self._failure = kind(reason, path=error.path)
         gathering, writing = self._gathering, self._writing
         self._gathering, self._writing, self.head = _Batch(self._durable), None, self._durable
         # The waiters first: they resume later, and would wait for ever if an undo raised an error.
-        gathering.fail(Unavailable if kind.outcome_unknown else kind, reason)  # it was not written at all
+        gathering.fail(Unavailable if kind.outcome_unknown else kind, error)  # it was not written at all
         if writing is not None:
-            writing.fail(kind, reason)
+            writing.fail(kind, error)
         gathering.undo()
         if writing is not None:
             writing.undo()
@@ -142,7 +171,7 @@ class GroupCommit:
     def _on_end(self, task: asyncio.Task[None]) -> None:
         """Fail the waiters that the task did not complete."""
         if task.cancelled():
-            self._undo_pending(Interrupted, "the event loop ended before the store was closed")
+            self._undo_pending(Interrupted("the event loop ended before the store was closed"))
             self._on_failure(RuntimeError("the log's writer was cancelled"))
             return
         error = task.exception()
@@ -150,5 +179,5 @@ class GroupCommit:
             error = RuntimeError("it returned before the store was closed")
         if error is not None:
             _logger.error("the log's writer failed", exc_info=error)
-            self._undo_pending(Interrupted, f"the log's writer failed: {error!r}")
+            self._undo_pending(Interrupted(f"the log's writer failed: {error!r}"))
             self._on_failure(error)

@@ -12,7 +12,7 @@ from mockube.etcd.errors import Interrupted, KVError
 from mockube.etcd.kv import Revision
 
 from . import frame
-from .disk import Disk, File
+from .disk import Disk, File, check_writable
 from .segment import SegmentHeader, create_segment, segment_path
 
 _logger = logging.getLogger(__name__)
@@ -54,6 +54,10 @@ class Log:
     def sync(self) -> None:
         """Return when everything appended is durable. Call it between two calls of `append`."""
         self._file.sync()
+
+    def check_writable(self) -> None:
+        """Raise an error of the store if nothing can be written."""
+        check_writable(self._disk, self._directory)
 
     def first_needed(self, revision: Revision) -> int:
         """Return the number of the first segment that may contain anything later than `revision`."""

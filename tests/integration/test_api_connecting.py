@@ -164,6 +164,50 @@ async def test_proxy_requests_are_refused(client):
     assert await answers(client, "POST", PROXIES) == PROXIES
 
 
+NOT_ALLOWED = {
+    "loopback": "127.0.0.1",
+    "mapped loopback": "::ffff:127.0.0.1",
+    "mapped loopback in full": "0:0:0:0:0:ffff:7f00:1",
+    "mapped link-local": "::ffff:169.254.169.254",
+    "loopback of IPv6": "::1",
+    "link-local of IPv6": "fe80::1",
+    "unspecified": "0.0.0.0",
+    "unspecified of IPv6": "::",
+    "mapped unspecified": "::ffff:0.0.0.0",
+    "multicast": "224.0.0.1",
+    "broadcast": "255.255.255.255",
+    "mapped broadcast": "::ffff:255.255.255.255",
+}
+NAMES_NOT_ALLOWED = {"decimal": "2130706433", "octal": "0177.0.0.1", "short": "127.1", "name": "localhost"}
+
+
+@pytest.mark.parametrize("form", NOT_ALLOWED | NAMES_NOT_ALLOWED)
+async def test_node_proxy_refuses_addresses_of_this_machine(client, form):
+    address = (NOT_ALLOWED | NAMES_NOT_ALLOWED)[form]
+    body = {"status": {"addresses": [{"type": "Hostname", "address": address}]}}
+    assert (await client.patch("/api/v1/nodes/n2/status", body)).status == 200
+    requests = [(f"/api/v1/nodes/n2{port}/proxy/", 400, "address not allowed") for port in ("", ":10")]
+    assert await answers(client, "GET", requests) == requests
+
+
+@pytest.mark.parametrize(
+    "form", [form for form in NOT_ALLOWED if "mapped" not in form]
+)  # a pod cannot have those
+async def test_pod_proxy_refuses_addresses_of_this_machine(client, form):
+    address = NOT_ALLOWED[form]
+    body = {"status": {"podIP": address, "podIPs": [{"ip": address}]}}
+    assert (await client.patch(f"{BASE}/pods/two/status", body)).status == 200
+    requests = [("pods/two:80/proxy/", 400, "address not allowed")]
+    assert await answers(client, "GET", requests) == requests
+
+
+async def test_node_proxy_refuses_name_without_addresses(client):
+    body = {"status": {"addresses": [{"type": "Hostname", "address": "no..host"}]}}
+    assert (await client.patch("/api/v1/nodes/n2/status", body)).status == 200
+    requests = [("/api/v1/nodes/n2/proxy/", 400, "lookup no..host: no such host")]
+    assert await answers(client, "GET", requests) == requests
+
+
 async def test_proxy_without_path_is_redirected_to_root(client):
     await client.patch(
         f"{BASE}/pods/two/status", {"status": {"podIP": "10.9.9.9", "podIPs": [{"ip": "10.9.9.9"}]}}

@@ -6,7 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.group_commit import PROBE_SECONDS
+from tests.support.event_loop import WAIT_TIMEOUT
 from tests.support.server import apiserver
+from tests.support.stores.disks import FaultyDisk
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ALICE = {"Authorization": "Bearer alice"}
@@ -78,3 +82,27 @@ async def test_watches_have_no_limit_and_no_deadline(client, clock):
         await client.post(MAPS, {"metadata": {"name": "a"}})
         names = [(await anext(events))["object"]["metadata"]["name"] for events in (first, second)]
     assert names == ["a", "a"]
+
+
+async def test_full_disk_fails_readiness_until_it_has_space(tmp_path):
+    disk, clock = FaultyDisk(), SteppedClock()
+    store = await DurableStore.open(tmp_path, clock=clock, disk=disk)
+    async with apiserver.running(kv=store) as client:
+        assert (await client.get("/readyz")).status == 200
+        disk.leave_room(0)
+        refused = await client.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
+        assert (refused.status, refused.body["message"]) == (
+            500,
+            "the store cannot be written: No space left on device",
+        )
+        ready = await client.get("/readyz")
+        assert (ready.status, b"[-]etcd-readiness failed: reason withheld" in ready.data) == (500, True)
+        check = await client.get("/readyz/etcd-readiness")
+        assert (check.status, check.data) == (500, b"internal server error: No space left on device\n")
+        assert (await client.get("/livez")).status == 200
+        disk.leave_room(None)
+        async with asyncio.timeout(WAIT_TIMEOUT):
+            while (await client.get("/readyz")).status != 200:
+                clock.advance(PROBE_SECONDS)
+        created = await client.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
+        assert created.status == 201

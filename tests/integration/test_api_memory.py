@@ -1,7 +1,11 @@
 """Requests with a large body or a large object wait for memory; other requests do not wait."""
 
 import asyncio
+import base64
+import contextlib
 import gc
+import socket
+import struct
 from http.client import HTTPConnection
 from types import CoroutineType, FunctionType
 
@@ -9,6 +13,7 @@ import pytest
 
 from mockube.apimachinery import piecewise
 from mockube.apimachinery.piecewise import MIN_BYTES_IN_PIECES
+from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.registry.registry import DECODED_BYTES
 from tests.support.event_loop import until, yield_to_loop
@@ -175,6 +180,23 @@ def is_of_server(value):
     return kind.__module__.split(".")[0] in ("mockube", "aiohttp") or kind in (CoroutineType, FunctionType)
 
 
+@contextlib.asynccontextmanager
+async def collecting():
+    """Yield a list that has the server's objects in cycles after the block: what reference counting did not free within it."""
+    left_over = []
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        yield left_over
+        gc.collect()
+        left_over += [value for value in gc.garbage if is_of_server(value)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
 async def test_connections_leave_no_cycles(client):
     """The transports of asyncio's own event loop do; uvloop's, with which servers run, do not."""
     host, port = client.url.removeprefix("http://").split(":")
@@ -185,15 +207,123 @@ async def test_connections_leave_no_cycles(client):
         await until(lambda: not client.server.handler.watch_handler._streams)
 
     await connect(2)
-    gc.collect()
-    gc.disable()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
+    async with collecting() as left_over:
         await connect(20)
-        gc.collect()
-        left_over = [value for value in gc.garbage if is_of_server(value)]
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
+    assert left_over == []
+
+
+UNREAD = {
+    "watch": (f"GET {MAPS}?watch=1", ""),
+    "watch list": (
+        f"GET {MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+        "",
+    ),
+    "watch that resumes": (f"GET {MAPS}?watch=1&resourceVersion={{revision}}", ""),
+    "watch of tables": (
+        f"GET {MAPS}?watch=1&includeObject=Object",
+        "Accept: application/json;as=Table;v=v1;g=meta.k8s.io",
+    ),
+    "watch over a WebSocket": (
+        f"GET {MAPS}?watch=1",
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OTAxMjM0NQ==",
+    ),
+    "list": (f"GET {MAPS}", ""),
+    "compressed list": (f"GET {MAPS}", "Accept-Encoding: gzip"),
+    "list of protobuf": (f"GET {MAPS}", "Accept: application/vnd.kubernetes.protobuf"),
+    "list with a selector": (f"GET {MAPS}?fieldSelector=metadata.name!=none", ""),
+}
+
+
+async def connect_slowly(client, text):
+    """Send a request over a connection whose client reads nothing; return its socket."""
+    host, port = client.url.removeprefix("http://").split(":")
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reader.setblocking(False)  # noqa: FBT003 - the standard library's
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(reader, (host, int(port)))
+    await loop.sock_sendall(reader, text.encode())
+    return reader
+
+
+def head(client, line, fields):
+    lines = [
+        f"{line} HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: {client.credentials['Authorization']}",
+        fields,
+    ]
+    return "\r\n".join([*filter(None, lines), "", ""])
+
+
+async def disconnect(client, sockets):
+    """Close the sockets with data that were not read, and wait until the server has noticed it."""
+    for each in sockets:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        each.close()
+    await until(
+        lambda: (
+            not any(
+                connection.on_lost or connection.writing_paused for connection in client.server.http._open
+            )
+        )
+    )
+    await yield_to_loop(20)
+
+
+@pytest.mark.parametrize("name", UNREAD)
+async def test_responses_that_are_not_read_leave_no_cycles(client, name):
+    """A cycle that is old is never collected: the whole response stays in memory."""
+    line, fields = UNREAD[name]
+    revision = (await client.get(f"{MAPS}/small")).body["metadata"]["resourceVersion"]
+    random = SeededRandom(1)
+    for number in range(16):
+        text = base64.b64encode(random.bytes(700_000)).decode()
+        assert (
+            await client.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": text}})
+        ).status == 201
+
+    async def read_nothing(count):
+        request = head(client, line.format(revision=revision), fields)
+        sockets = [await connect_slowly(client, request) for _ in range(count)]
+        await until(
+            lambda: sum(connection.writing_paused for connection in client.server.http._open) == count
+        )
+        await disconnect(client, sockets)
+
+    await read_nothing(1)
+    async with collecting() as left_over:
+        await read_nothing(3)
+    assert left_over == []
+
+
+async def test_bodies_that_are_not_sent_leave_no_cycles(client):
+    async def send_a_part(count):
+        request = head(client, f"POST {MAPS}", "Content-Type: application/json\r\nContent-Length: 200000")
+        sockets = [await connect_slowly(client, request + "{") for _ in range(count)]
+        await until(lambda: len(client.server.http._open) > count and client.server.http._answering == count)
+        await disconnect(client, sockets)
+        await until(lambda: client.server.http._answering == 0)
+
+    await send_a_part(1)
+    async with collecting() as left_over:
+        await send_a_part(3)
+    assert left_over == []
+
+
+async def test_unused_bodies_that_are_not_sent_leave_no_cycles(client):
+    """The connection is closed after a while; it must not stay in the traceback of the error that ended it."""
+
+    async def send_a_part(count):
+        request = head(client, "POST /none", "Content-Length: 200000")
+        sockets = [await connect_slowly(client, request + "{") for _ in range(count)]
+        for each in sockets:
+            await asyncio.get_running_loop().sock_recv(each, 1000)
+        await until(lambda: len(client.server.http._open) == 1)
+        for each in sockets:
+            each.close()
+
+    await send_a_part(1)
+    async with collecting() as left_over:
+        await send_a_part(3)
     assert left_over == []

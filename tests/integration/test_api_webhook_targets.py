@@ -82,7 +82,17 @@ async def test_webhook_with_untrusted_certificate_is_refused(client, hooks):
     assert hooks.requests == []
 
 
-@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.1.1]"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "[fe80::1]",
+        "[::ffff:169.254.1.1]",
+        "[0:0:0:0:0:ffff:a9fe:a9fe]",
+        "2852039166",
+        "0xa9.0376.43518",
+    ],
+)
 async def test_link_local_webhook_addresses_are_refused(client, hooks, host):
     await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": f"https://{host}/latest"}))
     assert "is a link-local address, which is never called" in (await client.post(PATH, MAP)).body["message"]

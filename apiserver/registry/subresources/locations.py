@@ -4,13 +4,12 @@ Also the query of a request for `pods/log` to a kubelet.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from mockube.apimachinery import errors, meta, randomness, status, timestamps
+from mockube.apimachinery import errors, ip_addresses, meta, randomness, status, timestamps
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.groups import NODES, PODS, SERVICES, GroupKind, GroupResource
 from mockube.apimachinery.hosts import join_host_port, url_host
@@ -26,7 +25,6 @@ PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "External
 KUBELET_PORT: Final = 10250
 SIMULATED: Final = ("kwok.x-k8s.io/node", "fake")
 """kwok's annotation of simulated nodes."""
-_BROADCAST: Final = "255.255.255.255"
 _SYSTEM: Final = "kube-system"
 _KUBELETS: Final = "mockube-kubelets"
 """The ConfigMap in which the controller manager publishes the addresses of simulated kubelets."""
@@ -259,19 +257,10 @@ def _first_port(pod: ReadOnlyTree) -> str:
     return str(next((port["containerPort"] for port in ports), ""))
 
 
-def check_address(address: str) -> None:
-    """Refuse an address of the server's own machine, so that the proxy does not reach it."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        raise BadRequest("address not allowed") from None
-    if (
-        parsed.is_loopback
-        or parsed.is_unspecified
-        or parsed.is_multicast
-        or parsed.is_link_local
-        or address == _BROADCAST
-    ):
+def check_address(host: str) -> None:
+    """Refuse an address of the server's own machine or network, so that the proxy does not reach it."""
+    address = ip_addresses.parse(host)
+    if address is None or not ip_addresses.is_global_unicast(address):
         raise BadRequest("address not allowed")
 
 

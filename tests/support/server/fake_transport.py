@@ -24,6 +24,9 @@ class FakeTransport(asyncio.Transport):
     def get_write_buffer_size(self):
         return 0
 
+    def set_write_buffer_limits(self, high=None, low=None):
+        pass
+
     def write(self, data):
         self.sent += data
 

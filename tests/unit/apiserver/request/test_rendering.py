@@ -9,6 +9,7 @@ from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from mockube.apiserver.registry.request_context import ListResult, RequestContext
 from mockube.apiserver.request import rendering
 from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.request.response import LazyParts, json_body
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import MediaType, OutputFormat, View
@@ -70,6 +71,23 @@ async def test_large_list_is_rendered_as_a_small_one(maps, monkeypatch, named):
     others = [StoredObject(stored.key, stored.value, stored.revision) for stored in maps]
     assert await rendered_list("ConfigMap", others, MediaType.JSON, View.OBJECT, named=named) == small
     assert all(len(stored.item_parts()) == 2 for stored in others)  # no item is kept
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("has_items", [False, True])
+async def test_parts_of_large_list_are_made_while_they_are_written(maps, monkeypatch, named, has_items):
+    monkeypatch.setattr(rendering, "MAX_KEPT_ITEMS", 1)
+    if has_items:
+        _ = [stored.item for stored in maps]
+    answer = ListResult(api_version="v1", kind="ConfigMapList", items=maps, metadata={}, named=named)
+    output = OutputFormat(format=MediaType.JSON, view=View.OBJECT, is_list=True)
+    context = RequestContext(verb="list", resource=ROWS["ConfigMap"], user=User(name="u"), query={})
+    parts = await Renderer(printer_of, SteppedClock()).collection(context, answer, output)
+    assert isinstance(parts, LazyParts)
+    text = b"".join(json_body(parts, pretty=False))
+    assert (parts.size + 1, text[-3:]) == (len(text), b"]}\n")
+    assert [item["metadata"]["name"] for item in orjson.loads(text)["items"]] == NAMES
+    assert b"".join(parts) == text[:-1], "they can be made again"
 
 
 async def test_list_is_rendered_as_protobuf(maps):

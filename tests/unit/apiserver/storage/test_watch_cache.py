@@ -2,13 +2,21 @@
 
 import asyncio
 import contextlib
+import gc
 import itertools
 
 import msgspec
 import pytest
 
-from mockube.apiserver.registry.selection import SELECT_ALL
-from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED_EVENTS, ClientWatch
+from mockube.apiserver.event_loop import QUICK_SLICE
+from mockube.apiserver.registry.selection import SELECT_ALL, Selection
+from mockube.apiserver.registry.watch_stream import (
+    BACKLOG,
+    BACKLOG_BYTES,
+    UNCOUNTED_EVENTS,
+    ClientWatch,
+    WatchEvent,
+)
 from mockube.apiserver.storage import resource_cache as resource_cache_module
 from mockube.apiserver.storage.resource_cache import HISTORY_SECONDS, TooOldResourceVersion
 from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
@@ -122,6 +130,49 @@ async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
         await watch_cache.wait_reached(revision)
         assert (stream.overflowed, not await stream.take()) == (True, True)
         assert (stream.error is not None) is has_some
+
+
+@pytest.mark.parametrize("resumes", [False, True], ids=["initial objects", "changes to resume from"])
+async def test_events_from_before_a_watch_are_made_when_they_are_read(store, resumes):
+    """A client that reads nothing costs a list of references."""
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache, first = watch_cache.resource_cache(FOLDER), watch_cache.revision
+        for number in range(2 * QUICK_SLICE + 3):
+            written = await store.put(put(number))
+        await watch_cache.wait_reached(written.revision)
+        stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
+        resource_cache.add_watcher(stream)
+        if resumes:
+            stream.resume(first)
+        else:
+            await stream.begin(resource_cache.select(FOLDER), watch_cache.revision, bookmark=True)
+        await store.put(put(1, size=100))
+        await watch_cache.deliver()
+        gc.collect()
+        assert sum(type(each) is WatchEvent for each in gc.get_objects()) == 1 + (not resumes)
+        taken = [await stream.take() for _ in range(4)]
+        assert [len(events) for events in taken] == [QUICK_SLICE, QUICK_SLICE, 3 + (not resumes), 1]
+        last = taken[-1][0].stored.value
+        assert [event.stored.key for events in taken for event in events if event.stored] == [
+            *sorted(put(number).key for number in range(2 * QUICK_SLICE + 3)),
+            put(1).key,
+        ]
+        assert len(last) > len(put(1).value)
+
+
+async def test_changes_that_do_not_match_are_skipped_in_slices(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache, first = watch_cache.resource_cache(FOLDER), watch_cache.revision
+        for number in range(3 * QUICK_SLICE):
+            written = await store.put(put(number))
+        await watch_cache.wait_reached(written.revision)
+        last = put(3 * QUICK_SLICE - 1).key
+        stream = ClientWatch(FOLDER, resource_cache, Selection(matches=lambda stored: stored.key == last))
+        stream.resume(first)
+        reader = asyncio.create_task(stream.take())
+        await yield_to_loop()
+        assert not reader.done()
+        assert [event.stored.key for event in await reader] == [last]
 
 
 @pytest.mark.parametrize(("part", "is_cut_off"), [(0.9, False), (1.5, True)], ids=["below", "above"])

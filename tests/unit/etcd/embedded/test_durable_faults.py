@@ -5,9 +5,10 @@ import errno
 
 import pytest
 
+from mockube.etcd.embedded.group_commit import PROBE_SECONDS
 from mockube.etcd.errors import Interrupted, LeaseNotFound, NoSpace, Unavailable
 from mockube.etcd.kv import Delete, PutResult, Range, Txn, WatchRequest
-from tests.support.event_loop import next_item, until, yield_to_loop
+from tests.support.event_loop import WAIT_TIMEOUT, next_item, until, yield_to_loop
 from tests.support.stores.disks import FaultyDisk, HeldDisk
 from tests.support.stores.durable import ABSENT, outcome, put, start_on_held_disk, state
 
@@ -51,6 +52,44 @@ async def test_disk_full_within_record_keeps_acknowledged_writes(open_durable):
     await store.put(put(b"later"))
     await store.close()
     assert await state(await open_durable()) == (2 + len(acknowledged), acknowledged | {b"later": b"1"})
+
+
+@pytest.mark.parametrize("recovers_by", ["a write", "a trial"])
+async def test_full_disk_is_a_problem_until_it_has_space(open_durable, clock, recovers_by):
+    disk = FaultyDisk()
+    store = await open_durable(disk=disk)
+    assert (await store.status()).problem == ""
+    disk.leave_room(0)
+    with pytest.raises(NoSpace) as failed:
+        await store.put(put(b"a"))
+    assert failed.value.reason == "No space left on device"
+    assert failed.value.path
+    for _ in range(3):
+        assert (await store.status()).problem == "No space left on device"
+        clock.advance(PROBE_SECONDS)
+    disk.leave_room(None)
+    if recovers_by == "a write":
+        await store.put(put(b"a"))
+        assert (await store.status()).problem == ""
+    async with asyncio.timeout(WAIT_TIMEOUT):
+        while (await store.status()).problem:
+            clock.advance(PROBE_SECONDS)
+            await yield_to_loop()
+    await store.close()
+    await open_durable()
+
+
+async def test_store_that_must_be_restarted_stays_a_problem(open_durable, clock):
+    disk = FaultyDisk()
+    store = await open_durable(disk=disk)
+    disk.sync_error = errno.EIO
+    with pytest.raises(Interrupted):
+        await store.put(put(b"a"))
+    disk.sync_error = None
+    clock.advance(PROBE_SECONDS)
+    assert (await store.status()).problem.startswith("read-only until it is restarted: fsync failed: ")
+    with pytest.raises(Unavailable):
+        await store.put(put(b"a"))
 
 
 async def test_failed_write_restores_leases(open_durable, clock):
