@@ -47,7 +47,7 @@ def write(  # noqa: PLR0913 - the parts of a kubeconfig
     write_private(path, yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False).encode())
 
 
-def document(  # noqa: PLR0913 - the parts of a kubeconfig
+def document(
     *, server: str, ca: bytes, client: Pair, token: str, user: str = USER, server_name: str = ""
 ) -> Mapping[str, Any]:
     credentials = {
