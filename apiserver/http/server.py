@@ -329,7 +329,7 @@ class Acceptor:
         self._server.unauthenticated.add(task, address, task.cancel)
         task.add_done_callback(partial(self._on_opened, accepted))
         if self._listener.tls is not None:
-            timer = self._clock.call_later(HEAD_SECONDS, task.cancel)
+            timer = self._clock.call_later(HEAD_SECONDS, partial(_cancel, task))
             task.add_done_callback(lambda _: timer.cancel())
 
     def _on_opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
@@ -351,6 +351,10 @@ class Acceptor:
                 await connect(self._server, accepted, ssl=tls.context, ssl_handshake_timeout=HEAD_SECONDS)
         except (OSError, TimeoutError) as error:
             LOG.debug("a TLS handshake failed: %s", error)
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
 
 
 def _is_not_malformed_request(record: logging.LogRecord) -> bool:
