@@ -23,8 +23,17 @@ class OtherKubeconfig(Exception):
     """The existing file is not a kubeconfig of mockube, so it is not overwritten."""
 
 
-def write(path: Path, *, server: str, ca: bytes, client: Pair, token: str = "", user: str = USER) -> None:
-    """Write a kubeconfig that only its owner can read.
+def write(  # noqa: PLR0913 - the parts of a kubeconfig
+    path: Path,
+    *,
+    server: str,
+    ca: bytes,
+    client: Pair,
+    token: str = "",
+    user: str = USER,
+    server_name: str = "",
+) -> None:
+    """Write a kubeconfig that only its owner can read. `server_name` is that of the certificate if it is not the host.
 
     Raise `OtherKubeconfig` rather than replace a file that `write` did not create.
     """
@@ -34,17 +43,23 @@ def write(path: Path, *, server: str, ca: bytes, client: Pair, token: str = "", 
             "--write-kubeconfig or --write-manager-kubeconfig"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    tree = document(server=server, ca=ca, client=client, token=token, user=user)
+    tree = document(server=server, ca=ca, client=client, token=token, user=user, server_name=server_name)
     write_private(path, yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False).encode())
 
 
-def document(*, server: str, ca: bytes, client: Pair, token: str, user: str = USER) -> Mapping[str, Any]:
+def document(
+    *, server: str, ca: bytes, client: Pair, token: str, user: str = USER, server_name: str = ""
+) -> Mapping[str, Any]:
     credentials = {
         "client-certificate-data": _encode(client.certificate),
         "client-key-data": _encode(client.key),
         **({"token": token} if token else {}),
     }
-    cluster = {"server": server, "certificate-authority-data": _encode(ca)}
+    cluster = {
+        "server": server,
+        "certificate-authority-data": _encode(ca),
+        **({"tls-server-name": server_name} if server_name else {}),
+    }
     return {
         "apiVersion": "v1",
         "kind": "Config",

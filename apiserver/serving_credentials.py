@@ -1,11 +1,12 @@
 """Serving certificates and trusted CAs: those that flags name, and generated ones for the others."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -21,10 +22,10 @@ from .config.authentication_configuration import jwt_settings
 from .config.command_line import Config
 from .config.request_headers import request_headers
 from .config.settings import AuthenticationOptions, Kubelets, Serving
-from .config.tls import minimum_version, openssl_ciphers
+from .config.tls import SECURE, minimum_version, openssl_ciphers
 from .http.backend_connection import KubeletClient
 from .pki import cert_dir
-from .pki.issue import Pair, names_of
+from .pki.issue import Pair, Subject, names_of
 from .pki.reloading import CertificateFiles, Handshake, ServingCertificates
 from .user import AUTHENTICATED, User
 
@@ -44,6 +45,8 @@ class Credentials(Struct, frozen=True, kw_only=True):
     admin_token: str
     manager: Pair
     """The client certificate of the controller manager."""
+    manager_token: str
+    """Its bearer token, which the server accepts whatever CA its clients have."""
     kubelets: KubeletClient
     """The credentials of the server for requests to kubelets."""
     proxy: Pair
@@ -58,11 +61,35 @@ class Credentials(Struct, frozen=True, kw_only=True):
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """Write the kubeconfig of the administrator for the server at a URL."""
-        kubeconfig.write(path, server=url, ca=self.server_ca, client=self.admin, token=self.admin_token)
+        kubeconfig.write(
+            path,
+            server=url,
+            ca=self.server_ca,
+            client=self.admin,
+            token=self.admin_token,
+            server_name=self._server_name(url),
+        )
 
     def write_manager_kubeconfig(self, path: Path, url: str) -> None:
         """Write the kubeconfig of the controller manager for the server at a URL."""
-        kubeconfig.write(path, server=url, ca=self.server_ca, client=self.manager, user=cert_dir.MANAGER.name)
+        kubeconfig.write(
+            path,
+            server=url,
+            ca=self.server_ca,
+            client=self.manager,
+            token=self.manager_token,
+            user=cert_dir.MANAGER.name,
+            server_name=self._server_name(url),
+        )
+
+    def _server_name(self, url: str) -> str:
+        """Return the name by which a client verifies the server at a URL; "" if that is its host.
+
+        A certificate of a flag may be for other names than the address of this machine.
+        """
+        names, host = names_of(self.tls.certificate), urlsplit(url).hostname or ""
+        exact = [name for name in names if "*" not in name]
+        return "" if host in names or not exact else exact[0]
 
 
 def load_credentials(config: Config, address: str, *, now: datetime, random: Random) -> Credentials:
@@ -87,7 +114,7 @@ def load_credentials(config: Config, address: str, *, now: datetime, random: Ran
         serving_certificate = serving.tls_cert_file or pki_folder.certificate(cert_dir.SERVER)
         key = serving.tls_private_key_file or pki_folder.key(cert_dir.SERVER)
         client_ca = authentication.client_ca_file or authority
-        token = random.bytes(TOKEN_BYTES).hex()
+        token, manager_token = (random.bytes(TOKEN_BYTES).hex() for _ in range(2))
         certificate = serving_certificate.read_bytes()
         proxies = authentication.requestheader_client_ca_file
         return Credentials(
@@ -97,7 +124,7 @@ def load_credentials(config: Config, address: str, *, now: datetime, random: Ran
                 b"" if proxies is None else proxies.read_bytes(),
                 handshake=Handshake(
                     minimum_version=minimum_version(serving.tls_min_version, serving.tls_cipher_suites),
-                    ciphers=openssl_ciphers(serving.tls_cipher_suites),
+                    ciphers=openssl_ciphers(serving.tls_cipher_suites or SECURE),
                 ),
                 files=CertificateFiles(
                     pair=() if serving.tls_cert_file is None else (serving_certificate, key),
@@ -107,10 +134,15 @@ def load_credentials(config: Config, address: str, *, now: datetime, random: Ran
             ),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
             hosts=server.hosts,
-            trust=_trust(config, token, pki_folder.key(cert_dir.SERVICE_ACCOUNTS)),
+            trust=_trust(
+                config,
+                {token: cert_dir.ADMIN, manager_token: cert_dir.MANAGER},
+                pki_folder.key(cert_dir.SERVICE_ACCOUNTS),
+            ),
             admin=pki_folder.pair(cert_dir.CLIENT),
             admin_token=token,
             manager=pki_folder.pair(cert_dir.CONTROLLERS),
+            manager_token=manager_token,
             kubelets=_kubelet_client(config.kubelets, pki_folder),
             **_proxy(serving, pki_folder),
         )
@@ -134,14 +166,17 @@ def _proxy(serving: Serving, pki_folder: cert_dir.Folder) -> dict[str, Any]:
     return {"proxy": pki_folder.pair(cert_dir.PROXY_CLIENT), "proxy_ca": authority}
 
 
-def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
+def _trust(config: Config, own_tokens: Mapping[str, Subject], generated: Path) -> Trust:
     settings = config.authentication
-    admin = User(name=cert_dir.ADMIN.name, groups=(*cert_dir.ADMIN.groups, AUTHENTICATED))
+    users = {
+        token: User(name=subject.name, groups=(*subject.groups, AUTHENTICATED))
+        for token, subject in own_tokens.items()
+    }
     token_file, authentication_config = settings.token_auth_file, settings.authentication_config
     signing = settings.service_account_signing_key_file or generated
     others = settings.service_account_key_file
     return Trust(
-        tokens={admin_token: admin, **(tokens.read(token_file) if token_file is not None else {})},
+        tokens={**users, **(tokens.read(token_file) if token_file is not None else {})},
         keys=keys.load(signing.read_bytes(), [path.read_bytes() for path in others]),
         issuers=settings.service_account_issuer,
         audiences=settings.api_audiences,

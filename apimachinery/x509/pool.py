@@ -1,6 +1,6 @@
 """Sets of certificates: the trusted ones, and those of a chain that lead to them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mockube.apimachinery import pem
 
@@ -21,6 +21,9 @@ class CertificatePool:
 
     def __len__(self) -> int:
         return len(self._by_raw)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self._by_raw.values())
 
     def __contains__(self, certificate: Certificate) -> bool:
         return certificate.raw in self._by_raw

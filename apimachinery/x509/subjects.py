@@ -13,6 +13,8 @@ from .der import CertificateError, Reader
 _INVALID: Final = "x509: invalid RDNSequence"
 _COMMON_NAME: Final = "2.5.4.3"
 _ORGANIZATION: Final = "2.5.4.10"
+_UID: Final = "1.3.6.1.4.1.57683.2"
+"""Kubernetes' identifier of a user's UID."""
 _PRINTABLE: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 '()+,-./:=?*&")
 _NUMERIC: Final = frozenset(b"0123456789 ")
 
@@ -20,12 +22,13 @@ _NUMERIC: Final = frozenset(b"0123456789 ")
 class SubjectName(Struct, frozen=True, kw_only=True):
     common_name: str = ""
     organizations: tuple[str, ...] = ()
+    uids: tuple[str, ...] = ()
 
 
 @memoize(1000, max_length=1000)
 def parse_name(element: bytes) -> SubjectName:
     """Parse an encoded name; raise CertificateError if one of its values is invalid."""
-    common_name, organizations = "", list[str]()
+    common_name, organizations, uids = "", list[str](), list[str]()
     names = Reader(element).nested_reader(der.SEQUENCE, _INVALID)
     while names:
         attributes = names.nested_reader(der.SET, _INVALID)
@@ -38,7 +41,9 @@ def parse_name(element: bytes) -> SubjectName:
                 common_name = value
             elif identifier == _ORGANIZATION:
                 organizations.append(value)
-    return SubjectName(common_name=common_name, organizations=tuple(organizations))
+            elif identifier == _UID:
+                uids.append(value)
+    return SubjectName(common_name=common_name, organizations=tuple(organizations), uids=tuple(uids))
 
 
 def _text(tag: int, content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Authenticate a request: its credentials, the chain of authenticators, and those of certificates and bearer tokens.
+"""Authenticate a request: its credentials, the chain of authenticators, and that of bearer tokens.
 
 Bearer tokens of all types are authenticated by `BearerTokens`: it calls one token authenticator after another, and caches the result
 for a short time. Users are cached under the digest of a token, never under the token itself, so that response times
@@ -8,18 +8,16 @@ reveal nothing about valid tokens.
 import base64
 import hashlib
 import logging
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
-from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, User
+from mockube.apiserver.user import ANONYMOUS, User
 from mockube.component_base.clock import Clock
 
 LOG = logging.getLogger(__name__)
@@ -35,25 +33,21 @@ INVALIDATED_TOKENS = "invalid_legacy_auto_token_uses"
 _INVALID = "invalid bearer token"
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 
-DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
-"""The subject of a certificate, as `ssl` returns it: attributes and their values, in their order."""
 
+class PeerCertificates:
+    """The certificates that a client has sent. The client has the key of the first one; nothing else is verified."""
 
-class ClientCertificate(NamedTuple):
-    """A certificate that was verified when the connection was established; an empty subject means that there is none."""
+    __slots__ = ("digest", "key", "read_chain")
 
-    subject: DistinguishedName = ()
-    end: float = math.inf
-    """When it expires, in seconds since 1970."""
-    digest: str = ""
-    """SHA-256, in hexadecimal digits."""
-    is_client: bool = True
-    """Whether the clients' authority has signed it."""
-    is_proxy: bool = False
-    """Whether the front proxies' authority has signed it."""
-
-
-NO_CERTIFICATE: Final = ClientCertificate()
+    def __init__(self, read_chain: Callable[[], Sequence[bytes]]) -> None:
+        """`read_chain` returns the certificates in DER, at least one, the client's own first."""
+        chain = read_chain()
+        digests = [hashlib.sha256(certificate).digest() for certificate in chain]
+        self.digest = digests[0].hex()
+        """SHA-256 of the client's own certificate, in hexadecimal digits."""
+        self.key = b"".join(digests)
+        """The digests of all certificates."""
+        self.read_chain = read_chain
 
 
 class TokenDetails(NamedTuple):
@@ -66,20 +60,12 @@ class TokenDetails(NamedTuple):
 class PresentedCredentials(Struct, frozen=True):
     authorization: str = ""
     """The Authorization header."""
-    certificate: DistinguishedName = ()
-    """The subject of the client's certificate, whose signature was checked when the connection was established."""
-    certificate_end: float = math.inf
-    """When the certificate expires, in seconds since 1970."""
-    certificate_id: str = ""
-    """The SHA-256 digest of the certificate, in hexadecimal digits."""
+    certificates: PeerCertificates | None = None
+    """The certificates that the client has sent, which are not verified; None if it has sent none."""
     websocket_token: str = ""
     """The bearer token among the subprotocols of a WebSocket."""
-    is_client: bool = True
-    """Whether the clients' authority has signed the certificate."""
-    is_proxy: bool = False
-    """Whether the front proxies' authority has signed the certificate."""
     proxied: User | None = None
-    """The user in the headers of a front proxy, which has a certificate."""
+    """The user in the headers of a front proxy, if the client is one."""
     notes: "list[TokenDetails]" = []
     """Notes about the accepted token."""
 
@@ -172,17 +158,18 @@ class Authentication:
 
         As upstream, an Authorization header that no authenticator reads is ignored.
         """
-        refusal: status.Unauthorized | None = None
+        refusals: list[status.Unauthorized] = []
         for authenticator in self._authenticators:
             try:
                 user = await authenticator.authenticate(presented)
             except status.Unauthorized as error:
-                refusal = refusal or error  # another credential of the same request may be valid
+                refusals.append(error)  # another credential of the same request may be valid
                 continue
             if user is not None:
                 return user
-        if refusal is not None:
-            raise refusal
+        if refusals:
+            _log_refusals(refusals)
+            raise refusals[0]
         if self._anonymous_paths and path not in self._anonymous_paths:
             raise status.Unauthorized("Unauthorized")
         if self._anonymous is Anonymous.ALL:
@@ -192,38 +179,10 @@ class Authentication:
         raise status.Unauthorized("Unauthorized")
 
 
-class ClientCertificates:
-    """Authenticates client certificates: the common name is the user, each organization a group.
-
-    The TLS handshake refuses certificates of unknown authorities, but not those of front proxies.
-
-    A connection can outlive its certificate, so the expiry is checked at each request.
-    """
-
-    def __init__(self, clock: Clock, counts: CredentialCounts | None = None) -> None:
-        self._clock = clock
-        self._counts = counts or CredentialCounts()
-
-    async def authenticate(self, presented: PresentedCredentials) -> User | None:
-        if not presented.certificate:
-            return None
-        remaining = presented.certificate_end - self._clock.now().timestamp()
-        self._counts.observe_certificate(remaining)
-        if not presented.is_client or remaining < 0:
-            raise status.Unauthorized("Unauthorized")
-        return user_of(presented.certificate, presented.certificate_id)
-
-
-@lru_cache(maxsize=1024)
-def user_of(subject: DistinguishedName, digest: str = "") -> User | None:
-    """Return the user of a subject; None if it has no common name."""
-    attributes = [attribute for group in subject for attribute in group]
-    names = [value for name, value in attributes if name == "commonName"]
-    groups = tuple(value for name, value in attributes if name == "organizationName")
-    if not names or not names[-1]:
-        return None
-    extra = {CREDENTIAL_ID: (f"X509SHA256={digest}",)} if digest else {}
-    return User(name=names[-1], groups=(*groups, AUTHENTICATED), extra=extra)
+def _log_refusals(refusals: Sequence[status.Unauthorized]) -> None:
+    problems = [str(refusal.__cause__ or refusal) for refusal in refusals]
+    problem = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    LOG.error('"Unable to authenticate the request" err=%s', gotext.quote(problem))
 
 
 class BadToken(Exception):
@@ -267,7 +226,6 @@ class BearerTokens:
         try:
             review = await self.review(token)
         except BadToken as error:
-            LOG.error('"Unable to authenticate the request" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
             raise status.Unauthorized("Unauthorized") from error
         if review.notes is not None:
             presented.notes.append(review.notes)

@@ -14,12 +14,13 @@ from mockube.component_base.clock import Clock
 from .authenticators import (
     Anonymous,
     Authentication,
+    Authenticator,
     BearerTokens,
-    ClientCertificates,
     CredentialCounts,
     TokenAuthenticator,
 )
 from .bootstrap_tokens import BootstrapTokens
+from .client_certificates import CertificateVerifier, ClientCertificates
 from .request_headers import FrontProxy, RequestHeaders
 from .serviceaccount.keys import ServiceAccountKeys, load
 from .serviceaccount.legacy import LabelSecret, LegacyTokens
@@ -55,6 +56,17 @@ class Trust(Struct, frozen=True, kw_only=True):
     """Whether Secrets of kube-system may contain tokens for nodes to join the cluster."""
 
 
+class CertificateAuthorities(Struct, frozen=True, kw_only=True):
+    """The CAs that are trusted now, in PEM."""
+
+    clients: Callable[[], bytes]
+    """Returns those of clients."""
+    proxies: Callable[[], bytes]
+    """Returns those of front proxies."""
+    reads_uid: bool = True
+    """Whether certificates of clients may contain a UID, which they may since 1.33."""
+
+
 class RemoteDependencies(Struct, frozen=True):
     """The dependencies of calls to other servers. The observer is created when it is needed."""
 
@@ -77,11 +89,12 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     clock: Clock,
     random: Random,
     label: LabelSecret | None = None,
+    certificates: CertificateAuthorities | None = None,
     is_anonymous_limited: bool = False,
     remote: RemoteDependencies | None = None,
     counts: CredentialCounts | None = None,
 ) -> Authenticators:
-    """Return the chain; `remote` is needed if other servers are called."""
+    """Return the chain; `remote` is needed if other servers are called. Without `certificates` no certificate is accepted."""
     counts = counts or CredentialCounts()
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
@@ -107,13 +120,25 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
             TokenWebhook(trust.token_webhook, reviewer, audiences=audiences, clock=clock)
         )
     bearer = BearerTokens(token_authenticators, audiences=audiences, clock=clock, counts=counts)
-    proxies = [FrontProxy(trust.request_headers, clock)] if trust.request_headers is not None else []
     chain = Authentication(
-        (*proxies, ClientCertificates(clock, counts), bearer),
+        (*_certificate_authenticators(trust, certificates, clock, counts), bearer),
         anonymous=_anonymous(trust, is_anonymous_limited),
         anonymous_paths=trust.anonymous_paths,
     )
     return Authenticators(chain=chain, bearer=bearer, accounts=accounts, issuers=issuers)
+
+
+def _certificate_authenticators(
+    trust: Trust, certificates: CertificateAuthorities | None, clock: Clock, counts: CredentialCounts
+) -> Sequence[Authenticator]:
+    if certificates is None:
+        return ()
+    clients = CertificateVerifier(certificates.clients, clock)
+    client_certificates = ClientCertificates(clients, clock, counts, reads_uid=certificates.reads_uid)
+    if trust.request_headers is None:
+        return (client_certificates,)
+    proxies = CertificateVerifier(certificates.proxies, clock)
+    return FrontProxy(trust.request_headers, proxies), client_certificates
 
 
 def _jwt_authenticators(

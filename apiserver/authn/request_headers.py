@@ -6,10 +6,11 @@ from functools import cached_property
 from msgspec import Struct
 
 from mockube.apimachinery import status, uri
+from mockube.apimachinery.x509.der import CertificateError
 from mockube.apiserver.user import User, with_authenticated
-from mockube.component_base.clock import Clock
 
 from .authenticators import PresentedCredentials
+from .client_certificates import CertificateVerifier
 
 Headers = Iterable[tuple[str, str]]
 
@@ -65,19 +66,17 @@ def _first_value(values_by_header: dict[str, list[str]], names: Sequence[str]) -
 class FrontProxy:
     """Authenticates a request by its headers if its certificate is a front proxy's."""
 
-    def __init__(self, headers: RequestHeaders, clock: Clock) -> None:
+    def __init__(self, headers: RequestHeaders, verifier: CertificateVerifier) -> None:
         self._allowed = frozenset(headers.allowed_names)
-        self._clock = clock
+        self._verifier = verifier
 
     async def authenticate(self, presented: PresentedCredentials) -> User | None:
-        if not presented.certificate:
+        if presented.certificates is None:
             return None
-        is_current = self._clock.now().timestamp() <= presented.certificate_end
-        if not (presented.is_proxy and is_current and self._is_allowed(presented)):
-            raise status.Unauthorized("Unauthorized")
+        verification = self._verifier.verify(presented.certificates)
+        problem, name = verification.problem, verification.subject.common_name
+        if not problem and self._allowed and name not in self._allowed:
+            problem = f"x509: subject with cn={name} is not in the allowed list"
+        if problem:
+            raise status.Unauthorized("Unauthorized") from CertificateError(problem)
         return None if presented.proxied is None else with_authenticated(presented.proxied)
-
-    def _is_allowed(self, presented: PresentedCredentials) -> bool:
-        attributes = [attribute for group in presented.certificate for attribute in group]
-        names = [value for name, value in attributes if name == "commonName"]
-        return not self._allowed or (names[-1] if names else "") in self._allowed

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apimachinery import status, uri
-from mockube.apiserver.authn.authenticators import ClientCertificate
+from mockube.apiserver.authn.authenticators import PeerCertificates
 from mockube.apiserver.request.request import Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.component_base.tracebacks import drop_frames
@@ -112,8 +112,8 @@ class SocketClient:
         return None if transport is None else transport.get_extra_info(name)
 
     @property
-    def certificate(self) -> ClientCertificate:
-        return self._connection.certificate
+    def certificates(self) -> PeerCertificates | None:
+        return self._connection.certificates
 
     @property
     def has_body(self) -> bool:

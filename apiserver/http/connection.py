@@ -9,8 +9,6 @@ module. The parser is aiohttp's: bytes are only counted, and passed to it in few
 """
 
 import asyncio
-import hashlib
-import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,12 +17,12 @@ from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
-from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
+from mockube.apiserver.authn.authenticators import PeerCertificates
+from mockube.apiserver.pki.server_context import TlsConnection
 from mockube.component_base.tracebacks import drop_frames
 
 from . import methods
 from .adapter import SocketClient
-from .authorities import Identity, verified_chain
 from .response import BAD_REQUEST, TOO_LARGE, Refusal, refusal_of_head
 
 if TYPE_CHECKING:
@@ -67,8 +65,6 @@ class Connection(web.RequestHandler):
 
     __slots__ = (
         "_ahead",
-        "_certificate",
-        "_chain",
         "_excess",
         "_fed",
         "_head",
@@ -78,6 +74,7 @@ class Connection(web.RequestHandler):
         "_payload",
         "_refusal",
         "address",
+        "certificates",
         "drains",
         "head_since",
         "is_authenticated",
@@ -91,10 +88,8 @@ class Connection(web.RequestHandler):
         self.server = server
         self.address = ""
         """The IP address of the client."""
-        self._certificate = NO_CERTIFICATE
-        """The certificate of the client, as it was when the connection was established."""
-        self._chain: frozenset[Identity] = frozenset()
-        """The identities from the certificate to its CA, if there are several CAs or they may change."""
+        self.certificates: PeerCertificates | None = None
+        """The certificates that the client has sent, which are not verified."""
         self.is_authenticated = False
         """Whether one of its requests has been authenticated as a user."""
         self.head_since: float | None = None
@@ -129,24 +124,9 @@ class Connection(web.RequestHandler):
         super().connection_made(transport)
         assert self.transport is not None
         self.transport.set_write_buffer_limits(UNSENT_BYTES)
-        peer_certificate = transport.get_extra_info("peercert")
-        if peer_certificate:
-            tls = transport.get_extra_info("ssl_object")
-            der = tls.getpeercert(binary_form=True)
-            end = ssl.cert_time_to_seconds(peer_certificate["notAfter"])
-            digest = hashlib.sha256(der).hexdigest()
-            self._certificate = ClientCertificate(peer_certificate["subject"], end, digest)
-            if self.server.authorities is not None:
-                self._chain = verified_chain(tls)
-
-    @property
-    def certificate(self) -> ClientCertificate:
-        """The client's certificate, classified by the CAs that are trusted now."""
-        certificate, authorities = self._certificate, self.server.authorities
-        if authorities is None or not certificate.subject:
-            return certificate
-        is_client, is_proxy = authorities.classify(self._chain)
-        return certificate._replace(is_client=is_client, is_proxy=is_proxy)
+        tls = transport.get_extra_info("ssl_object")
+        if isinstance(tls, TlsConnection) and tls.received_chain():
+            self.certificates = PeerCertificates(tls.received_chain)
 
     def resume_writing(self) -> None:
         self.drains += 1

@@ -8,7 +8,6 @@ import asyncio
 import errno
 import logging
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
@@ -24,8 +23,8 @@ from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock, RealClock, Timer
 
 from .adapter import SocketClient, expectation_failed, is_continue
-from .authorities import Authorities
 from .connection import HEAD_BYTES, PARSED_HEADERS, Connection
+from .plain_http import refuse_plain_http
 from .response import refusal_of_request
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +44,6 @@ SHUTDOWN_SECONDS = 0.02
 """How long a shutdown waits after its deadline for responses and for open connections."""
 RECOVERY_SECONDS = 0.1
 """The pause of accepting connections when the system has no socket left."""
-REPORT_SECONDS = 60.0
 READ_BUFFER: Final = 64 * 1024
 """Bytes of a body that are read ahead; twice as many at most."""
 ALL_HEADS_BYTES: Final = 64 << 20
@@ -74,9 +72,7 @@ def bind(address: str, port: int) -> socket.socket:
 class Server(web.Server):
     """aiohttp's server, with limits of what its connections cost. `clock` is that of sockets; only tests step it."""
 
-    def __init__(
-        self, handle: Handle, *, clock: Clock | None = None, authorities: Authorities | None = None
-    ) -> None:
+    def __init__(self, handle: Handle, *, clock: Clock | None = None) -> None:
         super().__init__(
             _never_called,
             logger=LOG,
@@ -89,8 +85,6 @@ class Server(web.Server):
             auto_decompress=False,  # as upstream: compressed bodies are not decompressed, so that none can be a decompression bomb
         )
         self.clock = clock or RealClock()
-        self.authorities = authorities
-        """The CAs of client certificates, if there are others than the clients' CA."""
         self.head_bytes = 0
         """Bytes of long heads that are not complete yet."""
         self.unauthenticated = UnauthenticatedConnections()
@@ -305,7 +299,6 @@ class Acceptor:
         self._listener = listener
         self._clock = clock
         self._opening: set[asyncio.Task[None]] = set()
-        self._quiet_until = 0.0
 
     async def run(self) -> None:
         loop, listening_socket = asyncio.get_running_loop(), self._listener.socket
@@ -335,6 +328,9 @@ class Acceptor:
         self._opening.add(task)
         self._server.unauthenticated.add(task, address, task.cancel)
         task.add_done_callback(partial(self._on_opened, accepted))
+        if self._listener.tls is not None:
+            timer = self._clock.call_later(HEAD_SECONDS, partial(_cancel, task))
+            task.add_done_callback(lambda _: timer.cancel())
 
     def _on_opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.discard(task)
@@ -347,27 +343,18 @@ class Acceptor:
 
     async def _handshake(self, accepted: socket.socket) -> None:
         tls = self._listener.tls
+        connect = asyncio.get_running_loop().connect_accepted_socket
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                self._server,
-                accepted,
-                ssl=None if tls is None else tls.context,
-                ssl_handshake_timeout=None if tls is None else HEAD_SECONDS,
-            )
-        except ssl.SSLCertVerificationError as error:
-            self._report_untrusted(error.verify_message)
+            if tls is None:
+                await connect(self._server, accepted)
+            elif not await refuse_plain_http(accepted):
+                await connect(self._server, accepted, ssl=tls.context, ssl_handshake_timeout=HEAD_SECONDS)
         except (OSError, TimeoutError) as error:
             LOG.debug("a TLS handshake failed: %s", error)
 
-    def _report_untrusted(self, problem: str) -> None:
-        """Log, at most once a minute, that an untrusted client certificate ended a connection, as Python's ssl requires."""
-        now = self._clock.monotonic()
-        if now >= self._quiet_until:
-            self._quiet_until = now + REPORT_SECONDS
-            LOG.warning(
-                "closed a connection, whose requests may have a valid token: its client certificate is not trusted: %s",
-                problem,
-            )
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
 
 
 def _is_not_malformed_request(record: logging.LogRecord) -> bool:

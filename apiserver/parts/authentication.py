@@ -3,9 +3,10 @@
 from functools import partial
 
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import CredentialCounts
-from mockube.apiserver.authn.chain import Authenticators, authenticators
+from mockube.apiserver.authn.chain import Authenticators, CertificateAuthorities, authenticators
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.registry.patch import patch_as_server
@@ -35,7 +36,19 @@ def make_authentication(
         clock=registry.clock,
         random=registry.random,
         label=partial(patch_as_server, registry, registry.rows[GroupResource("", "secrets")]),
+        certificates=_authorities(environment, config.features.kubernetes_version),
         is_anonymous_limited="AlwaysAllow" in config.authorization.types,
         remote=outgoing.remote.authentication,
         counts=counts,
+    )
+
+
+def _authorities(environment: ServerEnvironment, minor: str) -> CertificateAuthorities | None:
+    if environment.credentials is None:
+        return None
+    certificates = environment.credentials.tls
+    return CertificateAuthorities(
+        clients=lambda: certificates.client_ca,
+        proxies=lambda: certificates.request_headers_ca,
+        reads_uid=not minors.is_before(minor, "1.33"),
     )

@@ -14,7 +14,6 @@ from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.http.aggregator import Aggregator
-from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.server import Server
@@ -162,13 +161,4 @@ def make_handler(registry: Registry, catalog: Catalog, routes: Routes, filters: 
 
 def make_http(environment: ServerEnvironment, handler: Handler) -> Server:
     """Return what accepts connections."""
-    return Server(handler.handle, clock=environment.connection_clock, authorities=_authorities(environment))
-
-
-def _authorities(environment: ServerEnvironment) -> Authorities | None:
-    """Return the CAs that distinguish clients from front proxies; None if all verified certificates are of clients."""
-    if environment.credentials is None:
-        return None
-    certificates = environment.credentials.tls
-    is_certain = not certificates.request_headers_ca and not certificates.follows_authorities
-    return None if is_certain else Authorities(certificates)
+    return Server(handler.handle, clock=environment.connection_clock)

@@ -16,9 +16,11 @@ from typing import Final
 from cryptography.x509 import load_pem_x509_certificates
 from msgspec import Struct
 
+from mockube.apimachinery.x509.pool import pool_from_pem
 from mockube.component_base.clock import Clock
 
 from .issue import Pair
+from .server_context import ServerContext
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0
@@ -152,29 +154,25 @@ class ServingCertificates:
     def _refresh(self) -> Sequence[bool]:
         return [files.refresh() for files in (self._pair, self._client_ca, self._proxies)]
 
-    def _make_context(self) -> ssl.SSLContext:
-        """Return a TLS context. Client certificates are optional; one that no authority has signed fails the handshake."""
-        context = _context_with_pair(self._pair.contents)
-        context.minimum_version = self._handshake.minimum_version
-        if self._handshake.ciphers:
-            context.set_ciphers(":".join(self._handshake.ciphers))
-        context.set_alpn_protocols(["http/1.1"])
-        _trust(context, "--client-ca-file", self.client_ca)
-        _trust(context, "--requestheader-client-ca-file", self.request_headers_ca)
-        # As in Go, a trusted authority needs no issuer that is trusted, too.
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        context.verify_mode = ssl.CERT_OPTIONAL
+    def _make_context(self) -> ServerContext:
+        """Return a TLS context, which requests a certificate and accepts any: the authenticators verify it."""
+        context = _context_with_pair(self._pair.contents, self._handshake)
+        # As upstream, with the names of both: a client may choose its certificate by them.
+        authorities = _authorities("--client-ca-file", self.client_ca) + _authorities(
+            "--requestheader-client-ca-file", self.request_headers_ca
+        )
+        if authorities:
+            with _temporary_file(authorities) as path:
+                context.request_client_certificates(path)
         return context
 
 
-def _trust(context: ssl.SSLContext, flag: str, authorities: bytes) -> None:
-    if not authorities:
-        return
-    with _temporary_file(authorities) as path:
-        try:
-            context.load_verify_locations(path)
-        except ssl.SSLError as error:
-            raise ssl.SSLError(error.errno, f"{flag}: the file contains no certificate") from error
+def _authorities(flag: str, text: bytes) -> bytes:
+    """Return the certificates of a text without what surrounds them; raise `ssl.SSLError` if there are none."""
+    pool = pool_from_pem(text)
+    if text and not pool:
+        raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"{flag}: the file contains no certificate")
+    return "".join(ssl.DER_cert_to_PEM_cert(certificate.raw) for certificate in pool).encode()
 
 
 def _check_authorities(contents: Sequence[bytes]) -> None:
@@ -187,18 +185,21 @@ def _check_pair(contents: Sequence[bytes]) -> None:
     _context_with_pair(contents)
 
 
-def _context_with_pair(contents: Sequence[bytes]) -> ssl.SSLContext:
+def _context_with_pair(contents: Sequence[bytes], handshake: Handshake = OPENSSL_DEFAULT) -> ServerContext:
     """Return a TLS context with a certificate and its key; raise `ssl.SSLError` if they do not match."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate, key = contents
     with _temporary_file(certificate) as certificate_path, _temporary_file(key) as key_path:
-        context.load_cert_chain(certificate_path, key_path)
-    return context
+        return ServerContext(
+            certificate_path,
+            key_path,
+            minimum_version=handshake.minimum_version,
+            ciphers=handshake.ciphers,
+        )
 
 
 @contextmanager
 def _temporary_file(content: bytes) -> Iterator[str]:
-    """Write content to a private temporary file, because `ssl` reads files only."""
+    """Write content to a private temporary file, because OpenSSL's functions read files only."""
     descriptor, path = tempfile.mkstemp(prefix="mockube-")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -37,7 +37,7 @@ def with_authentication(handle: Handle, config: FilterConfig) -> Handle:
             info = request.info
             user = await authentication.authenticate(presented, info.verb, info.path)
         except Unauthorized as error:
-            result = results.ERROR if presented.authorization or presented.certificate else results.FAILURE
+            result = results.ERROR if presented.authorization or presented.certificates else results.FAILURE
             access.authentication[result].observe(monotonic() - began)
             response = error_response(error, request)
             observer.reject(request, response)
@@ -62,17 +62,14 @@ def _annotate(notes: TokenDetails, request: Request) -> None:
 
 
 def _presented_credentials(request: Request, proxy: RequestHeaders | None) -> PresentedCredentials:
-    subject, end, digest, is_client, is_proxy = request.client.certificate
-    proxied = None
-    if is_proxy and proxy is not None:
+    certificates, proxied = request.client.certificates, None
+    if certificates is not None and proxy is not None:
         proxied = proxy.user_of((name, request.text(value)) for name, value in request.headers.items())
     token = ""
     if SUBPROTOCOL in request.headers and request.is_websocket:
         token, _ = token_of_subprotocols(request.subprotocols)
     authorization = request.header(AUTHORIZATION)
-    return PresentedCredentials(
-        authorization, subject, end, digest, token, is_client=is_client, is_proxy=is_proxy, proxied=proxied
-    )
+    return PresentedCredentials(authorization, certificates, token, proxied)
 
 
 def _without_users(headers: MultiMapping[str], proxy: RequestHeaders) -> MultiMapping[str]:

@@ -15,7 +15,7 @@ from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apiserver.audit.audit import AuditedRequest
-from mockube.apiserver.authn.authenticators import ClientCertificate
+from mockube.apiserver.authn.authenticators import PeerCertificates
 from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.fields import FieldSelectorError
 from mockube.apiserver.fields import parse as parse_field_selector
@@ -80,7 +80,7 @@ class RequestClient(Protocol):
         """Whether the connection is encrypted."""
 
     @property
-    def certificate(self) -> ClientCertificate: ...
+    def certificates(self) -> PeerCertificates | None: ...
 
     @property
     def has_body(self) -> bool: ...

@@ -30,19 +30,25 @@ _SERVER: Final = """\
 {mark}
 {python}
 certs=
+modes=
 left=$#
 while [ "$left" -gt 0 ]; do
   flag=$1
   shift
   left=$((left - 1))
   case "$flag" in
-  --cert[-_]dir | --etcd[-_]servers | --insecure[-_]port | --insecure[-_]bind[-_]address)
+  --cert[-_]dir | --etcd[-_]servers | --insecure[-_]port | --insecure[-_]bind[-_]address | --authorization[-_]mode | \\
+    --authorization[-_]config)
     [ "$left" -gt 0 ] || {{ echo "flag needs an argument: $flag" >&2; exit 1; }}
     flag=$flag=$1
     shift
     left=$((left - 1)) ;;
   esac
 {help}
+  case "$flag" in
+  --authorization[-_]mode=*) modes=$modes,${{flag#*=}} ;;
+  --authorization[-_]config=*) modes=$modes,configured ;;
+  esac
   case "$flag" in
   --cert[-_]dir=*) certs=${{flag#*=}} ;;
   --etcd[-_]servers=* | --insecure[-_]port=* | --insecure[-_]bind[-_]address=*) ;;  # objects are kept in memory
@@ -56,26 +62,31 @@ if [ -f "$certs/apiserver.crt" ]; then
   # As kube-apiserver, which takes the pair that is in its folder.
   set -- --tls-cert-file="$certs/apiserver.crt" --tls-private-key-file="$certs/apiserver.key" "$@"
 fi
-{run}
+{start_manager}exec "$python" -P -m mockube.apiserver "$@"
 """
-_RUN_SERVER: Final = 'exec "$python" -P -m mockube.apiserver "$@"'
-_RUN_SERVER_AND_MANAGER: Final = """\
+_START_MANAGER: Final = """\
 kubeconfig=$own/controller-manager.kubeconfig
-rm -f "$kubeconfig"
-"$python" -P -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" "$@" &
-server=$!
-manager=
-trap 'kill $server $manager 2>/dev/null' TERM INT
-while kill -0 $server 2>/dev/null && [ ! -s "$kubeconfig" ]; do sleep 0.05; done
-"$python" -P -m mockube.controller_manager --kubeconfig="$kubeconfig" --use-service-account-credentials=true \\
-  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 {flags} &
-manager=$!
-wait $server
-status=$?
-kill $manager 2>/dev/null
-wait
-[ $status -ge 128 ] && status=0  # a signal ended it
-exit $status"""
+running=$own/running
+rm -f "$kubeconfig" "$running"
+mkfifo -m 600 "$running"
+case "$modes" in
+*RBAC* | *AlwaysAllow* | "") with_roles=true flag=--write-manager-kubeconfig ;;
+*) with_roles=false flag=--write-kubeconfig ;;  # only administrators have permissions
+esac
+set -- "$flag=$kubeconfig" "$@"
+(
+  {{
+    while [ ! -s "$kubeconfig" ] && kill -0 $$ 2>/dev/null; do sleep 0.05; done
+    [ ! -s "$kubeconfig" ] || echo
+  }} | "$python" -P -m mockube.processes.preimport mockube.controller_manager --kubeconfig="$kubeconfig" \\
+    --use-service-account-credentials=$with_roles --simulate-nodes={nodes} \\
+    --secure-port=0 --metrics-port=0 {flags} &
+  manager=$!
+  read -r _ <"$running"  # ends with the server, however that ends
+  kill -KILL $manager 2>/dev/null
+) &
+exec 9>"$running"
+"""
 
 _ETCD: Final = """\
 #!/bin/sh
@@ -170,11 +181,9 @@ def launchers(options: argparse.Namespace) -> Mapping[str, str]:
     python = _PYTHON.format(executable=shlex.quote(sys.executable))
     header = {"mark": _MARK, "version": version(options.kubernetes_version)}
     flags = shlex.join(version_flags(options))
-    run_server = _RUN_SERVER
+    start_manager = ""
     if options.with_controllers:
-        run_server = _RUN_SERVER_AND_MANAGER.format(
-            nodes=shlex.quote(options.simulate_nodes.text), flags=flags
-        )
+        start_manager = _START_MANAGER.format(nodes=shlex.quote(options.simulate_nodes.text), flags=flags)
     kubectl = shutil.which("kubectl")
     start = _NO_KUBECTL if kubectl is None else f'exec {shlex.quote(kubectl)} "$@"'
     return {
@@ -183,7 +192,7 @@ def launchers(options: argparse.Namespace) -> Mapping[str, str]:
             python=python,
             help=_HELP_CASES.format(name="kube-apiserver", **header),
             flags=flags,
-            run=run_server,
+            start_manager=start_manager,
         ),
         "etcd": _ETCD.format(
             mark=_MARK,

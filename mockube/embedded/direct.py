@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 
 from mockube.apimachinery import uri
 from mockube.apimachinery.status import request_entity_too_large
-from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
+from mockube.apiserver.authn.authenticators import PeerCertificates
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.request import Frame
 from mockube.apiserver.request.request import Request as HandlerRequest
@@ -112,7 +112,7 @@ class DirectClient:
     address = ""
     port = 0
     is_secure = False
-    certificate: ClientCertificate = NO_CERTIFICATE
+    certificates: PeerCertificates | None = None
     is_cut = False
 
     def __init__(self, request: Request) -> None:

@@ -6,12 +6,17 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 
 import orjson
 import pytest
 
+from mockube.apimachinery.randomness import SeededRandom
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
+from mockube.component_base.clock import RealClock
 from tests.support.stores.etcd_server import free_port
 
+WAIT_TIMEOUT = 60.0
 MOCKUBE = (sys.executable, "-P", "-m", "mockube", "envtest")
 
 
@@ -83,6 +88,95 @@ def test_launcher_names_flag_without_value(assets):
         [assets / "kube-apiserver", "--cert-dir"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (1, "flag needs an argument: --cert-dir\n")
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """A folder as envtest makes it: a CA of clients of its own, and a certificate that is not for this machine's address."""
+    folder = tmp_path / "certs"
+    folder.mkdir()
+    now = RealClock().now()
+    clients, servers = (
+        make_authority(name, now=now, random=SeededRandom()) for name in ("clients", "servers")
+    )
+    pair = CertificateIssuer(servers, now=now, random=SeededRandom()).issue(
+        Subject(name="server", hosts=("elsewhere.test",))
+    )
+    (folder / "apiserver.crt").write_bytes(pair.certificate)
+    (folder / "apiserver.key").write_bytes(pair.key)
+    (folder / "clients.crt").write_bytes(clients.certificate)
+    (folder / "tokens.csv").write_text('secret,admin,1,"system:masters"\n')
+    return folder
+
+
+@contextmanager
+def server_with_controllers(assets, certificates, *flags, **options):
+    """Start the launcher; yield it and a function that reads a path."""
+    port = free_port()
+    command = [
+        *(assets / "kube-apiserver", f"--cert-dir={certificates}"),
+        *("--bind-address=127.0.0.1", f"--secure-port={port}"),
+        *(
+            f"--client-ca-file={certificates / 'clients.crt'}",
+            f"--token-auth-file={certificates / 'tokens.csv'}",
+        ),
+        *flags,
+    ]
+
+    def read(path):
+        """Return the lines of a response, which a watch sends one by one."""
+        headers = {"Authorization": "Bearer secret"}
+        ready, request = (
+            urllib.request.Request(f"https://127.0.0.1:{port}{each}", headers=headers)
+            for each in ("/readyz", path)
+        )
+        context = ssl._create_unverified_context()
+        healthy(ready, server, context=context)
+        with urllib.request.urlopen(request, timeout=WAIT_TIMEOUT, context=context) as answer:
+            yield from answer
+
+    with subprocess.Popen(command, **options) as server:
+        try:
+            yield server, read
+        finally:
+            server.kill()
+
+
+def wait_for_ready_node(read):
+    for line in read("/api/v1/nodes?watch=true"):
+        conditions = orjson.loads(line)["object"]["status"].get("conditions", ())
+        if any(one["type"] == "Ready" and one["status"] == "True" for one in conditions):
+            return
+    raise AssertionError("the watch has ended")
+
+
+@pytest.fixture
+def assets_with_controllers(tmp_path):
+    command = [*MOCKUBE, "--with-controllers", tmp_path / "assets"]
+    subprocess.run(command, check=True, capture_output=True)
+    return tmp_path / "assets"
+
+
+@pytest.mark.parametrize("modes", ["RBAC", "Node,RBAC", "Node", "AlwaysAllow"])
+def test_controllers_run_with_any_ca_certificate_and_authorization(
+    assets_with_controllers, certificates, modes
+):
+    flag = f"--authorization-mode={modes}"
+    with server_with_controllers(assets_with_controllers, certificates, flag) as (server, read):
+        wait_for_ready_node(read)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_controllers_end_with_server(assets_with_controllers, certificates, number):
+    """Their output has an end only when every process has ended."""
+    with server_with_controllers(
+        assets_with_controllers, certificates, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as (server, read):
+        wait_for_ready_node(read)
+        server.send_signal(number)
+        server.communicate(timeout=30)
 
 
 def healthy(url, process, context=None):

@@ -125,6 +125,54 @@ def test_stalled_handshake_is_closed(sent):
     run(scenario)
 
 
+PLAIN_HTTP = {
+    "GET": [GET],
+    "OPTIONS in pieces": [b"OP", b"TIONS / HTTP/1.1\r\n\r\n"],
+    "POST with a body": [b"POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000],
+}
+
+
+@pytest.mark.parametrize("pieces", PLAIN_HTTP.values(), ids=PLAIN_HTTP)
+def test_plain_http_on_tls_port_is_answered_as_by_go(pieces):
+    async def scenario():
+        async with ListeningServer(tls=certificates()) as listening_server:
+            reader, writer = await listening_server.connect()
+            for piece in pieces:
+                writer.write(piece)
+                await yield_to_loop(50)
+            assert await read_until_closed(reader) == (
+                b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+            )
+            await until(lambda: len(listening_server.server.unauthenticated) == 0)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("sent", [b"DELETE / HTTP/1.1\r\n\r\n", b"GET index", b"\0\1\2\3\4\5"])
+def test_other_bytes_on_tls_port_end_connection_without_plain_text(sent):
+    async def scenario():
+        async with ListeningServer(tls=certificates()) as listening_server:
+            reader, writer = await listening_server.connect()
+            writer.write(sent)
+            with contextlib.suppress(ConnectionResetError):
+                assert b"HTTP" not in await read_until_closed(reader)
+
+    run(scenario)
+
+
+def test_client_that_sends_nothing_and_closes_is_forgotten():
+    async def scenario():
+        async with ListeningServer(tls=certificates()) as listening_server:
+            for beginning in (b"", b"GE"):
+                reader, writer = await listening_server.connect()
+                writer.write(beginning)
+                writer.write_eof()
+                assert await read_until_closed(reader) == b""
+            await until(lambda: len(listening_server.server.unauthenticated) == 0)
+
+    run(scenario)
+
+
 def test_idle_connection_is_closed():
     async def scenario():
         async with ListeningServer() as listening_server:

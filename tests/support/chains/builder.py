@@ -13,7 +13,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 BEFORE, AFTER = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
-ATTRIBUTES = {"CN": "2.5.4.3", "O": "2.5.4.10", "OU": "2.5.4.11", "C": "2.5.4.6"}
+ATTRIBUTES = {
+    "CN": "2.5.4.3",
+    "O": "2.5.4.10",
+    "OU": "2.5.4.11",
+    "C": "2.5.4.6",
+    "UID": "1.3.6.1.4.1.57683.2",
+}
 SERVER, CLIENT, ANY = "1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2", "2.5.29.37.0"
 CODE_SIGNING, UNKNOWN_USAGE = "1.3.6.1.5.5.7.3.3", "1.2.3.4.5"
 CERT_SIGN, DIGITAL_SIGNATURE = 5, 0

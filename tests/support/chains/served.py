@@ -12,11 +12,15 @@ def pem(*certificates: bytes) -> bytes:
     return b"".join(ssl.DER_cert_to_PEM_cert(data).encode() for data in certificates)
 
 
+def private_pem(private: Any) -> bytes:
+    key: bytes = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return key
+
+
 def server_context(folder: Path, chain: Sequence[bytes], private: Any) -> ssl.SSLContext:
     """Return the context of a server with a chain and the key of its first certificate."""
-    key = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     file = folder / "chain.pem"
-    file.write_bytes(pem(*chain) + key)
+    file.write_bytes(pem(*chain) + private_pem(private))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return context

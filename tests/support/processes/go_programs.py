@@ -16,9 +16,9 @@ BUILD_SECONDS = 900
 """The first build compiles the libraries too; Go's own cache keeps them for the next."""
 
 
-def build(source, target, package="."):
-    """Build a program that the module of a folder has or names."""
-    return _go(source, target, "build", package)
+def build(source, target, package=".", module="go.mod"):
+    """Build a program that the module of a folder has or names; `module` is another file with its dependencies."""
+    return _go(source, target, "build", f"-modfile={module}", package)
 
 
 def build_test(source, target):

@@ -3,7 +3,6 @@
 from multidict import CIMultiDict
 
 from mockube.apimachinery.status import request_entity_too_large
-from mockube.apiserver.authn.authenticators import NO_CERTIFICATE
 from mockube.apiserver.request.request import Request
 
 
@@ -11,7 +10,7 @@ class FakeClient:
     """Records what a handler does with it. `slow` is awaited before each write."""
 
     address = "192.0.2.7"
-    certificate = NO_CERTIFICATE
+    certificates = None
 
     def __init__(self, uri="/", body=b"", *, slow=None):
         self.uri = uri

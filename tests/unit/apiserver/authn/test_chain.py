@@ -10,40 +10,19 @@ from mockube.apiserver.authn.authenticators import (
     Anonymous,
     Authentication,
     BearerTokens,
-    ClientCertificates,
-    CredentialCounts,
     PresentedCredentials,
     token_of_subprotocols,
 )
 from mockube.apiserver.authn.token_file import StaticTokens
-from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.user import ANONYMOUS, User
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
-from tests.support.metric_samples import sample_value
 
 BOB = User(name="bob")
-SUBJECT = ((("organizationName", "dev"),), (("organizationName", "ops"),), (("commonName", "alice"),))
 
 
 def chain(**options):
     bearer = BearerTokens((StaticTokens({"t": BOB}),), audiences=(), clock=SteppedClock())
-    return Authentication((ClientCertificates(SteppedClock()), bearer), **options)
-
-
-async def test_certificate_names_user_and_groups():
-    user = await chain().authenticate(PresentedCredentials("", SUBJECT), "get", "/api")
-    assert (user.name, user.groups) == ("alice", ("dev", "ops", "system:authenticated"))
-
-
-async def test_certificate_precedes_token():
-    assert (
-        await chain().authenticate(PresentedCredentials("Bearer t", SUBJECT), "get", "/api")
-    ).name == "alice"
-
-
-async def test_certificate_without_common_name_is_ignored():
-    assert await chain().authenticate(PresentedCredentials("Bearer t", SUBJECT[:1]), "get", "/api") == BOB
+    return Authentication((bearer,), **options)
 
 
 @pytest.mark.parametrize(("path", "is_open"), [("/livez", True), ("/livez/ping", False), ("/api", False)])
@@ -78,31 +57,6 @@ async def test_invalid_token_is_refused_even_on_open_paths(path):
         await chain().authenticate(PresentedCredentials("Bearer x"), "get", path)
 
 
-def expiring(clock, authorization=""):
-    """Return credentials with a certificate that expires in a minute."""
-    return PresentedCredentials(authorization, SUBJECT, clock.now().timestamp() + 60)
-
-
-async def test_certificate_that_expires_on_open_connection_is_ignored():
-    clock = SteppedClock()
-    chain = Authentication((ClientCertificates(clock),))
-    shown = expiring(clock)
-    clock.advance(60)
-    assert (await chain.authenticate(shown, "get", "/api")).name == "alice"
-    clock.advance(1)
-    for path in ("/api", "/readyz"):
-        with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-            await chain.authenticate(shown, "get", path)
-
-
-async def test_token_authenticates_despite_expired_certificate():
-    clock = SteppedClock()
-    bearer = BearerTokens((StaticTokens({"t": BOB}),), audiences=(), clock=clock)
-    shown = expiring(clock, "Bearer t")
-    clock.advance(61)
-    assert await Authentication((ClientCertificates(clock), bearer)).authenticate(shown, "get", "/api") == BOB
-
-
 def subprotocol(token):
     return SUBPROTOCOL_PREFIX + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
 
@@ -127,15 +81,3 @@ def test_token_subprotocol_is_read_and_removed():
 def test_malformed_token_subprotocol_is_unauthorized(offered):
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
         token_of_subprotocols(offered)
-
-
-async def test_remaining_lifetime_of_certificates_is_observed():
-    counts, clock = CredentialCounts(), SteppedClock()
-    metrics = Registry()
-    CredentialMetrics(counts, metrics)
-    end = clock.now().timestamp() + 5000
-    presented = PresentedCredentials(certificate=((("commonName", "jane"),),), certificate_end=end)
-    await ClientCertificates(clock, counts).authenticate(presented)
-    name = "apiserver_client_certificate_expiration_seconds_bucket"
-    left = [sample_value(metrics, name, {"le": bound}) for bound in ("3600", "7200", "+Inf")]
-    assert left == [0, 1, 1]

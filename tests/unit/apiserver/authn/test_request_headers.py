@@ -1,6 +1,6 @@
 """Users in the headers of a front proxy: which headers and which certificates are accepted."""
 
-import math
+from datetime import timedelta
 
 import pytest
 from multidict import CIMultiDict
@@ -10,6 +10,9 @@ from mockube.apiserver.authn.authenticators import PresentedCredentials
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
+from tests.support.chains import builder as b
+from tests.support.chains.builder import key
+from tests.support.chains.clients import client_certificate, peer, verifier
 
 HEADERS = RequestHeaders(
     username=("X-Remote-User", "X-User"),
@@ -17,7 +20,7 @@ HEADERS = RequestHeaders(
     groups=("X-Remote-Group", "X-Team"),
     extra_prefixes=("X-Remote-Extra-", "X-More-"),
 )
-SUBJECT = ((("commonName", "proxy"),),)
+PROXY = client_certificate("CN=proxy")
 
 USERS = {
     "nobody": ([("X-Remote-Group", "g")], None),
@@ -56,8 +59,8 @@ def test_user_headers_are_recognised_by_name_and_prefix():
 
 
 async def authenticate(*names, **presented):
-    credentials = {"certificate": SUBJECT, "is_proxy": True, "proxied": User(name="ann"), **presented}
-    proxy = FrontProxy(RequestHeaders(allowed_names=names), SteppedClock())
+    credentials = {"certificates": peer(PROXY), "proxied": User(name="ann"), **presented}
+    proxy = FrontProxy(RequestHeaders(allowed_names=names), verifier(SteppedClock(b.NOW)))
     return await proxy.authenticate(PresentedCredentials(**credentials))
 
 
@@ -70,14 +73,22 @@ async def test_front_proxy_certificate_is_accepted():
 
 
 async def test_headers_without_certificate_or_name_are_ignored():
-    assert await authenticate(certificate=()) is None
+    assert await authenticate(certificates=None) is None
     assert await authenticate(proxied=None) is None
 
 
-@pytest.mark.parametrize("presented", [{"is_proxy": False}, {"certificate_end": -math.inf}])
-async def test_other_certificate_is_not_front_proxys(presented):
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        client_certificate("CN=proxy", signer=key("p256-middle")),
+        client_certificate("CN=proxy", not_after=b.NOW - timedelta(seconds=1)),
+        client_certificate("CN=proxy", usages=[b.SERVER]),
+    ],
+    ids=["of another CA", "expired", "of a server"],
+)
+async def test_other_certificate_is_not_front_proxys(certificate):
     with pytest.raises(Unauthorized):
-        await authenticate(**presented)
+        await authenticate(certificates=peer(certificate))
 
 
 async def test_front_proxy_with_disallowed_name_is_unauthorized():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.apiserver.authn.authenticators import NO_CERTIFICATE
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import SteppedClock
@@ -34,7 +33,7 @@ async def test_request_has_method_headers_and_body_as_sent():
     (request,) = requests
     assert (request.method, request.path, request.query_string) == ("POST", "/a b", "c=d")
     assert (request.uri, request.source, request.user_agent) == ("/a%20b?c=d", "192.0.2.7", "\ufffd")
-    assert (request.version, request.client.certificate) == ((1, 1), NO_CERTIFICATE)
+    assert (request.version, request.client.certificates) == ((1, 1), None)
     assert wire.sent.endswith(b"\r\n\r\n{}")
 
 
