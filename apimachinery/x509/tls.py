@@ -137,7 +137,7 @@ class _VerifiedObject(ssl.SSLObject):
     def _verify(self, *, is_complete: bool) -> None:
         if self._is_verified:
             return
-        chain = _received_chain(self)
+        chain = received_chain(self)
         if chain or is_complete:
             context = self.context
             assert isinstance(context, ClientContext)
@@ -145,12 +145,15 @@ class _VerifiedObject(ssl.SSLObject):
             self._is_verified = True
 
 
-def _received_chain(connection: Any) -> list[bytes]:
-    """Return the certificates that the server has sent; none before they have arrived."""
+def received_chain(connection: Any) -> list[bytes]:
+    """Return the certificates that the other side has sent; none before they have arrived. None is verified.
+
+    `ssl` returns None for the certificate of a client that has sent none.
+    """
     if hasattr(connection, "get_unverified_chain"):
-        return list(connection.get_unverified_chain() or ())
+        return [certificate for certificate in connection.get_unverified_chain() or () if certificate]
     received = connection._sslobj.get_unverified_chain()  # noqa: SLF001 - public since Python 3.13
-    return [certificate.public_bytes(_DER) for certificate in received or ()]
+    return [certificate.public_bytes(_DER) for certificate in received or () if certificate]
 
 
 class ClientContext(ssl.SSLContext):

@@ -18,7 +18,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
 from mockube.apiserver.authn.authenticators import PeerCertificates
-from mockube.apiserver.pki.server_context import TlsConnection
+from mockube.apiserver.pki.server_context import ServerConnection
 from mockube.component_base.tracebacks import drop_frames
 
 from . import methods
@@ -125,7 +125,7 @@ class Connection(web.RequestHandler):
         assert self.transport is not None
         self.transport.set_write_buffer_limits(UNSENT_BYTES)
         tls = transport.get_extra_info("ssl_object")
-        if isinstance(tls, TlsConnection) and tls.received_chain():
+        if isinstance(tls, ServerConnection) and tls.received_chain():
             self.certificates = PeerCertificates(tls.received_chain)
 
     def resume_writing(self) -> None:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cryptography.x509 import load_pem_x509_certificates
 from msgspec import Struct
@@ -20,7 +20,10 @@ from mockube.apimachinery.x509.pool import pool_from_pem
 from mockube.component_base.clock import Clock
 
 from .issue import Pair
-from .server_context import ServerContext
+from .server_context import ServerContext, server_context
+
+if TYPE_CHECKING:
+    from .portable_context import PortableContext
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0
@@ -154,7 +157,7 @@ class ServingCertificates:
     def _refresh(self) -> Sequence[bool]:
         return [files.refresh() for files in (self._pair, self._client_ca, self._proxies)]
 
-    def _make_context(self) -> ServerContext:
+    def _make_context(self) -> "ServerContext | PortableContext":
         """Return a TLS context, which requests a certificate and accepts any: the authenticators verify it."""
         context = _context_with_pair(self._pair.contents, self._handshake)
         # As upstream, with the names of both: a client may choose its certificate by them.
@@ -185,11 +188,13 @@ def _check_pair(contents: Sequence[bytes]) -> None:
     _context_with_pair(contents)
 
 
-def _context_with_pair(contents: Sequence[bytes], handshake: Handshake = OPENSSL_DEFAULT) -> ServerContext:
+def _context_with_pair(
+    contents: Sequence[bytes], handshake: Handshake = OPENSSL_DEFAULT
+) -> "ServerContext | PortableContext":
     """Return a TLS context with a certificate and its key; raise `ssl.SSLError` if they do not match."""
     certificate, key = contents
     with _temporary_file(certificate) as certificate_path, _temporary_file(key) as key_path:
-        return ServerContext(
+        return server_context(
             certificate_path,
             key_path,
             minimum_version=handshake.minimum_version,

@@ -1,214 +1,143 @@
 """The TLS context of the server: it requests a certificate of each client, and leaves its verification to the authenticators.
 
-Python's `ssl` cannot do that: with it, a certificate that OpenSSL does not trust ends the handshake, and the client is sent no names
-of CAs. pyOpenSSL can. asyncio and uvloop see an `ssl.SSLContext` whose `wrap_bio` returns what they expect of an `ssl.SSLObject`.
+Python's `ssl` has no call for that: a certificate that OpenSSL does not trust ends the handshake, and the client is sent no names of
+CAs. OpenSSL itself has both, so the three functions are called in the library that `ssl` uses. An interpreter whose library
+exports no functions, such as one with a static OpenSSL, gets the slower context of `portable_context`.
 
 A certificate that a connection has received proves that the client has its key, and nothing more.
 """
 
+import _ssl
+import ctypes
 import ssl
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, Self
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from cryptography.hazmat.primitives.serialization import Encoding
-from OpenSSL import SSL
+from mockube.apimachinery.x509.tls import received_chain
 
-RECORD_BYTES: Final = 16 * 1024
-"""The most data of one TLS record."""
-_RECORD_OVERHEAD: Final = 64
-"""More bytes than a record has besides its data."""
-_HTTP: Final = b"http/1.1"
+if TYPE_CHECKING:
+    from .portable_context import PortableContext
+
+_HTTP: Final = "http/1.1"
+_CPYTHON: Final = ((3, 11), (3, 14))
+"""The releases of CPython whose `ssl.SSLContext` begins with the pointer of OpenSSL's context."""
 _OPTIONS: Final = (
-    SSL.OP_NO_RENEGOTIATION  # a later handshake could present another certificate
-    | SSL.OP_CIPHER_SERVER_PREFERENCE
-    | SSL.OP_NO_COMPRESSION
+    ssl.OP_NO_RENEGOTIATION  # a later handshake could present another certificate
+    | ssl.OP_CIPHER_SERVER_PREFERENCE
+    | ssl.OP_NO_COMPRESSION
     # A resumed session has the client's certificate, but not those between it and its CA.
-    | SSL.OP_NO_TICKET
+    | ssl.OP_NO_TICKET
 )
+# From OpenSSL's ssl.h.
+_CTRL_SET_SESSION_CACHE_MODE: Final = 44
+_SESSION_CACHE_OFF: Final = 0
+_VERIFY_PEER: Final = 1
 
 
-def _accept_any(_connection: object, _certificate: object, _error: int, _depth: int, _is_valid: int) -> bool:
-    return True
+@runtime_checkable
+class ServerConnection(Protocol):
+    """A connection of a server's context."""
+
+    def received_chain(self) -> list[bytes]:
+        """Return the certificates that the client has sent in DER, its own first. None of them is verified."""
+        ...
 
 
-def _select_protocol(_connection: object, protocols: Sequence[bytes]) -> Any:
-    return _HTTP if _HTTP in protocols else SSL.NO_OVERLAPPING_PROTOCOLS
+class TlsConnection(ssl.SSLObject):
+    """A connection whose client may have sent any certificate."""
 
-
-class ServerContext(ssl.SSLContext):
-    """The context of a server's connections. What `ssl.SSLContext` itself has, has no effect."""
-
-    def __new__(cls, *_arguments: Any, **_fields: Any) -> Self:
-        return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
-
-    def __init__(
-        self,
-        certificate_file: str,
-        key_file: str,
-        *,
-        minimum_version: ssl.TLSVersion,
-        ciphers: Sequence[str] = (),
-    ) -> None:
-        """Raise `ssl.SSLError` if the certificate and the key do not match."""
-        self._tls = SSL.Context(SSL.TLS_SERVER_METHOD)
-        with _as_ssl_error():
-            self._tls.use_certificate_chain_file(certificate_file)
-            self._tls.use_privatekey_file(key_file)
-            self._tls.check_privatekey()
-        self._tls.set_min_proto_version(minimum_version)
-        if ciphers:
-            self._tls.set_cipher_list(":".join(ciphers).encode())
-        self._tls.set_options(_OPTIONS)
-        self._tls.set_session_cache_mode(SSL.SESS_CACHE_OFF)
-        self._tls.set_mode(SSL.MODE_RELEASE_BUFFERS)
-        self._tls.set_alpn_select_callback(_select_protocol)
-
-    def request_client_certificates(self, authorities_file: str) -> None:
-        """Request a certificate of each client, with the names of the CAs in a file."""
-        with _as_ssl_error():
-            self._tls.load_client_ca(authorities_file.encode())
-        self._tls.set_verify(SSL.VERIFY_PEER, _accept_any)
-
-    def wrap_bio(
-        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *_arguments: Any, **_fields: Any
-    ) -> Any:
-        """Return a connection between two buffers of encrypted data."""
-        return TlsConnection(self._tls, incoming, outgoing)
-
-    def wrap_socket(self, *_arguments: Any, **_fields: Any) -> ssl.SSLSocket:
-        """Refuse: a connection of a socket would have none of the settings."""
-        raise NotImplementedError("connections of this context are made by wrap_bio")
-
-
-class TlsConnection:
-    """One connection, with the methods of `ssl.SSLObject` that asyncio and uvloop call."""
-
-    def __init__(self, context: SSL.Context, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
-        self._connection = connection = SSL.Connection(context)
-        connection.set_accept_state()
-        self._take, self._put = incoming.read, outgoing.write
-        self._decrypt, self._encrypt = connection.recv, connection.send
-        self._feed, self._encrypted = connection.bio_write, connection.bio_read
-        self._may_have_data = False
-        """Whether OpenSSL may have received data that were not read."""
-
-    def do_handshake(self) -> None:
-        self._run(self._connection.do_handshake)
-
-    def read(self, size: int = RECORD_BYTES, buffer: Any = None) -> Any:
-        """Return the data of the next record, or their number if they are written to a buffer."""
-        self._receive()
-        try:
-            if buffer is not None:
-                return self._connection.recv_into(buffer, size)
-            return self._decrypt(min(size, RECORD_BYTES))
-        except SSL.WantReadError:
-            self._may_have_data = False
-            raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "more data are needed") from None
-        except SSL.ZeroReturnError:
-            return 0 if buffer is not None else b""
-        except SSL.Error as error:
-            self._flush()
-            raise _ssl_error(error) from error
-
-    def write(self, data: Any) -> int:
-        """Encrypt all data."""
-        size = len(data)
-        if size <= RECORD_BYTES:
-            self._write_record(data, size)
-            return size
-        view = memoryview(data)
-        for start in range(0, size, RECORD_BYTES):
-            self._write_record(view[start : start + RECORD_BYTES], RECORD_BYTES)
-        return size
-
-    def _write_record(self, data: Any, size: int) -> None:
-        try:
-            self._encrypt(data)
-        except SSL.Error as error:
-            raise _ssl_error(error) from error
-        self._flush(size + _RECORD_OVERHEAD)
-
-    def pending(self) -> int:
-        """Return how many bytes can be read; 1 if that is not known before the next read."""
-        return self._connection.pending() or self._may_have_data
-
-    def unwrap(self) -> None:
-        """Send close_notify, and raise SSLWantReadError until the client's has arrived."""
-        self._run(lambda: self._connection.shutdown() or self._connection.shutdown())
-
-    def cipher(self) -> tuple[str, str, int] | None:
-        connection = self._connection
-        name, version, bits = (
-            connection.get_cipher_name(),
-            connection.get_cipher_version(),
-            connection.get_cipher_bits(),
-        )
-        return None if name is None or version is None or bits is None else (name, version, bits)
-
-    def version(self) -> str:
-        return self._connection.get_protocol_version_name()
-
-    def selected_alpn_protocol(self) -> str | None:
-        return self._connection.get_alpn_proto_negotiated().decode() or None
-
-    @staticmethod
-    def compression() -> None:
-        return None
-
-    @staticmethod
-    def getpeercert(*_arguments: Any, **_fields: Any) -> None:
+    def getpeercert(self, *_arguments: Any, **_fields: Any) -> None:
         """Return None: no certificate is verified. `received_chain` returns what the client has sent."""
         return
 
     def received_chain(self) -> list[bytes]:
-        """Return the certificates that the client has sent in DER, its own first. None of them is verified."""
-        own = self._connection.get_peer_certificate(as_cryptography=True)
-        if own is None:
-            return []
-        others = self._connection.get_peer_cert_chain(as_cryptography=True) or ()
-        return [certificate.public_bytes(Encoding.DER) for certificate in (own, *others)]
-
-    def _run(self, step: Callable[[], object]) -> None:
-        """Do a step that may need data of the client, and pass on what it sends."""
-        self._receive()
-        try:
-            step()
-        except SSL.WantReadError:
-            raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "more data are needed") from None
-        except SSL.Error as error:
-            raise _ssl_error(error) from error
-        finally:
-            self._flush()
-
-    def _receive(self) -> None:
-        if data := self._take():
-            self._feed(data)
-            self._may_have_data = True
-
-    def _flush(self, size: int = RECORD_BYTES) -> None:
-        """Pass on all encrypted data; `size` is how many there should be at most."""
-        while True:
-            try:
-                data = self._encrypted(size)
-            except SSL.WantReadError:
-                return
-            self._put(data)
-            if len(data) < size:
-                return
+        return received_chain(self)
 
 
-@contextmanager
-def _as_ssl_error() -> Iterator[None]:
+class ServerContext(ssl.SSLContext):
+    """The context of a server's connections, with the functions of OpenSSL that `ssl` lacks."""
+
+    sslobject_class = TlsConnection  # type: ignore[mutable-override]
+
+    def request_client_certificates(self, authorities_file: str) -> None:
+        """Request a certificate of each client, with the names of the CAs in a file, and accept any."""
+        library = _library()
+        assert library is not None
+        self.verify_mode = ssl.CERT_OPTIONAL
+        context = _address_of(self)
+        names = library.SSL_load_client_CA_file(authorities_file.encode())
+        if not names:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, "the file of CAs contains no certificate")
+        library.SSL_CTX_set_client_CA_list(context, names)
+        library.SSL_CTX_set_cert_verify_callback(context, _ACCEPT_ANY, None)
+
+    def wrap_bio(
+        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *_arguments: Any, **_fields: Any
+    ) -> ssl.SSLObject:
+        """Return a server's connection between two buffers of encrypted data."""
+        return super().wrap_bio(incoming, outgoing, server_side=True)
+
+    def wrap_socket(self, *_arguments: Any, **_fields: Any) -> ssl.SSLSocket:
+        """Refuse: a connection of a socket would look verified."""
+        raise NotImplementedError("connections of this context are made by wrap_bio")
+
+
+def server_context(
+    certificate_file: str, key_file: str, *, minimum_version: ssl.TLSVersion, ciphers: Sequence[str] = ()
+) -> "ServerContext | PortableContext":
+    """Return a context with a certificate and its key. Raise `ssl.SSLError` if they do not match."""
+    if _library() is None:
+        from .portable_context import PortableContext  # noqa: PLC0415 - few interpreters need it
+
+        return PortableContext(certificate_file, key_file, minimum_version=minimum_version, ciphers=ciphers)
+    context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate_file, key_file)
+    context.minimum_version = minimum_version
+    if ciphers:
+        context.set_ciphers(":".join(ciphers))
+    context.options |= _OPTIONS
+    context.num_tickets = 0
+    context.set_alpn_protocols([_HTTP])
+    library = _library()
+    assert library is not None
+    library.SSL_CTX_ctrl(_address_of(context), _CTRL_SET_SESSION_CACHE_MODE, _SESSION_CACHE_OFF, None)
+    return context
+
+
+_VerifyCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_ACCEPT_ANY: Final = _VerifyCallback(lambda _store, _argument: 1)
+"""It is referred to for as long as the process runs: OpenSSL has its address."""
+
+
+def _address_of(context: ssl.SSLContext) -> int:
+    """Return the address of OpenSSL's context, the first field of the interpreter's object after its head."""
+    address = ctypes.c_void_p.from_address(id(context) + object.__basicsize__).value
+    assert address is not None
+    return address
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    """Return the OpenSSL of `ssl`; None if its functions or its contexts cannot be reached."""
+    is_known = _CPYTHON[0] <= sys.version_info[:2] <= _CPYTHON[1]
+    file = getattr(_ssl, "__file__", None)
+    if sys.implementation.name != "cpython" or not is_known or file is None:
+        return None
+    library = ctypes.CDLL(file)
+    pointer, number = ctypes.c_void_p, ctypes.c_int
     try:
-        yield
-    except SSL.Error as error:
-        raise _ssl_error(error) from error
-
-
-def _ssl_error(error: SSL.Error) -> ssl.SSLError:
-    reasons = (
-        [str(part[-1]) for part in error.args[0]] if error.args and isinstance(error.args[0], list) else []
-    )
-    return ssl.SSLError(ssl.SSL_ERROR_SSL, "; ".join(reasons) or str(error))
+        for function, result, arguments in (
+            (library.SSL_CTX_get_verify_mode, number, (pointer,)),
+            (library.SSL_CTX_set_cert_verify_callback, None, (pointer, _VerifyCallback, pointer)),
+            (library.SSL_load_client_CA_file, pointer, (ctypes.c_char_p,)),
+            (library.SSL_CTX_set_client_CA_list, None, (pointer, pointer)),
+            (library.SSL_CTX_ctrl, ctypes.c_long, (pointer, number, ctypes.c_long, pointer)),
+        ):
+            function.restype, function.argtypes = result, arguments
+    except AttributeError:
+        return None
+    probe = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    probe.verify_mode = ssl.CERT_OPTIONAL
+    return library if library.SSL_CTX_get_verify_mode(_address_of(probe)) == _VERIFY_PEER else None

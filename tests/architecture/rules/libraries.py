@@ -10,7 +10,7 @@ HOMES: Mapping[str, re.Pattern[str]] = {
     "aiohttp": re.compile(
         r"^(apiserver/http/|controller_manager/(http_endpoints\.py$|client/transport\.py$|kubelet/server/)|etcd/remote/|mockube/)"
     ),
-    "OpenSSL": re.compile(r"^apiserver/pki/server_context\.py$"),
+    "OpenSSL": re.compile(r"^apiserver/pki/portable_context\.py$"),
     "grpc": re.compile(r"^apiserver/tracing/exporter\.py$"),
 }
 
