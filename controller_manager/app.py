@@ -3,7 +3,7 @@
 import gc
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
+from mockube.component_base.component_urls import CONTROLLER_MANAGER, SCHEDULER
 from mockube.component_base.process_metrics import count_build
 from mockube.component_base.version import version
 
@@ -37,6 +38,7 @@ from .leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, Ti
 from .metrics.client import ClientMetrics, InformerMetrics
 from .metrics.controllers import Metrics, report_leadership
 from .running import Dependencies, ManagerRun
+from .scheduler.scheduler import KUBE_SCHEDULER
 
 LOG = logging.getLogger(__name__)
 
@@ -224,6 +226,13 @@ def _runnables(config: Config, packs: PackControllers) -> list[Runnable]:
 def _is_enabled(name: str, config: Config) -> bool:
     by_default = catalog.runs_by_default(name, simulates=config.simulation.simulate_nodes.count > 0)
     return is_controller_enabled(name, config.controllers.controllers, by_default=by_default)
+
+
+def components(config: Config) -> Sequence[str]:
+    """Return the components of ComponentStatuses that a manager contains."""
+    return (
+        (CONTROLLER_MANAGER, SCHEDULER) if _is_enabled(KUBE_SCHEDULER.name, config) else (CONTROLLER_MANAGER,)
+    )
 
 
 def _workers(controller: Controller, config: Config) -> int:

@@ -126,6 +126,14 @@ class Serving(Struct, frozen=True, kw_only=True):
             Path,
         ),
     ] = None
+    component_urls: Annotated[
+        Path | None,
+        Flag(
+            "file of the controller manager's --write-component-urls, for ComponentStatuses (none: the usual ports)",
+            Path,
+            metavar="FILE",
+        ),
+    ] = None
     max_requests_inflight: Annotated[
         int, Flag("maximum number of concurrent reads; 0: no limit (400)", non_negative_int, metavar="N")
     ] = 400

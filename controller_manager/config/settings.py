@@ -261,6 +261,10 @@ class SecureServing(Struct, frozen=True, kw_only=True):
         Path | None,
         Flag("CA of client certificates; everything but health needs one (none)", Path),
     ] = None
+    write_component_urls: Annotated[
+        Path | None,
+        Flag("write the health URLs of manager and scheduler to this file (none)", Path, metavar="FILE"),
+    ] = None
 
 
 class Simulation(Struct, frozen=True, kw_only=True):

@@ -62,13 +62,15 @@ _RUN_SERVER: Final = 'exec "$python" -P -m mockube.apiserver "$@"'
 _RUN_SERVER_AND_MANAGER: Final = """\
 kubeconfig=$own/controller-manager.kubeconfig
 rm -f "$kubeconfig"
-"$python" -P -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" "$@" &
+urls=$own/component-urls.json
+rm -f "$urls"
+"$python" -P -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" --component-urls="$urls" "$@" &
 server=$!
 manager=
 trap 'kill $server $manager 2>/dev/null' TERM INT
 while kill -0 $server 2>/dev/null && [ ! -s "$kubeconfig" ]; do sleep 0.05; done
 "$python" -P -m mockube.controller_manager --kubeconfig="$kubeconfig" --use-service-account-credentials=true \\
-  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 {flags} &
+  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 --write-component-urls="$urls" {flags} &
 manager=$!
 wait $server
 status=$?

@@ -92,6 +92,8 @@ UP_FLAGS: Final = frozenset(
         "simulate_nodes",
         "write_kubeconfig",
         "write_manager_kubeconfig",
+        "component_urls",
+        "write_component_urls",
         "data_dir",
     }
 )

@@ -141,6 +141,31 @@ def test_killed_manager_is_restarted(running):
     assert running.run("status").returncode == 0
 
 
+COMPONENTS = "/api/v1/componentstatuses"
+
+
+def components_of(running):
+    """Return whether each component is healthy, and its message."""
+    _, statuses = ask(running.folder().kubeconfig, "GET", COMPONENTS)
+    conditions = {item["metadata"]["name"]: item["conditions"][0] for item in statuses["items"]}
+    return {name: (condition["status"], condition["message"]) for name, condition in conditions.items()}
+
+
+def test_component_statuses_are_healthy_while_components_run(running):
+    healthy = ("True", "ok")
+    expected = {"controller-manager": healthy, "scheduler": healthy, "etcd-0": healthy}
+    wait_for(lambda: components_of(running) == expected)
+    os.kill(running.process.pid, signal.SIGSTOP)  # so that the manager is not restarted
+    try:
+        os.kill(running.record().components["controller-manager"].pid, signal.SIGKILL)
+        wait_for(lambda: "connect: connection refused" in components_of(running)["scheduler"][1])
+        assert components_of(running)["controller-manager"][0] == "False"
+        assert components_of(running)["etcd-0"] == healthy
+    finally:
+        os.kill(running.process.pid, signal.SIGCONT)
+    wait_for(lambda: components_of(running) == expected)
+
+
 def test_reset_empties_store_and_keeps_cluster(running):
     kubeconfig = running.folder().kubeconfig
     before = kubeconfig.read_text()

@@ -129,6 +129,14 @@ def test_manager_flags_are_passed_to_manager():
         pass
 
 
+def test_component_statuses_are_those_of_own_manager(cluster):
+    conditions = {
+        status["metadata"]["name"]: status["conditions"][0] for status in cluster.list("ComponentStatus")
+    }
+    healthy = {"type": "Healthy", "status": "True", "message": "ok"}
+    assert conditions == {"controller-manager": healthy, "scheduler": healthy, "etcd-0": healthy}
+
+
 def test_clusters_run_concurrently_and_isolated():
     def run_cluster(number):
         with Cluster(nodes=number) as cluster:
