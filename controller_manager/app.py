@@ -99,14 +99,15 @@ class Manager:
                 LOG.info("API server: %s", self._access.server)
                 return
 
-    def _client_options(self, may_write: Callable[[], bool] | None = None) -> ClientOptions:
+    def _client_options(self, elector: Elector | None = None) -> ClientOptions:
         server = self._config.server
         return ClientOptions(
             access=self._access,
             clock=self._clock,
             rate=rate_of(server, self._access),
             use_service_account_credentials=server.use_service_account_credentials,
-            may_write=may_write,
+            may_write=elector.may_write if elector else None,
+            wait_until_renewed=elector.wait_until_renewed if elector else None,
             metrics=self._client_metrics,
             transport=self._transport,
         )
@@ -121,6 +122,7 @@ class Manager:
                 renew_deadline=leading.leader_elect_renew_deadline,
                 retry_period=leading.leader_elect_retry_period,
             ),
+            is_sole=leading.leader_elect_sole_candidate,
         )
         elector = Elector(candidate, client, clock=self._clock, random=self._random)
         report_leadership(candidate.lease.name, lambda: elector.is_leading, self._metrics.registry)
@@ -157,7 +159,7 @@ class Manager:
 
         Returns when the server holds another cluster than at the beginning.
         """
-        async with connect(self._client_options(elector.may_write if elector else None)) as leader_client:
+        async with connect(self._client_options(elector)) as leader_client:
             config = self._config
             manager_run = ManagerRun(
                 self._dependencies(leader_client),

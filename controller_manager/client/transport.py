@@ -7,7 +7,7 @@ import asyncio
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -218,19 +218,33 @@ class BoundedTransport:
         await self._transport.close()
 
 
-class FencedTransport:
-    """A `Transport` that sends writes only while `may_write` returns true: until the lease is lost."""
+async def _no_wait() -> bool:
+    """Do not wait for a renewal of the lease, which is lost."""
+    return False
 
-    def __init__(self, transport: Transport, may_write: Callable[[], bool]) -> None:
+
+class FencedTransport:
+    """A `Transport` that sends writes only while `may_write` returns true: until the lease is lost.
+
+    `wait_until_renewed` returns true when the lease is renewed, or false if it is lost.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        may_write: Callable[[], bool],
+        wait_until_renewed: Callable[[], Awaitable[bool]] = _no_wait,
+    ) -> None:
         self._transport = transport
         self._may_write = may_write
+        self._wait_until_renewed = wait_until_renewed
 
     @property
     def host(self) -> str:
         return self._transport.host
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
-        if not (request.is_read or self._may_write()):
+        if not (request.is_read or self._may_write() or await self._wait_until_renewed()):
             raise Unreachable(f"{request.method} {request.target}: the lease is lost")
         return await self._transport.send(request, headers)
 

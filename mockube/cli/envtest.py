@@ -70,7 +70,8 @@ manager=
 trap 'kill $server $manager 2>/dev/null' TERM INT
 while kill -0 $server 2>/dev/null && [ ! -s "$kubeconfig" ]; do sleep 0.05; done
 "$python" -P -m mockube.controller_manager --kubeconfig="$kubeconfig" --use-service-account-credentials=true \\
-  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 --write-component-urls="$urls" {flags} &
+  --simulate-nodes={nodes} --secure-port=0 --metrics-port=0 --write-component-urls="$urls" \\
+  --leader-elect-sole-candidate=true {flags} &
 manager=$!
 wait $server
 status=$?
