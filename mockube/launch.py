@@ -17,9 +17,6 @@ DEFAULT_NODES: Final = plain_nodes(NODES)
 PACKS: Final = ",".join(own_pack_names())
 """The packs of kinds that are served besides those of Kubernetes: the ones that come with mockube."""
 
-SOLE_MANAGER_FLAGS: Final = ("--leader-elect-sole-candidate", "true")
-"""The flags of the only manager of a control plane: it keeps its caches when the machine is too busy to renew the lease."""
-
 _NODE_RESTRICTION: Final = "NodeRestriction"
 _SERVICE_ACCOUNT_KEY: Final = "sa.key"
 _CLIENT_CA_FILES: Final = ("ca.crt", "ca.key")
@@ -51,10 +48,17 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
 
     def manager_arguments(self) -> Sequence[str]:
         return (
-            *("--simulate-nodes", self.nodes.text, "--packs", self.packs, *SOLE_MANAGER_FLAGS),
+            *("--simulate-nodes", self.nodes.text, "--packs", self.packs),
             *_signing_flags(self.flags, self.manager_flags),
             *self.manager_flags,
         )
+
+    @property
+    def controllers(self) -> Sequence[str]:
+        """The value of the manager's --controllers."""
+        arguments = [argument for flag in self.manager_flags for argument in flag.split("=", 1)]
+        values = [value for flag, value in pairwise(arguments) if flag == "--controllers"]
+        return tuple(name.strip() for value in values for name in value.split(",")) or ("*",)
 
 
 _WITH_NODE_RESTRICTION: Final = ("--enable-admission-plugins", _NODE_RESTRICTION)

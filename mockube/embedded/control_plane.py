@@ -110,7 +110,12 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         await stack.enter_async_context(_run_manager(manager))
         stack.callback(faults.clear)
         manager_client = await stack.enter_async_context(_connect_client(server, server.controllers, clock))
-        await wait_for_pods(manager_client, options.nodes.count, seconds=START_SECONDS)
+        await wait_for_pods(
+            manager_client,
+            options.nodes.count,
+            controllers=manager_config.controllers.controllers,
+            seconds=START_SECONDS,
+        )
         client = await stack.enter_async_context(_connect_client(server, server.admin, clock))
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
         requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)

@@ -185,7 +185,8 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
     manager = [
         *("--kubeconfig", kubeconfig, "--use-service-account-credentials", "true"),
         *("--secure-port", "0", "--metrics-port", "0", "--write-component-urls", str(launch.component_urls)),
-        *launch.manager_arguments(),
+        # It keeps its caches when the machine is too busy to renew the lease, because there is no other manager.
+        *("--leader-elect-sole-candidate", "true", *launch.manager_arguments()),
     ]
     return ControlPlane(
         server=ControlPlaneProgram(name=SERVER, command=server, log=launch.log(SERVER)),
