@@ -126,6 +126,14 @@ class Serving(Struct, frozen=True, kw_only=True):
             Path,
         ),
     ] = None
+    ready_after_controllers: Annotated[
+        bool,
+        Flag(
+            "fail /readyz and /healthz until a controller manager has created the ServiceAccount and the ConfigMap that "
+            "pods in namespace default need (false)",
+            boolean,
+        ),
+    ] = False
     component_urls: Annotated[
         Path | None,
         Flag(

@@ -64,7 +64,8 @@ kubeconfig=$own/controller-manager.kubeconfig
 rm -f "$kubeconfig"
 urls=$own/component-urls.json
 rm -f "$urls"
-"$python" -P -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" --component-urls="$urls" "$@" &
+"$python" -P -m mockube.apiserver --write-manager-kubeconfig="$kubeconfig" --component-urls="$urls" \\
+  --ready-after-controllers=true "$@" &
 server=$!
 manager=
 trap 'kill $server $manager 2>/dev/null' TERM INT
