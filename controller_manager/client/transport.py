@@ -23,7 +23,16 @@ from mockube.component_base.clock import Clock, RealClock
 
 from .connections import CONNECT_SECONDS, Address, ConnectionBroken, Connections, NotConnected
 from .kubeconfig import Access, KubeconfigError
-from .wire import NoResponse, Request, Response, ResponseStream, Transport, Unreachable, no_response
+from .wire import (
+    ConnectTimeout,
+    NoResponse,
+    Request,
+    Response,
+    ResponseStream,
+    Transport,
+    Unreachable,
+    no_response,
+)
 
 
 def tls_context(access: Access, clock: Clock) -> ssl.SSLContext:
@@ -180,7 +189,9 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 def _no_response_error(error: Exception, request: Request) -> NoResponse:
     problem = str(error) or type(error).__name__
-    if isinstance(error, ClientConnectorError | ConnectionTimeoutError):
+    if isinstance(error, ConnectionTimeoutError):
+        return ConnectTimeout(f"{request.method} {request.target}: {problem}")
+    if isinstance(error, ClientConnectorError):
         return Unreachable(f"{request.method} {request.target}: {problem}")
     return no_response(request, problem)
 
