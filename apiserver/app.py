@@ -138,7 +138,9 @@ class ApiServer:
             catalog=catalog,
             aggregator=aggregator,
             proxy=self.proxy,
-            verbs=requests.make_verbs(rights, authentication, simulated),
+            verbs=requests.make_verbs(
+                rights, authentication, simulated, requests.make_component_statuses(config, environment)
+            ),
             pages=pages,
             simulated=simulated,
         )

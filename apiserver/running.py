@@ -5,7 +5,7 @@ It is independent of signals and of the process's output: `serve` runs it in a p
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 
@@ -33,6 +33,7 @@ from .bootstrap.trust_controller import TrustController
 from .config.command_line import Config
 from .http.server import Listener, listening
 from .parts.environment import ServerEnvironment
+from .registry.component_statuses import NO_PROBES, EmbeddedProbe
 from .request.filter import Middleware
 from .serving_credentials import Credentials
 from .storage.compaction import Compactor
@@ -57,6 +58,8 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Wraps the handler of every authenticated request."""
     has_embedded_manager: bool = False
     """Whether a controller manager runs in the same process, whose controllers share one user."""
+    component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
+    """The probes of that manager, by component."""
 
     @property
     def port(self) -> int:
@@ -189,6 +192,7 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         address=f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
         identity=server_name(socket.gethostname(), dependencies.port),
         middleware=dependencies.middleware,
+        component_probes=dependencies.component_probes,
     )
 
 

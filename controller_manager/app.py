@@ -3,7 +3,7 @@
 import gc
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
+from mockube.component_base.component_urls import CONTROLLER_MANAGER, SCHEDULER
 from mockube.component_base.process_metrics import count_build
 from mockube.component_base.release_options import ignored_settings
 from mockube.component_base.supervision import run_with, start
@@ -49,6 +50,7 @@ from .leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, Ti
 from .metrics.client import ClientMetrics, InformerMetrics
 from .metrics.controllers import Metrics, report_leadership
 from .running import Dependencies, ManagerRun
+from .scheduler.scheduler import KUBE_SCHEDULER
 
 LOG = logging.getLogger(__name__)
 
@@ -112,14 +114,15 @@ class Manager:
                 report(self._config, self._server)
                 return
 
-    def _client_options(self, may_write: Callable[[], bool] | None = None) -> ClientOptions:
+    def _client_options(self, elector: Elector | None = None) -> ClientOptions:
         server = self._config.server
         return ClientOptions(
             access=self._access,
             clock=self._clock,
             rate=rate_of(server, self._access),
             use_service_account_credentials=server.use_service_account_credentials,
-            may_write=may_write,
+            may_write=elector.may_write if elector else None,
+            wait_until_renewed=elector.wait_until_renewed if elector else None,
             metrics=self._client_metrics,
             transport=self._transport,
         )
@@ -134,6 +137,7 @@ class Manager:
                 renew_deadline=leading.leader_elect_renew_deadline,
                 retry_period=leading.leader_elect_retry_period,
             ),
+            is_sole=leading.leader_elect_sole_candidate,
         )
         elector = Elector(candidate, client, clock=self._clock, random=self._random)
         report_leadership(candidate.lease.name, lambda: elector.is_leading, self._metrics.registry)
@@ -172,7 +176,7 @@ class Manager:
         """
         config = self._config_for_server()
         packs = catalog.controllers_of_packs(config.controllers.packs or (), config.packs)
-        async with connect(self._client_options(elector.may_write if elector else None)) as leader_client:
+        async with connect(self._client_options(elector)) as leader_client:
             manager_run = ManagerRun(
                 self._dependencies(leader_client, config),
                 controllers=_controllers(config, packs),
@@ -263,6 +267,13 @@ def _runnables(config: Config, packs: PackControllers) -> list[Runnable]:
 def _is_enabled(name: str, config: Config) -> bool:
     by_default = catalog.runs_by_default(name, simulates=config.simulation.simulate_nodes.count > 0)
     return is_controller_enabled(name, config.controllers.controllers, by_default=by_default)
+
+
+def components(config: Config) -> Sequence[str]:
+    """Return the components of ComponentStatuses that a manager contains."""
+    return (
+        (CONTROLLER_MANAGER, SCHEDULER) if _is_enabled(KUBE_SCHEDULER.name, config) else (CONTROLLER_MANAGER,)
+    )
 
 
 def _workers(controller: Controller, config: Config) -> int:

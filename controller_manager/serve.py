@@ -8,11 +8,12 @@ from typing import Any
 
 from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.component_urls import write_component_urls
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.supervision import first_cause, start
 
 from . import http_endpoints
-from .app import Manager
+from .app import Manager, components
 from .client.kubeconfig import KubeconfigError
 from .config.settings import Config, SecureServing
 from .control.followed_server import UnusableFlags
@@ -35,6 +36,9 @@ async def serve(config: Config) -> None:
     async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)
+        if urls and config.serving.write_component_urls is not None:
+            health_urls = dict.fromkeys(components(config), f"{urls[0]}/healthz")
+            write_component_urls(config.serving.write_component_urls, health_urls)
         manager_task = start("manager", manager.run(), endless=True)
         signal_task = start("signals", stop_signal.wait(), on_failure=manager.fail)
         await asyncio.wait({manager_task, signal_task}, return_when=asyncio.FIRST_COMPLETED)

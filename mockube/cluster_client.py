@@ -1,11 +1,14 @@
-"""Wait until a running control plane is usable: its nodes are ready, and pods can be created."""
+"""Wait until a running control plane is usable: its nodes are ready, and pods can be created and started."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
-from mockube.apimachinery import conditions, meta
+from msgspec import Struct
+
+from mockube.apimachinery import conditions, meta, wellknown
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.node_pools.pool import NodePools
@@ -13,33 +16,65 @@ from mockube.component_base.suggestions import enumerate_names
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import ClientOptions, connect
-from mockube.controller_manager.client.kinds import NODES, SERVICE_ACCOUNTS
+from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.kubeconfig import read
-from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoResponse
+from mockube.controller_manager.config.selection import ALL_CONTROLLERS, is_controller_enabled
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
 
 DEFAULT_TIMEOUT: Final = 86400.0
 _RETRY_SECONDS: Final = 0.1
 """The time after which a request without a response is repeated."""
-_DEFAULT_ACCOUNT: Final = Key("default", "default")
+_NAMESPACES: Final = (
+    wellknown.NAMESPACE_DEFAULT,
+    wellknown.NAMESPACE_SYSTEM,
+    wellknown.NAMESPACE_PUBLIC,
+)
+"""The namespaces that cannot be deleted."""
 
 
-async def wait_usable(
+class NamespaceObject(Struct, frozen=True, kw_only=True):
+    """An object that a controller creates in each namespace, and that pods need."""
+
+    resource: Resource[ReadOnlyTree]
+    name: str
+    controller: str
+    purpose: str
+
+
+_NAMESPACE_OBJECTS: Final = (
+    NamespaceObject(
+        resource=SERVICE_ACCOUNTS,
+        name="default",
+        controller="serviceaccount-controller",
+        purpose="without which no pod can be created",
+    ),
+    NamespaceObject(
+        resource=CONFIG_MAPS,
+        name="kube-root-ca.crt",
+        controller="root-ca-certificate-publisher-controller",
+        purpose="which every pod with a token mounts",
+    ),
+)
+
+
+async def wait_usable(  # noqa: PLR0913 - each says what to wait for, or how
     kubeconfig: Path,
     nodes: NodePools,
     *,
     has_only_these: bool = False,
     clock: Clock,
     report: Callable[[str], None],
+    controllers: Sequence[str] = (ALL_CONTROLLERS,),
     seconds: float = DEFAULT_TIMEOUT,
 ) -> int:
     """Wait until a new control plane is usable, and return its number of nodes.
 
-    Every node is ready, and the default ServiceAccount exists. The store may request other nodes than the flag;
-    `has_only_these`: it requests the same, so that nodes of earlier runs are changed or deleted. Requests are repeated
-    until the server responds; the caller checks whether the server has exited.
+    Every node is ready, and the objects exist that `controllers` create in each namespace. The store may request other
+    nodes than the flag; `has_only_these`: it requests the same, so that nodes of earlier runs are changed or deleted.
+    Requests are repeated until the server responds; the caller checks whether the server has exited.
     """
     while True:
         try:
@@ -49,7 +84,7 @@ async def wait_usable(
                 if has_only_these:
                     await wait_for_nodes(client, nodes, clock=clock, seconds=seconds)
                 desired = (await desired_pools(client, nodes)).count
-                await wait_for_pods(client, desired, seconds=seconds)
+                await wait_for_pods(client, desired, controllers=controllers, seconds=seconds)
                 report("1 node ready" if desired == 1 else f"{desired} nodes ready")
                 return desired
         except NoResponse:
@@ -62,25 +97,44 @@ async def replace_nodes(kubeconfig: Path, nodes: NodePools, *, clock: Clock) -> 
         await request_nodes(client, nodes, clock)
 
 
-async def wait_for_pods(client: Client, nodes: int, *, seconds: float) -> None:
-    """Wait until pods can be created and scheduled: `nodes` nodes are ready, and the default ServiceAccount exists.
+async def wait_for_pods(
+    client: Client, nodes: int, *, controllers: Sequence[str] = (ALL_CONTROLLERS,), seconds: float
+) -> None:
+    """Wait until pods can be created and scheduled, with the `--controllers` of the manager: `nodes` nodes are ready, and
+    the system namespaces have what pods need.
 
     TimeoutError names what is missing after some seconds.
     """
     readiness: dict[str, bool] = {}
+    missing: list[str] = []
     try:
         async with timeout(RealClock(), seconds):
             await _wait_for_nodes(client, nodes, readiness, seconds)
-            accounts = watch_objects(
-                client, SERVICE_ACCOUNTS, _DEFAULT_ACCOUNT, clock=RealClock(), seconds=seconds
-            )
-            async with aclosing(accounts) as events:
-                async for event_type, _ in events:
-                    if event_type != "DELETED":
-                        return
+            for each in _NAMESPACE_OBJECTS:
+                if is_controller_enabled(each.controller, controllers, by_default=True):
+                    await _wait_for_namespace_object(client, each, missing, seconds)
     except TimeoutError:
-        problem = _missing(readiness, nodes)
+        problem = missing[0] if missing else _missing_nodes(readiness, nodes)
         raise TimeoutError(f"the cluster was not ready within {seconds:g} s: {problem}") from None
+
+
+async def _wait_for_namespace_object(
+    client: Client, wanted: NamespaceObject, missing: list[str], seconds: float
+) -> None:
+    """Wait until each system namespace has the object; meanwhile `missing` says which one does not."""
+    found: set[str] = set()
+    changes = watch_objects(client, wanted.resource, Key("", wanted.name), clock=RealClock(), seconds=seconds)
+    async with aclosing(changes) as events:
+        while namespace := next((each for each in _NAMESPACES if each not in found), ""):
+            object_name = f"{wanted.resource.kind} {wanted.name} in namespace {namespace}"
+            missing[:] = [
+                f"the {object_name} does not exist, {wanted.purpose}; the {wanted.controller} creates it"
+            ]
+            event_type, tree = await anext(events)
+            found = (
+                found - {meta.namespace(tree)} if event_type == "DELETED" else found | {meta.namespace(tree)}
+            )
+    missing.clear()
 
 
 async def _wait_for_nodes(client: Client, nodes: int, readiness: dict[str, bool], seconds: float) -> None:
@@ -93,14 +147,9 @@ async def _wait_for_nodes(client: Client, nodes: int, readiness: dict[str, bool]
             )
 
 
-def _missing(readiness: Mapping[str, bool], nodes: int) -> str:
-    """Return what a cluster does not have yet."""
+def _missing_nodes(readiness: Mapping[str, bool], nodes: int) -> str:
+    """Return which nodes a cluster does not have yet."""
     ready = sum(readiness.values())
-    if ready >= nodes:
-        return (
-            "the ServiceAccount default in namespace default does not exist, without which no pod can be created;"
-            " the serviceaccount-controller creates it"
-        )
     unready = [name for name, is_ready in readiness.items() if not is_ready]
     details = [f"{ready} of {nodes} nodes are ready"]
     if unready:

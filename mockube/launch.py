@@ -59,6 +59,11 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
             *self.manager_flags,
         )
 
+    @property
+    def controllers(self) -> Sequence[str]:
+        """The value of the manager's --controllers."""
+        return selected_controllers(self.manager_flags)
+
 
 _WITH_NODE_RESTRICTION: Final = ("--enable-admission-plugins", _NODE_RESTRICTION)
 
@@ -66,6 +71,13 @@ _WITH_NODE_RESTRICTION: Final = ("--enable-admission-plugins", _NODE_RESTRICTION
 def temporary_server_flags(folder: Path) -> Sequence[str]:
     """Return the flags of a server on a free port, whose certificates and keys are in a folder that the caller removes."""
     return "--secure-port", "0", "--cert-dir", str(folder / "pki")
+
+
+def selected_controllers(flags: Sequence[str]) -> Sequence[str]:
+    """Return the value of the manager's --controllers in some flags."""
+    arguments = [argument for flag in flags for argument in flag.split("=", 1)]
+    values = [value for flag, value in pairwise(arguments) if flag == "--controllers"]
+    return tuple(name.strip() for value in values for name in value.split(",")) or ("*",)
 
 
 def _signing_flags(server: Sequence[str], manager: Sequence[str]) -> Sequence[str]:

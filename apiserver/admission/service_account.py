@@ -1,9 +1,9 @@
 """ServiceAccount: sets the service account of a pod, and mounts its token."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
-from mockube.apimachinery import meta, randomness
+from mockube.apimachinery import meta, randomness, status
 from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.pods import secret_names
@@ -13,6 +13,8 @@ from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
+from mockube.apiserver.registry.resource_watchers import wait_for_object
+from mockube.apiserver.storage.stored_object import StoredObject
 
 from . import plugin
 from .plugin import Plugin
@@ -25,10 +27,21 @@ MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 MODE = 0o644
 ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
+LOOKUPS: Final = 10
+"""How often upstream looks up the account `default`, which a controller creates in each new namespace."""
+MIN_LOOKUP_INTERVAL: Final = 0.1
+"""The minimum seconds between two of these lookups; each request draws an interval of at most twice as long."""
+MAX_WAITING_REQUESTS: Final = 200
+"""The maximum number of requests that wait for accounts. Further ones are refused, and their clients send them again."""
+
 
 class ServiceAccount(Plugin):
     operations = plugin.WRITE
     targets = frozenset({plugin.POD, EPHEMERAL})
+
+    def __init__(self) -> None:
+        self._waiting = 0
+        """The number of requests that wait for an account."""
 
     def handles(self, operation: Operation, target: Target) -> bool:
         return (operation, target) in ((Operation.CREATE, plugin.POD), (Operation.UPDATE, EPHEMERAL))
@@ -46,7 +59,7 @@ class ServiceAccount(Plugin):
             pod["spec"] = spec
             name = spec.get("serviceAccountName") or DEFAULT
             spec["serviceAccountName"] = spec["serviceAccount"] = name
-            account = await _find_account(backend, attributes, name)
+            account = await self._find_account(backend, attributes, name)
             if _wants_token(spec, account):
                 await backend.run(attributes.context, _mount_token, spec, backend.random)
             if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
@@ -65,7 +78,43 @@ class ServiceAccount(Plugin):
         if not name:
             pod_key = f"{attributes.namespace}/{meta.name(pod)}"
             raise plugin.forbidden(attributes, f"no service account specified for pod {pod_key}")
-        await _check_secrets(backend, attributes, spec, await _find_account(backend, attributes, name))
+        await _check_secrets(backend, attributes, spec, await self._find_account(backend, attributes, name))
+
+    async def _find_account(
+        self, backend: Backend, attributes: AdmissionAttributes, name: str
+    ) -> ReadOnlyTree:
+        stored = backend.find_cached(SERVICE_ACCOUNTS, attributes.namespace, name)
+        if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be outdated
+            stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
+        if stored is None and name == DEFAULT:
+            stored = await self._wait_for_default(backend, attributes)
+        if stored is None:
+            account_key = f"{attributes.namespace}/{name}"
+            problem = plugin.unreachable(name) or f'serviceaccount "{name}" not found'
+            raise plugin.forbidden(attributes, f"error looking up service account {account_key}: {problem}")
+        return stored.shared_tree()
+
+    async def _wait_for_default(
+        self, backend: Backend, attributes: AdmissionAttributes
+    ) -> StoredObject | None:
+        """Wait for the account of a new namespace as long as upstream looks it up; the request's deadline may end this."""
+        if self._waiting >= MAX_WAITING_REQUESTS:
+            raise status.too_many_requests(
+                f'too many pods are waiting for the service account "{DEFAULT}", please try again later', 1
+            )
+        interval = MIN_LOOKUP_INTERVAL * (1 + randomness.fraction(backend.random))
+        self._waiting += 1
+        try:
+            async with attributes.context.work.without_memory():
+                return await wait_for_object(
+                    backend,
+                    SERVICE_ACCOUNTS,
+                    attributes.namespace,
+                    DEFAULT,
+                    seconds=(LOOKUPS - 1) * interval,
+                )
+        finally:
+            self._waiting -= 1
 
 
 async def _check_secrets(
@@ -77,17 +126,6 @@ async def _check_secrets(
         problem = await backend.run(attributes.context, lambda: next(find(spec, account), ""))
         if problem:
             raise plugin.forbidden(attributes, problem)
-
-
-async def _find_account(backend: Backend, attributes: AdmissionAttributes, name: str) -> ReadOnlyTree:
-    stored = backend.find_cached(SERVICE_ACCOUNTS, attributes.namespace, name)
-    if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be outdated
-        stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
-    if stored is None:
-        account_key = f"{attributes.namespace}/{name}"
-        problem = plugin.unreachable(name) or f'serviceaccount "{name}" not found'
-        raise plugin.forbidden(attributes, f"error looking up service account {account_key}: {problem}")
-    return stored.shared_tree()
 
 
 def _check_mirror_pod(attributes: AdmissionAttributes, pod: Tree) -> None:

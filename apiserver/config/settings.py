@@ -126,6 +126,22 @@ class Serving(Struct, frozen=True, kw_only=True):
             Path,
         ),
     ] = None
+    ready_after_controllers: Annotated[
+        bool,
+        Flag(
+            "fail /readyz and /healthz until a controller manager has created the ServiceAccount and the ConfigMap that "
+            "pods in namespace default need (false)",
+            boolean,
+        ),
+    ] = False
+    component_urls: Annotated[
+        Path | None,
+        Flag(
+            "file of the controller manager's --write-component-urls, for ComponentStatuses (none: the usual ports)",
+            Path,
+            metavar="FILE",
+        ),
+    ] = None
     max_requests_inflight: Annotated[
         int, Flag("maximum number of concurrent reads; 0: no limit (400)", non_negative_int, metavar="N")
     ] = 400

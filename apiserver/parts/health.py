@@ -28,5 +28,6 @@ def make_health(  # noqa: PLR0913 - each argument is a part
         roles_problem=roles.problem if "RBAC" in config.authorization.types else None,
         task_problem=supervisor.problem,
         has_flow_control=config.features.enable_priority_and_fairness,
+        awaits_controllers=config.serving.ready_after_controllers,
     )
     return HealthChecks(checks, environment.connection_clock)

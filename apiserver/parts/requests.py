@@ -64,12 +64,23 @@ def make_observers(registry: Registry, rights: Rights, find: FindResource, metri
 
 
 def make_verbs(
-    rights: Rights, authentication: Authenticators, simulated: SimulatedMetrics | None
+    rights: Rights,
+    authentication: Authenticators,
+    simulated: SimulatedMetrics | None,
+    component_statuses: ComponentStatuses,
 ) -> OwnVerbs:
     """Return the verbs of resources that are not stored, or not as they are sent."""
     reviews = review_verbs(authentication.bearer, rights.authorization, authentication.accounts)
     metrics = {} if simulated is None else simulated.verbs
-    return BINDINGS | ComponentStatuses(probe).verbs() | reviews | metrics
+    return BINDINGS | component_statuses.verbs() | reviews | metrics
+
+
+def make_component_statuses(config: Config, environment: ServerEnvironment) -> ComponentStatuses:
+    return ComponentStatuses(
+        probe,
+        urls_file=config.serving.component_urls,
+        embedded_probes=environment.component_probes,
+    )
 
 
 def make_routes(  # noqa: PLR0913 - each argument is a part

@@ -1,10 +1,12 @@
 """ComponentStatuses: the health of control plane components, probed at each request and never stored.
 
-As upstream, the components are assumed to run on the server's machine, at their default ports.
+As upstream, the components are assumed to run on the server's machine, at their default ports, unless the manager that was
+started with the server has written other URLs, or runs in the same process.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -12,6 +14,7 @@ from msgspec import Struct
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
+from mockube.component_base.component_urls import CONTROLLER_MANAGER, SCHEDULER, read_component_urls
 from mockube.etcd.errors import KVError
 
 from .registry import Backend, OwnVerbs
@@ -30,17 +33,30 @@ class ComponentHealth(Struct, frozen=True, kw_only=True):
 Probe: TypeAlias = Callable[[str], Awaitable[ComponentHealth]]
 """Requests the health of a component at its URL."""
 
+EmbeddedProbe: TypeAlias = Callable[[], ComponentHealth]
+"""Returns the health of a component in the same process."""
+
+NO_PROBES: Final[Mapping[str, EmbeddedProbe]] = {}
 RESOURCE: Final = GroupResource("", "componentstatuses")
 URLS: Final[Mapping[str, str]] = {
-    "controller-manager": "https://127.0.0.1:10257/healthz",
-    "scheduler": "https://127.0.0.1:10259/healthz",
+    CONTROLLER_MANAGER: "https://127.0.0.1:10257/healthz",
+    SCHEDULER: "https://127.0.0.1:10259/healthz",
 }
 STORE: Final = "etcd-0"
 
 
 class ComponentStatuses:
-    def __init__(self, probe: Probe) -> None:
+    def __init__(
+        self,
+        probe: Probe,
+        *,
+        urls_file: Path | None = None,
+        embedded_probes: Mapping[str, EmbeddedProbe] = NO_PROBES,
+    ) -> None:
+        """`urls_file` has other URLs than `URLS`; None if there is no such file. `embedded_probes` are by component."""
         self._probe = probe
+        self._urls_file = urls_file
+        self._embedded_probes = embedded_probes
 
     def verbs(self) -> OwnVerbs:
         return {(RESOURCE, ""): {"get": self.get, "list": self.list}}
@@ -62,7 +78,7 @@ class ComponentStatuses:
         )
 
     async def _look(self, backend: Backend, context: RequestContext, name: str) -> StoredObject:
-        health = await (_of_store(backend) if name == STORE else self._probe(URLS[name]))
+        health = await (_of_store(backend) if name == STORE else self._health_of(name))
         condition = {"type": "Healthy", "status": "True" if health.is_good else "False"}
         messages = {"message": health.message, "error": health.error}
         tree = {
@@ -72,6 +88,15 @@ class ComponentStatuses:
             "conditions": [condition | {field: text for field, text in messages.items() if text}],
         }
         return StoredObject.without_revision(canonical(tree))
+
+    async def _health_of(self, name: str) -> ComponentHealth:
+        embedded_probe = self._embedded_probes.get(name)
+        if embedded_probe is not None:
+            return embedded_probe()
+        urls = {} if self._urls_file is None else read_component_urls(self._urls_file)
+        if self._urls_file is not None and not urls:
+            return ComponentHealth(is_good=False, message="the controller manager has not started yet")
+        return await self._probe(urls.get(name, URLS[name]))
 
 
 async def _of_store(backend: Backend) -> ComponentHealth:

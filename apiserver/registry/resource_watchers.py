@@ -1,4 +1,7 @@
-"""Resources that a task of the server watches: it is notified of a change, or of the keys that changed."""
+"""Resources that a task of the server watches: it is notified of a change, or of the keys that changed.
+
+A request waits for one object here.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,8 +10,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.storage.resource_cache import CacheWatcher, Change, ResourceCache
+from mockube.apiserver.storage.stored_object import StoredObject
 
 from .registry import Backend
 
@@ -90,3 +95,21 @@ def _watching(
         for cache, watcher in zip(caches, watchers, strict=True):
             watch_cache.on_reset.remove(watcher.handle_missed_change)
             cache.remove_watcher(watcher)
+
+
+async def wait_for_object(
+    backend: Backend, resource: GroupResource, namespace: str, name: str, *, seconds: float
+) -> StoredObject | None:
+    """Return an object that does not exist yet, as soon as the watch cache has it; None if the store has none after `seconds`."""
+    row = backend.rows[resource]
+    changed = asyncio.Event()
+    watcher = _Subscriber(backend.layout.object(row, namespace, name), changed)
+    cache = backend.resource_cache(resource)
+    cache.add_watcher(watcher)
+    timer = backend.clock.call_later(seconds, changed.set)
+    try:
+        await changed.wait()
+    finally:
+        timer.cancel()
+        cache.remove_watcher(watcher)
+    return backend.find_cached(resource, namespace, name) or await backend.find(row, namespace, name)

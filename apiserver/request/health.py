@@ -5,7 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from mockube.apimachinery import gotext
+from mockube.apimachinery import gotext, wellknown
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.background_tasks import TASKS, check_name, is_restarted
 from mockube.apiserver.metrics.requests import Route
@@ -32,6 +33,12 @@ MAX_LAG_SECONDS: Final = 10.0
 CHECK_SECONDS: Final = 2.0
 """How long a check may take, as upstream's checks of etcd."""
 ENDPOINTS = ("healthz", "livez", "readyz")
+NAMESPACE_OBJECTS_CHECK: Final = "namespace-objects"
+"""A check of ours: whether a controller manager has created what pods in namespace default need."""
+_NAMESPACE_OBJECTS: Final = (
+    (GroupResource("", "serviceaccounts"), "default"),
+    (GroupResource("", "configmaps"), "kube-root-ca.crt"),
+)
 ONLY_FOR_READINESS = frozenset(
     {
         "shutdown",
@@ -42,6 +49,11 @@ ONLY_FOR_READINESS = frozenset(
 )
 """Checks that may recover without a restart, so /livez omits them."""
 NOT_FOR_READINESS = frozenset({"loopback-serving-certificate"})
+_EXCLUDED_CHECKS: Final[Mapping[str, frozenset[str]]] = {
+    "healthz": ONLY_FOR_READINESS,  # envtest waits for it
+    "livez": ONLY_FOR_READINESS | {NAMESPACE_OBJECTS_CHECK},
+    "readyz": NOT_FOR_READINESS,
+}
 _FLOW_CONTROL_HOOKS: Final = (
     "poststarthook/priority-and-fairness-config-consumer",
     "poststarthook/priority-and-fairness-filter",
@@ -135,7 +147,7 @@ def _guard(name: str, check: Check, deadlines: Deadlines) -> Check:
     return problem
 
 
-def server_checks(
+def server_checks(  # noqa: PLR0913 - each is a source of checks
     backend: Backend,
     *,
     is_started: Callable[[], bool],
@@ -143,6 +155,7 @@ def server_checks(
     roles_problem: Check | None,
     task_problem: Callable[[str], str],
     has_flow_control: bool = True,
+    awaits_controllers: bool = False,
 ) -> Mapping[str, Check]:
     """Return every check of a server, in upstream's order. Without RBAC there is no check of the bootstrap roles."""
 
@@ -175,18 +188,34 @@ def server_checks(
         "etcd-readiness": writable_store_check(backend),
         "informer-sync": watch_cache_check(backend),
         **hooks,
+        **({NAMESPACE_OBJECTS_CHECK: namespace_objects_check(backend)} if awaits_controllers else {}),
         "shutdown": shutdown,
         **{check_name(name): task(name) for name in TASKS},
     }
+
+
+def namespace_objects_check(backend: Backend) -> Check:
+    """Return a check that fails until the objects exist for the first time: their deletion makes no server unready."""
+    is_done = False
+
+    async def check() -> str:
+        nonlocal is_done
+        missing = [
+            f"{resource.resource} {name!r} in namespace {wellknown.NAMESPACE_DEFAULT!r} does not exist yet"
+            for resource, name in _NAMESPACE_OBJECTS
+            if not is_done and backend.find_cached(resource, wellknown.NAMESPACE_DEFAULT, name) is None
+        ]
+        is_done = not missing
+        return "; ".join(missing)
+
+    return check
 
 
 def _health_pages(checks: Mapping[str, Check], results: HealthResults) -> Pages:
     pages: dict[str, Page] = {}
     for endpoint in ENDPOINTS:
         endpoint_checks = {
-            name: check
-            for name, check in checks.items()
-            if name not in (NOT_FOR_READINESS if endpoint == "readyz" else ONLY_FOR_READINESS)
+            name: check for name, check in checks.items() if name not in _EXCLUDED_CHECKS[endpoint]
         }
         pages[f"/{endpoint}"] = _summary_page(endpoint, endpoint_checks, results)
         for name, check in endpoint_checks.items():

@@ -2,7 +2,8 @@
 
 The reflector stores only the revision to resume from. If the server supports it, the initial objects are the initial
 events of the watch; else they are listed in pages. A watch that ends is resumed at its last revision. All objects are
-listed again if that revision is compacted, or if the server was unreachable, since it may have another history now.
+listed again if that revision is compacted, or if the server was unreachable, since it may have another history now. A
+server that is too busy for a new connection is not taken for one: lists would keep it busy.
 """
 
 import logging
@@ -17,7 +18,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.component_base.clock import Clock
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.flowcontrol import Backoff
-from mockube.controller_manager.client.wire import NoResponse, Unreachable
+from mockube.controller_manager.client.wire import ConnectTimeout, NoResponse, Unreachable
 from mockube.controller_manager.metrics.client import InformerStats
 
 PAGE: Final = 500
@@ -28,6 +29,8 @@ TIMEOUT_GRACE: Final = 15.0
 SHORT_WATCH_SECONDS: Final = 1.0
 """A watch that ends sooner and without an event is a failure."""
 
+_REVISION_TOO_LARGE: Final = "ResourceVersionTooLarge"
+"""The reason of the error for a revision that the server does not have yet."""
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _UNSUPPORTED: Final = (status.Invalid, status.BadRequest)
 """Errors of a server that does not support watches with initial events."""
@@ -110,8 +113,7 @@ class Reflector:
             self._is_not_served = True
             return
         _log.warning("watching %s: %s: %s", self._resource, type(error).__name__, error)
-        if isinstance(error, Unreachable | status.Expired | status.Gone):
-            # Another server may answer next, or one that was restarted with an empty store: its revisions are others.
+        if _may_have_other_history(error):
             self._revision = 0
 
     async def _list_and_watch(self) -> None:
@@ -206,6 +208,17 @@ class Reflector:
             await self._sink.replace(self._initial_objects, revision)
             self._revision = revision
             self._initial_objects = None
+
+
+def _may_have_other_history(error: Exception) -> bool:
+    """Return whether another server may answer next, or one that was restarted with an empty store: its revisions are others."""
+    if isinstance(error, ConnectTimeout):
+        return False
+    details = error.details if isinstance(error, ApiError) else None
+    is_too_large = details is not None and any(
+        cause.reason == _REVISION_TOO_LARGE for cause in details.causes
+    )
+    return is_too_large or isinstance(error, Unreachable | status.Expired | status.Gone)
 
 
 def parse_watch_event(line: bytes) -> WatchEvent:

@@ -1,6 +1,6 @@
 """Create clients, with their transport, credentials, rate limits and User-Agent."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache, partial
 from typing import Final
@@ -34,6 +34,8 @@ class ClientOptions(Struct, frozen=True, kw_only=True):
     use_service_account_credentials: bool = False
     may_write: Callable[[], bool] | None = None
     """Returns whether a write may be sent; called before each. None allows all writes."""
+    wait_until_renewed: Callable[[], Awaitable[bool]] | None = None
+    """Waits, before a write that may not be sent now, for a renewal of the lease; None does not wait."""
     transport: Callable[[Access], Transport] = HttpTransport
     metrics: ClientMetrics = field(default_factory=lambda: ClientMetrics(Registry()))
 
@@ -58,7 +60,8 @@ def _transport(options: ClientOptions, access: Access, stack: AsyncExitStack) ->
     transport = options.transport(access)
     stack.push_async_callback(transport.close)
     if options.may_write is not None:
-        transport = FencedTransport(transport, options.may_write)
+        waits = () if options.wait_until_renewed is None else (options.wait_until_renewed,)
+        transport = FencedTransport(transport, options.may_write, *waits)
     return BoundedTransport(transport)
 
 

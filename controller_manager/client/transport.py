@@ -7,7 +7,7 @@ import asyncio
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,16 @@ from mockube.component_base.clock import Clock, RealClock
 
 from .connections import CONNECT_SECONDS, Address, ConnectionBroken, Connections, NotConnected
 from .kubeconfig import Access, KubeconfigError
-from .wire import NoResponse, Request, Response, ResponseStream, Transport, Unreachable, no_response
+from .wire import (
+    ConnectTimeout,
+    NoResponse,
+    Request,
+    Response,
+    ResponseStream,
+    Transport,
+    Unreachable,
+    no_response,
+)
 
 
 def tls_context(access: Access, clock: Clock) -> ssl.SSLContext:
@@ -180,7 +189,9 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 def _no_response_error(error: Exception, request: Request) -> NoResponse:
     problem = str(error) or type(error).__name__
-    if isinstance(error, ClientConnectorError | ConnectionTimeoutError):
+    if isinstance(error, ConnectionTimeoutError):
+        return ConnectTimeout(f"{request.method} {request.target}: {problem}")
+    if isinstance(error, ClientConnectorError):
         return Unreachable(f"{request.method} {request.target}: {problem}")
     return no_response(request, problem)
 
@@ -218,19 +229,33 @@ class BoundedTransport:
         await self._transport.close()
 
 
-class FencedTransport:
-    """A `Transport` that sends writes only while `may_write` returns true: until the lease is lost."""
+async def _no_wait() -> bool:
+    """Do not wait for a renewal of the lease, which is lost."""
+    return False
 
-    def __init__(self, transport: Transport, may_write: Callable[[], bool]) -> None:
+
+class FencedTransport:
+    """A `Transport` that sends writes only while `may_write` returns true: until the lease is lost.
+
+    `wait_until_renewed` returns true when the lease is renewed, or false if it is lost.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        may_write: Callable[[], bool],
+        wait_until_renewed: Callable[[], Awaitable[bool]] = _no_wait,
+    ) -> None:
         self._transport = transport
         self._may_write = may_write
+        self._wait_until_renewed = wait_until_renewed
 
     @property
     def host(self) -> str:
         return self._transport.host
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
-        if not (request.is_read or self._may_write()):
+        if not (request.is_read or self._may_write() or await self._wait_until_renewed()):
             raise Unreachable(f"{request.method} {request.target}: the lease is lost")
         return await self._transport.send(request, headers)
 

@@ -41,6 +41,10 @@ class Unreachable(NoResponse):
     """A request without effect: it was not sent, or it is a read."""
 
 
+class ConnectTimeout(Unreachable):
+    """No connection was made in time: the server or this process is too busy. Nothing says that the server has restarted."""
+
+
 class OutcomeUnknown(NoResponse):
     """A write was sent, and its outcome is unknown."""
 

@@ -231,6 +231,14 @@ class LeaderElection(Struct, frozen=True, kw_only=True):
         float, Flag("how long the leader retries to renew the lease before it stops (10s)", seconds)
     ] = 10.0
     leader_elect_retry_period: Annotated[float, Flag("interval of retries (2s)", seconds)] = 2.0
+    leader_elect_sole_candidate: Annotated[
+        bool,
+        Flag(
+            "continue with all caches, without writes, when the lease is not renewed in time and no other manager holds it: "
+            "for a cluster with one manager (false)",
+            boolean,
+        ),
+    ] = False
     leader_elect_resource_name: Annotated[str, Flag("name of the lease (kube-controller-manager)")] = (
         "kube-controller-manager"
     )
@@ -260,6 +268,10 @@ class SecureServing(Struct, frozen=True, kw_only=True):
     client_ca_file: Annotated[
         Path | None,
         Flag("CA of client certificates; everything but health needs one (none)", Path),
+    ] = None
+    write_component_urls: Annotated[
+        Path | None,
+        Flag("write the health URLs of manager and scheduler to this file (none)", Path, metavar="FILE"),
     ] = None
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
-from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
@@ -25,6 +25,10 @@ JITTER: Final = 1.2
 """The jitter factor of the retry period, so that candidates do not all try at once; upstream's."""
 RELEASED_SECONDS: Final = 1
 """The duration of a released lease."""
+MAX_ATTEMPT_SECONDS: Final = 60.0
+"""The maximum timeout of an attempt to renew a lease after the deadline; each is twice as long as the one before."""
+WAIT_INTERVAL: Final = 0.2
+"""The seconds after which a write that waits for the renewal looks at the lease again."""
 HEALTH_CHECK_TOLERANCE: Final = 20.0
 """The seconds after the expiry of its lease at which the health check of a leader that still works fails; upstream's."""
 
@@ -44,6 +48,8 @@ class LeaderElectionConfig(Struct, frozen=True, kw_only=True):
     identity: str
     """A name that is unique to this process."""
     timings: Timings = Timings()
+    is_sole: bool = False
+    """Whether no other candidate is expected: work continues without writes after the deadline, until another holds the lease."""
 
 
 class LeaseLost(Exception):
@@ -83,7 +89,16 @@ class Elector:
 
     def may_write(self) -> bool:
         """Return whether the lease is still valid. It is called before each write."""
-        return self._renewed_at is not None and self._seconds_until_deadline() > 0
+        renewed_at = self._renewed_at  # another thread may set it to None
+        return (
+            renewed_at is not None and renewed_at + self._timings.renew_deadline - self._clock.monotonic() > 0
+        )
+
+    async def wait_until_renewed(self) -> bool:
+        """Wait while the lease may still be renewed, because no other candidate is expected; return whether it is valid."""
+        while self._candidate.is_sole and self.is_leading and not self.may_write():
+            await self._clock.sleep(WAIT_INTERVAL)
+        return self.may_write()
 
     def problem(self) -> str:
         """Return an error message if work still runs long after the lease has expired; else ""."""
@@ -98,28 +113,81 @@ class Elector:
     async def acquire(self) -> None:
         """Retry until the lease is held."""
         LOG.info("Trying to acquire the lease %s as %s", self._candidate.lease, self._candidate.identity)
-        while not await self._try_acquire_or_renew():
+        while not await self._try_acquire_or_renew(self._attempt_seconds):
             delay = self._timings.retry_period * (1 + JITTER * randomness.fraction(self._random))
             await self._clock.sleep(delay)
         LOG.info("Acquired the lease %s", self._candidate.lease)
 
     async def renew(self) -> LeaseLost:
-        """Renew the lease until it is lost, and return the error: a loss is no failure of the process."""
-        try:
-            while self.is_leading:
-                await self._clock.sleep(self._timings.retry_period)
-                async with timeout(self._clock, self._seconds_until_deadline()):
-                    while not await self._try_acquire_or_renew() and self.is_leading:
-                        await self._clock.sleep(self._timings.retry_period)
-        except TimeoutError:
-            self._renewed_at = None
+        """Renew the lease until it is lost, and return the error: a loss is no failure of the process.
+
+        At the deadline the lease is not lost yet: the process, or the server, may have had no time for the renewal. Nobody else
+        has led if this candidate can still renew it, so that the work and its caches remain valid; nothing is written meanwhile.
+        """
+        while self.is_leading:
+            await self._clock.sleep(self._timings.retry_period)
+            if not (await self._renew_in_time() or await self._renew_late()):
+                self._renewed_at = None
         return LeaseLost(f"the lease {self._candidate.lease} was not renewed in time")
+
+    async def _renew_in_time(self) -> bool:
+        """Renew the lease before the deadline; return whether it is still held."""
+        seconds = self._seconds_until_deadline()
+        if seconds <= 0:  # the process was suspended
+            return False
+        try:
+            async with timeout(self._clock, seconds):
+                while not await self._try_acquire_or_renew(self._attempt_seconds) and self.is_leading:
+                    await self._clock.sleep(self._timings.retry_period)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _renew_late(self) -> bool:
+        """Renew the lease after the deadline; return whether it is still held."""
+        if not self.is_leading:
+            return False
+        if not self._candidate.is_sole:
+            return await self._try_acquire_or_renew(self._seconds_until_others_acquire())
+        LOG.warning(
+            "The lease %s was not renewed in time. Writes wait until it is renewed", self._candidate.lease
+        )
+        seconds, delay = self._attempt_seconds, self._timings.retry_period
+        while not await self._try_acquire_or_renew(seconds) and self.is_leading:
+            await self._clock.sleep(delay * (1 + JITTER * randomness.fraction(self._random)))
+            # Attempts that are given up cost a starved machine more than those that it finishes.
+            seconds = min(2 * seconds, MAX_ATTEMPT_SECONDS)
+        if self.is_leading:
+            LOG.info("The lease %s is renewed again", self._candidate.lease)
+        return self.is_leading
+
+    @property
+    def _attempt_seconds(self) -> float:
+        return self._timings.renew_deadline / 2
+
+    def _seconds_until_others_acquire(self) -> float:
+        """Return a timeout that ends before the lease expires; if it has expired, as after a suspension, that of an attempt."""
+        assert self._expires_at is not None
+        seconds = self._expires_at - self._timings.retry_period - self._clock.monotonic()
+        return min(seconds, self._attempt_seconds) if seconds > 0 else self._attempt_seconds
 
     async def release(self) -> None:
         """Release the lease, so that the next candidate need not wait until it expires."""
         if not self.is_leading or self.lease is None:
             return
         self._renewed_at = None
+        try:
+            async with timeout(self._clock, self._timings.renew_deadline):
+                lease: ReadOnlyTree | None = self.lease
+                while lease is not None and self._is_ours() and not await self._try_release(lease):
+                    lease = (
+                        await self._get_lease()
+                    )  # a renewal was cancelled after the server had received it
+        except (ApiError, NoResponse, TimeoutError) as error:
+            LOG.warning("The lease %s was not released: %s", self._candidate.lease, error)
+
+    async def _try_release(self, lease: ReadOnlyTree) -> bool:
+        """Release the lease; return False if it has changed."""
         now = format_micro_time(self._clock.now())
         spec = {
             "holderIdentity": "",
@@ -129,38 +197,60 @@ class Elector:
             "leaseTransitions": self._transitions(),
         }
         try:
-            async with timeout(self._clock, self._timings.renew_deadline):
-                await self._client.update(LEASES, {**self.lease, "spec": spec})
-        except (ApiError, NoResponse, TimeoutError) as error:
-            LOG.warning("The lease %s was not released: %s", self._candidate.lease, error)
+            await self._client.update(LEASES, {**lease, "spec": spec})
+        except Conflict:
+            return False
+        return True
 
     def _seconds_until_deadline(self) -> float:
         """Return the seconds until the renew deadline."""
         assert self._renewed_at is not None
         return self._renewed_at + self._timings.renew_deadline - self._clock.monotonic()
 
-    async def _try_acquire_or_renew(self) -> bool:
-        """Try to acquire or renew the lease, with a timeout. Return whether it is held."""
+    async def _try_acquire_or_renew(self, seconds: float) -> bool:
+        """Try to acquire or renew the lease, within some seconds. Return whether it is held."""
         try:
-            async with timeout(self._clock, self._timings.renew_deadline / 2):
-                return await self._acquire_or_renew()
+            async with timeout(self._clock, seconds):
+                return await self._renew_unchanged() or await self._acquire_or_renew()
         except (ApiError, NoResponse, TimeoutError) as error:
             self._report(str(error))
             return False
 
+    async def _renew_unchanged(self) -> bool:
+        """Renew the lease by a single request, as upstream; return False if it is not held, or was changed by another client."""
+        if not self.is_leading or self.lease is None:
+            return False
+        requested_at = self._clock.monotonic()
+        try:
+            lease = await self._client.update(LEASES, {**self.lease, "spec": self._leader_spec()})
+        except (Conflict, NotFound):
+            return False
+        self._note_renewal(lease, requested_at)
+        return True
+
     async def _acquire_or_renew(self) -> bool:
         requested_at = self._clock.monotonic()
         lease = await self._get_lease()
-        if lease is not None and self._is_held_by_another():
+        if lease is not None and (self._is_held_by_another() or self._was_taken()):
             self._renewed_at = None
-            self._report(f"{self._spec()['holderIdentity']} holds it")
+            self._report(f"{self._spec().get('holderIdentity') or 'nobody'} holds it")
             return False
         body = {**(lease or self._new_lease()), "spec": self._leader_spec()}
         write = self._client.create if lease is None else self._client.update
-        self._observe(await write(LEASES, body))
+        self._note_renewal(await write(LEASES, body), requested_at)
+        return True
+
+    def _note_renewal(self, lease: ReadOnlyTree, requested_at: float) -> None:
+        self._observe(lease)
         self._renewed_at, self._reported_problem = requested_at, ""
         self._expires_at = requested_at + self._timings.lease_duration
-        return True
+
+    def _was_taken(self) -> bool:
+        """Return whether another candidate has held the lease since this one leads, also if it has released it."""
+        return self.is_leading and not self._is_ours()
+
+    def _is_ours(self) -> bool:
+        return bool(self._spec().get("holderIdentity") == self._candidate.identity)
 
     def _report(self, problem: str) -> None:
         """Log a problem unless it is the last one that was logged: there may be a try every few seconds for days."""
@@ -190,7 +280,7 @@ class Elector:
     def _leader_spec(self) -> dict[str, Any]:
         now = format_micro_time(self._clock.now())
         spec = self._spec()
-        is_ours = spec.get("holderIdentity") == self._candidate.identity
+        is_ours = self._is_ours()
         return {
             "holderIdentity": self._candidate.identity,
             "leaseDurationSeconds": int(self._timings.lease_duration),

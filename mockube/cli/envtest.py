@@ -67,20 +67,21 @@ fi
 _START_MANAGER: Final = """\
 kubeconfig=$own/controller-manager.kubeconfig
 running=$own/running
-rm -f "$kubeconfig" "$running"
+urls=$own/component-urls.json
+rm -f "$kubeconfig" "$running" "$urls"
 mkfifo -m 600 "$running"
 case "$modes" in
 *RBAC* | *AlwaysAllow* | "") with_roles=true flag=--write-manager-kubeconfig ;;
 *) with_roles=false flag=--write-kubeconfig ;;  # only administrators have permissions
 esac
-set -- "$flag=$kubeconfig" "$@"
+set -- "$flag=$kubeconfig" --component-urls="$urls" --ready-after-controllers=true "$@"
 (
   {{
     while [ ! -s "$kubeconfig" ] && kill -0 $$ 2>/dev/null; do sleep 0.05; done
     [ ! -s "$kubeconfig" ] || echo
   }} | "$python" -P -m mockube.processes.preimport mockube.controller_manager --kubeconfig="$kubeconfig" \\
     --use-service-account-credentials=$with_roles --simulate-nodes={nodes} \\
-    --secure-port=0 --metrics-port=0 {flags} &
+    --secure-port=0 --metrics-port=0 --write-component-urls="$urls" --leader-elect-sole-candidate=true {flags} &
   manager=$!
   read -r _ <"$running"  # ends with the server, however that ends
   kill -KILL $manager 2>/dev/null

@@ -5,14 +5,19 @@ The store is that of a running server, of a stopped server's data folder, or an 
 
 import argparse
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockube.apiserver.config.settings import StorageOptions
+from mockube.clusters.named_cluster import running_cluster
+from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import flags_of
-from mockube.failure import UsageError
+from mockube.controller_manager.client.kubeconfig import Access
+from mockube.failure import TimedOut, UsageError
+from mockube.launch import selected_controllers
 
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
@@ -20,6 +25,8 @@ from .target import add_server_flags, convert_errors, server_access
 if TYPE_CHECKING:
     from mockube.snapshots.transfer import SnapshotLocation
 
+CONTROLLERS_SECONDS: Final = 60.0
+"""How long a restore waits for the controllers of the cluster."""
 STORE_FLAGS: Final[Mapping[str, str]] = {
     "data_dir": "the data folder of a stopped server",
     "etcd_servers": "endpoints of etcd, such as http://127.0.0.1:2379",
@@ -64,11 +71,27 @@ async def _save(options: argparse.Namespace) -> None:
 
 async def _restore(options: argparse.Namespace) -> None:
     from mockube.apiserver.snapshot_files import opened_snapshot  # noqa: PLC0415 - see _location
+    from mockube.snapshots.transfer import ServerLocation  # noqa: PLC0415 - see _location
 
     location = _location(options)
     async with opened_snapshot(options.file) as snapshot:
         await location.restore(snapshot, replace=options.replace)
+        if isinstance(location, ServerLocation) and options.kubeconfig is None:
+            await _wait_for_controllers(options, location.access)
         print(f"{options.file}: {snapshot.count} objects restored")
+
+
+async def _wait_for_controllers(options: argparse.Namespace, access: Access) -> None:
+    """Wait until the controllers of a named cluster have created what the snapshot lacks and pods need."""
+    from mockube.cluster_client import wait_for_pods  # noqa: PLC0415 - see _location
+
+    _, record = running_cluster(options.name, os.environ)
+    async with open_client(access, RealClock()) as client:
+        try:
+            controllers = selected_controllers(record.flags)
+            await wait_for_pods(client, 0, controllers=controllers, seconds=CONTROLLERS_SECONDS)
+        except TimeoutError as error:
+            raise TimedOut(f"the objects were restored, but {error}") from error
 
 
 _ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace], Coroutine[None, None, None]]]] = {

@@ -93,6 +93,9 @@ UP_FLAGS: Final = frozenset(
         "simulate_nodes",
         "write_kubeconfig",
         "write_manager_kubeconfig",
+        "component_urls",
+        "ready_after_controllers",
+        "write_component_urls",
         "data_dir",
     }
 )

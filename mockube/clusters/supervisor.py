@@ -169,6 +169,7 @@ class Supervisor:
             has_only_these=self._spec.replaces_nodes,
             clock=self._clock,
             report=self._note_time,
+            controllers=launch.controllers,
         )
         self._record = msgspec.structs.replace(self._record, nodes=nodes)
 

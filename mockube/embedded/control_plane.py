@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, redirect_stderr
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,6 +18,7 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
+from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
@@ -24,7 +26,7 @@ from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
 from mockube.component_base.temporary_folder import temporary_folder
-from mockube.controller_manager.app import Manager
+from mockube.controller_manager.app import Manager, components
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import ClientOptions, connect
@@ -86,8 +88,16 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         options = _with_files(options, folder)
         config = _parse_flags(lambda: parse_server_flags(options.server_arguments(), {}))
         manager_config = _parse_flags(lambda: _parse_manager_flags(options, folder))
+        component_probes: dict[str, EmbeddedProbe] = {}
         server = await stack.enter_async_context(
-            run_server(config, folder, clock=clock, random=random, middleware=recorder.record)
+            run_server(
+                config,
+                folder,
+                clock=clock,
+                random=random,
+                middleware=recorder.record,
+                component_probes=component_probes,
+            )
         )
         manager = Manager(
             manager_config,
@@ -96,10 +106,16 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             access=server.controllers,
             transport=server.transport,
         )
+        component_probes |= dict.fromkeys(components(manager_config), partial(_health_of, manager))
         await stack.enter_async_context(_run_manager(manager))
         stack.callback(faults.clear)
         manager_client = await stack.enter_async_context(_connect_client(server, server.controllers, clock))
-        await wait_for_pods(manager_client, options.nodes.count, seconds=START_SECONDS)
+        await wait_for_pods(
+            manager_client,
+            options.nodes.count,
+            controllers=manager_config.controllers.controllers,
+            seconds=START_SECONDS,
+        )
         client = await stack.enter_async_context(_connect_client(server, server.admin, clock))
         # Requests of reports are not recorded as the user's, and do not get the user's faults.
         requests = ObjectRequests(client, server.admin, reports=manager_client, server_clock=clock)
@@ -164,6 +180,12 @@ def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Seque
         tree = {"folder": str(Path.cwd()), "images": images}
         path.write_bytes(orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS))  # JSON is YAML, too
     return "--container-runtime=process", f"--images={path}"
+
+
+def _health_of(manager: Manager) -> ComponentHealth:
+    if any(check() for check in [*manager.status_sources.checks.values()]):
+        return ComponentHealth(is_good=False, message="HTTP probe failed with statuscode: 500")
+    return ComponentHealth(is_good=True, message="ok")
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ distinguished, and send requests without a socket.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
+from mockube.apiserver.registry.component_statuses import EmbeddedProbe
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load_credentials
@@ -51,9 +52,18 @@ class EmbeddedServer(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def run_server(
-    config: Config, folder: Path, *, clock: Clock, random: Random, middleware: Middleware
+    config: Config,
+    folder: Path,
+    *,
+    clock: Clock,
+    random: Random,
+    middleware: Middleware,
+    component_probes: Mapping[str, EmbeddedProbe],
 ) -> AsyncIterator[EmbeddedServer]:
-    """Run an API server; `middleware` is called around every request. All files are in the folder, which the caller removes."""
+    """Run an API server; `middleware` is called around every request, `component_probes` at requests for ComponentStatuses.
+
+    All files are in the folder, which the caller removes.
+    """
     credentials = load_credentials(config, "", now=clock.now(), random=random)
     token = random.bytes(TOKEN_BYTES).hex()
     with bind(config.serving.bind_address, config.serving.secure_port) as socket:
@@ -66,6 +76,7 @@ async def run_server(
             drain_seconds=GRACE_SECONDS,
             middleware=middleware,
             has_embedded_manager=True,
+            component_probes=component_probes,
         )
         async with running(config, dependencies) as server:
             has_roles = asyncio.Event()

@@ -29,7 +29,7 @@ _TEMPORARY: Final = (Expired, Gone, ServerTimeout, ServiceUnavailable, Timeout, 
 async def watch_objects(
     client: Client, resource: Resource[ReadOnlyTree], key: Key | None, *, clock: Clock, seconds: float
 ) -> AsyncGenerator[tuple[str, Parsed], None]:
-    """Yield the event's type and the object, now and after each change, of one object, or of all without a key.
+    """Yield the event's type and the object, now and after each change, of the objects of a key, or of all without one.
 
     Close the generator with `aclosing`. The watch is sent again when it ends, after `seconds` or earlier, and when the server cannot serve it now.
     """
@@ -73,6 +73,8 @@ async def _watch_once(
 
 
 def selector(resource: Resource[ReadOnlyTree], key: Key) -> str:
-    """Return the field selector of one object."""
-    namespace_selector = f",metadata.namespace={key.namespace}" if resource.namespaced else ""
+    """Return the field selector of one object, or without a namespace of the objects with its name in all namespaces."""
+    namespace_selector = (
+        f",metadata.namespace={key.namespace}" if resource.namespaced and key.namespace else ""
+    )
     return f"metadata.name={key.name}{namespace_selector}"

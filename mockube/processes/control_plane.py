@@ -166,6 +166,11 @@ class Launch(LaunchOptions, frozen=True, kw_only=True):
         """The manager's own kubeconfig: it has only the permissions of its roles."""
         return self.kubeconfig.with_name("controller-manager.kubeconfig")
 
+    @property
+    def component_urls(self) -> Path:
+        """The file in which the API server finds where the manager listens."""
+        return self.kubeconfig.with_name("component-urls.json")
+
     def log(self, component: str) -> Path:
         return self.logs / f"{component}.log"
 
@@ -174,11 +179,14 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
     kubeconfig = str(launch.manager_kubeconfig)
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
-        *("--write-manager-kubeconfig", kubeconfig, *launch.server_arguments()),
+        *("--write-manager-kubeconfig", kubeconfig, "--component-urls", str(launch.component_urls)),
+        *launch.server_arguments(),
     ]
     manager = [
         *("--kubeconfig", kubeconfig, "--use-service-account-credentials", "true"),
-        *("--secure-port", "0", "--metrics-port", "0", *launch.manager_arguments()),
+        *("--secure-port", "0", "--metrics-port", "0", "--write-component-urls", str(launch.component_urls)),
+        # It keeps its caches when the machine is too busy to renew the lease, because there is no other manager.
+        *("--leader-elect-sole-candidate", "true", *launch.manager_arguments()),
     ]
     return ControlPlane(
         server=ControlPlaneProgram(name=SERVER, command=server, log=launch.log(SERVER)),

@@ -60,7 +60,12 @@ async def run_once(
                 client = await client_import
                 await wait_first(
                     client.wait_usable(
-                        launch.kubeconfig, launch.nodes, clock=clock, report=note_time, seconds=START_TIMEOUT
+                        launch.kubeconfig,
+                        launch.nodes,
+                        clock=clock,
+                        report=note_time,
+                        controllers=launch.controllers,
+                        seconds=START_TIMEOUT,
                     ),
                     plane.wait_until_stopped(),
                 )

@@ -9,6 +9,7 @@ import pytest
 
 from mockube.apimachinery.schema.minors import NEWEST
 from tests.support.processes.commands import Mockube, ask, wait_for, wait_gone, wait_line
+from tests.support.processes.process import ApiServerProcess
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -141,6 +142,31 @@ def test_killed_manager_is_restarted(running):
     assert running.run("status").returncode == 0
 
 
+COMPONENTS = "/api/v1/componentstatuses"
+
+
+def components_of(running):
+    """Return whether each component is healthy, and its message."""
+    _, statuses = ask(running.folder().kubeconfig, "GET", COMPONENTS)
+    conditions = {item["metadata"]["name"]: item["conditions"][0] for item in statuses["items"]}
+    return {name: (condition["status"], condition["message"]) for name, condition in conditions.items()}
+
+
+def test_component_statuses_are_healthy_while_components_run(running):
+    healthy = ("True", "ok")
+    expected = {"controller-manager": healthy, "scheduler": healthy, "etcd-0": healthy}
+    wait_for(lambda: components_of(running) == expected)
+    os.kill(running.process.pid, signal.SIGSTOP)  # so that the manager is not restarted
+    try:
+        os.kill(running.record().components["controller-manager"].pid, signal.SIGKILL)
+        wait_for(lambda: "connect: connection refused" in components_of(running)["scheduler"][1])
+        assert components_of(running)["controller-manager"][0] == "False"
+        assert components_of(running)["etcd-0"] == healthy
+    finally:
+        os.kill(running.process.pid, signal.SIGCONT)
+    wait_for(lambda: components_of(running) == expected)
+
+
 def test_reset_empties_store_and_keeps_cluster(running):
     kubeconfig = running.folder().kubeconfig
     before = kubeconfig.read_text()
@@ -151,6 +177,28 @@ def test_reset_empties_store_and_keeps_cluster(running):
         assert [line for line in before.splitlines() if kept in line] == [
             line for line in kubeconfig.read_text().splitlines() if kept in line
         ]
+
+
+def test_restore_waits_for_what_snapshot_lacks_and_pods_need(mockube, tmp_path):
+    """The snapshot is that of a server without controllers."""
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    with ApiServerProcess(tmp_path) as server:
+        saved = mockube.run("snapshot", "save", "without.gz", "--kubeconfig", str(server.kubeconfig))
+    assert saved.returncode == 0, saved.stderr
+    process = mockube.start("up", "--secure-port=0", "--simulate-nodes=1")
+    wait_line(process.stdout, "Ctrl+C stops it")
+    kubeconfig = mockube.folder().kubeconfig
+    manager = mockube.record().components["controller-manager"].pid
+    os.kill(manager, signal.SIGSTOP)
+    try:
+        restoring = mockube.start("snapshot", "restore", "--replace", "without.gz")
+        wait_for(lambda: ask(kubeconfig, "GET", account)[0] == 404)
+        assert restoring.poll() is None
+    finally:
+        os.kill(manager, signal.SIGCONT)
+    printed, errors = restoring.communicate()
+    assert (restoring.returncode, "objects restored" in printed) == (0, True), errors
+    assert ask(kubeconfig, "GET", account)[0] == 200
 
 
 def test_ctrl_c_stops_manager_before_server(mockube):

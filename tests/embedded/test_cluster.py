@@ -129,6 +129,14 @@ def test_manager_flags_are_passed_to_manager():
         pass
 
 
+def test_component_statuses_are_those_of_own_manager(cluster):
+    conditions = {
+        status["metadata"]["name"]: status["conditions"][0] for status in cluster.list("ComponentStatus")
+    }
+    healthy = {"type": "Healthy", "status": "True", "message": "ok"}
+    assert conditions == {"controller-manager": healthy, "scheduler": healthy, "etcd-0": healthy}
+
+
 def test_clusters_run_concurrently_and_isolated():
     def run_cluster(number):
         with Cluster(nodes=number) as cluster:
@@ -310,6 +318,33 @@ async def test_cluster_that_does_not_become_ready_in_time_reports_what_is_missin
             ),
         ):
             await wait_for_pods(client, 1, seconds=0.2)
+        with (
+            cluster.inject(verb="watch", resource="configmaps", status=503),
+            pytest.raises(
+                TimeoutError, match=r"the ConfigMap kube-root-ca\.crt in namespace default does not exist"
+            ),
+        ):
+            await wait_for_pods(client, 1, seconds=0.2)
+
+
+async def test_objects_of_controllers_that_do_not_run_are_not_awaited(cluster):
+    controllers = ["*", "-serviceaccount", "-root-ca-cert-publisher"]
+    async with open_client(read(cluster.kubeconfig), RealClock()) as client:
+        with cluster.inject(verb="watch", status=503, resource="serviceaccounts"):
+            await wait_for_pods(client, 1, controllers=controllers, seconds=30)
+
+
+@pytest.mark.parametrize("namespace", ["default", "kube-system", "kube-public"])
+def test_new_cluster_has_what_pods_need_in_system_namespaces(namespace):
+    with Cluster(nodes=0) as cluster:
+        assert cluster.get("ServiceAccount", "default", namespace=namespace)
+        assert cluster.get("ConfigMap", "kube-root-ca.crt", namespace=namespace)
+
+
+def test_cluster_without_controllers_of_namespaces_becomes_ready():
+    flags = ["--controllers=*,-serviceaccount,-root-ca-certificate-publisher-controller"]
+    with Cluster(nodes=1, manager_flags=flags) as cluster:
+        assert cluster.list("ServiceAccount", namespace="default") == []
 
 
 def test_failed_start_reports_reason_and_leaves_nothing(tmp_path, monkeypatch):

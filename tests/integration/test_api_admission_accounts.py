@@ -1,7 +1,21 @@
 """The ServiceAccount admission plugin, over HTTP: a pod's account, its token volume and its secrets."""
 
+import asyncio
+import contextlib
+
 import pytest
 
+from mockube.apimachinery.status import TooManyRequests
+from mockube.apiserver.admission.service_account import (
+    LOOKUPS,
+    MAX_WAITING_REQUESTS,
+    MIN_LOOKUP_INTERVAL,
+    SERVICE_ACCOUNTS,
+    ServiceAccount,
+)
+from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
+from mockube.component_base.clock import SteppedClock
+from tests.support.event_loop import until, yield_to_loop
 from tests.support.server import apiserver
 
 CORE = "/api/v1/namespaces/default"
@@ -119,3 +133,119 @@ async def test_account_enforces_mountable_secrets_of_environment_and_debuggers(c
     debugged = {"spec": {"ephemeralContainers": [debugger]}}
     answer = await client.patch(f"{PODS}/p/ephemeralcontainers", debugged, kind="strategic-merge-patch+json")
     assert answer.body["message"] == f'pods "p" is forbidden: ephemeral container d {ending}'
+
+
+# --- the default account of a new namespace, which a controller creates a little later
+
+NEW = "/api/v1/namespaces/new"
+DEFAULT_ACCOUNT = {"metadata": {"name": "default"}}
+NO_DEFAULT_ACCOUNT = 'error looking up service account new/default: serviceaccount "default" not found'
+
+
+@pytest.fixture
+def clock():
+    return SteppedClock()
+
+
+@pytest.fixture
+async def empty_namespace(clock):
+    async with apiserver.running(clock=clock) as client:
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "new"}})
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def waiting_request(client, method="POST", path=f"{NEW}/pods", body=None, **headers):
+    """Yield the task of a request that waits for an account."""
+    task = asyncio.create_task(client.send(method, path, pod() if body is None else body, **headers))
+    accounts = client.server.registry.resource_cache(SERVICE_ACCOUNTS)
+    try:
+        await until(lambda: task.done() or accounts.watchers())
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await until(lambda: not accounts.watchers())
+
+
+async def test_pod_waits_for_default_account_of_new_namespace(empty_namespace):
+    async with waiting_request(empty_namespace) as task:
+        assert not task.done()
+        account = DEFAULT_ACCOUNT | {"imagePullSecrets": [{"name": "s"}]}
+        await empty_namespace.post(f"{NEW}/serviceaccounts", account)
+        answer = await task
+    assert (answer.status, answer.body["spec"]["imagePullSecrets"]) == (201, [{"name": "s"}])
+
+
+async def test_pod_without_default_account_is_refused_after_upstreams_lookups(empty_namespace, clock):
+    async with waiting_request(empty_namespace) as task:
+        clock.advance((LOOKUPS - 1) * MIN_LOOKUP_INTERVAL - 0.01)
+        await yield_to_loop(5)
+        assert empty_namespace.server.registry.resource_cache(SERVICE_ACCOUNTS).watchers()
+        clock.advance(0.92)  # nine intervals are 1.8 s at most
+        answer = await task
+    assert (answer.status, answer.body["message"]) == (403, f'pods "p" is forbidden: {NO_DEFAULT_ACCOUNT}')
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (f"{NEW}/pods", pod(serviceAccountName="robot")),
+        ("/api/v1/namespaces/none/pods", pod()),
+        (
+            f"{NEW}/pods",
+            pod() | {"metadata": {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}},
+        ),
+    ],
+    ids=["other account", "missing namespace", "mirror pod"],
+)
+async def test_request_that_needs_no_default_account_does_not_wait(empty_namespace, path, body):
+    async with waiting_request(empty_namespace, path=path, body=body) as task:
+        assert task.done()
+
+
+async def test_ephemeral_container_waits_for_default_account(empty_namespace, clock):
+    await empty_namespace.post(f"{NEW}/serviceaccounts", DEFAULT_ACCOUNT)
+    await empty_namespace.post(f"{NEW}/pods", pod())
+    await empty_namespace.delete(f"{NEW}/serviceaccounts/default")
+    debugged = {"spec": {"ephemeralContainers": [{"name": "d", "image": "x"}]}}
+    options = {"path": f"{NEW}/pods/p/ephemeralcontainers", "body": debugged}
+    kind = "application/strategic-merge-patch+json"
+    async with waiting_request(empty_namespace, "PATCH", **options, Content_Type=kind) as task:
+        assert not task.done()
+        await empty_namespace.post(f"{NEW}/serviceaccounts", DEFAULT_ACCOUNT)
+        assert (await task).status == 200
+
+
+async def test_waiting_pod_ends_at_deadline_of_request(empty_namespace, clock):
+    async with waiting_request(empty_namespace, path=f"{NEW}/pods?timeout=500ms") as task:
+        clock.advance(0.6)
+        answer = await task
+    assert (answer.status, answer.body["reason"]) == (504, "Timeout")
+
+
+async def test_requests_beyond_maximum_do_not_wait(empty_namespace):
+    registry, plugin = empty_namespace.server.registry, ServiceAccount()
+    context = RequestContext(
+        verb="create",
+        resource=empty_namespace.server.resources["", "v1", "pods"],
+        namespace="new",
+        name="p",
+        user=apiserver.ADMIN,
+    )
+
+    def admit():
+        attributes = AdmissionAttributes(operation=Operation.CREATE, context=context, name="p", object=pod())
+        return plugin.mutate(registry, attributes)
+
+    waiting = [asyncio.create_task(admit()) for _ in range(MAX_WAITING_REQUESTS)]
+    await yield_to_loop(3)
+    with pytest.raises(TooManyRequests, match="too many pods are waiting"):
+        await admit()
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    one_more = asyncio.create_task(admit())
+    await yield_to_loop(3)
+    assert not one_more.done()
+    one_more.cancel()

@@ -4,9 +4,11 @@ import pytest
 
 from mockube.apiserver.registry.component_statuses import ComponentHealth, ComponentStatuses
 from mockube.apiserver.registry.request_context import RequestContext
+from mockube.component_base.component_urls import write_component_urls
 from tests.support.server import apiserver
 
 STATUSES = "/api/v1/componentstatuses"
+GOOD = ComponentHealth(is_good=True, message="ok")
 
 
 @pytest.fixture
@@ -67,6 +69,13 @@ async def test_component_status_table_has_conditions(client):
     ],
 )
 async def test_component_condition_has_probe_message(client, health, condition):
+    answer, asked = await ask(client, "scheduler", health)
+    assert answer.object()["conditions"] == [{"type": "Healthy"} | condition]
+    assert asked == ["https://127.0.0.1:10259/healthz"]
+
+
+async def ask(client, name, health=GOOD, **options):
+    """Return the status of a component, and the URLs that were requested."""
     asked = []
 
     async def probe(url):
@@ -77,9 +86,36 @@ async def test_component_condition_has_probe_message(client, health, condition):
     context = RequestContext(
         verb="get",
         resource=server.resources["", "v1", "componentstatuses"],
-        name="scheduler",
+        name=name,
         user=apiserver.ADMIN,
     )
-    answer = await ComponentStatuses(probe).get(server.registry, context)
-    assert answer.object()["conditions"] == [{"type": "Healthy"} | condition]
-    assert asked == ["https://127.0.0.1:10259/healthz"]
+    return await ComponentStatuses(probe, **options).get(server.registry, context), asked
+
+
+@pytest.mark.parametrize(
+    ("urls", "expected"),
+    [
+        ({"scheduler": "http://127.0.0.1:5/healthz"}, "http://127.0.0.1:5/healthz"),
+        ({"controller-manager": "http://127.0.0.1:5/healthz"}, "https://127.0.0.1:10259/healthz"),
+    ],
+    ids=["manager with scheduler", "manager without scheduler"],
+)
+async def test_component_is_requested_where_manager_says_that_it_listens(client, tmp_path, urls, expected):
+    file = tmp_path / "urls"
+    write_component_urls(file, urls)
+    _, asked = await ask(client, "scheduler", urls_file=file)
+    assert asked == [expected]
+
+
+async def test_component_of_manager_that_has_not_started_is_unhealthy(client, tmp_path):
+    """Another cluster's manager may listen on the usual port."""
+    answer, asked = await ask(client, "controller-manager", urls_file=tmp_path / "urls")
+    message = "the controller manager has not started yet"
+    assert answer.object()["conditions"] == [{"type": "Healthy", "status": "False", "message": message}]
+    assert asked == []
+
+
+async def test_embedded_component_is_not_requested(client):
+    answer, asked = await ask(client, "scheduler", embedded_probes={"scheduler": lambda: GOOD})
+    assert answer.object()["conditions"] == [{"type": "Healthy", "status": "True", "message": "ok"}]
+    assert asked == []

@@ -20,6 +20,8 @@ class Line:
         self.is_cut = False
         self.in_flight = 0
         self.held = 0
+        self.verbs = []
+        """The verbs of all requests that were sent."""
         self.pass_requests()
 
     def pass_requests(self):
@@ -38,6 +40,7 @@ class Line:
                 self.held += 1
                 await self.gate.wait()
             self.in_flight += 1
+            self.verbs.append(verb)
             try:
                 return await getattr(self._client, verb)(*arguments, **options)
             finally:
@@ -49,15 +52,16 @@ class Line:
 class Candidacy:
     """One manager: whether it leads, and since when."""
 
-    def __init__(self, client, clock, identity):
+    def __init__(self, client, clock, identity, *, is_sole=False):
         self.line = Line(client)
         self.elector = Elector(
-            LeaderElectionConfig(lease=LEASE, identity=identity),
+            LeaderElectionConfig(lease=LEASE, identity=identity, is_sole=is_sole),
             self.line,
             clock=clock,
             random=SeededRandom(len(identity)),
         )
         self.works = False
+        self.starts = 0
         self._clock = clock
 
     def start(self):
@@ -67,6 +71,7 @@ class Candidacy:
 
     async def _work(self):
         self.works = True
+        self.starts += 1
         try:
             await asyncio.get_running_loop().create_future()
         finally:

@@ -41,3 +41,15 @@ def test_server_simulates_metrics_of_simulated_nodes_only():
 )
 def test_admission_plugin_of_kubeadm_is_enabled_unless_flags_name_it(flags, count):
     assert [*LaunchOptions(flags=flags).server_arguments()].count("NodeRestriction") == count
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ((), ("*",)),
+        (("--controllers=*,-job",), ("*", "-job")),
+        (("--controllers", "*, -job", "--v=1", "--controllers=-cronjob"), ("*", "-job", "-cronjob")),
+    ],
+)
+def test_controllers_are_those_of_manager_flags(flags, expected):
+    assert LaunchOptions(manager_flags=flags).controllers == expected

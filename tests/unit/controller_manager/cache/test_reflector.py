@@ -16,7 +16,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
-from mockube.controller_manager.client.wire import Unreachable
+from mockube.controller_manager.client.wire import ConnectTimeout, Unreachable
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerStats
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.event_loop import until
@@ -261,6 +261,34 @@ async def test_restarted_server_may_have_other_history(transport):
         await sleep_until_retry(scene, 1.6)
         await waits
         assert scene.informer.revision == 5
+    assert scene.changes.words == ["+a", "-a"]
+
+
+async def test_server_that_is_too_busy_for_connection_causes_no_list(transport):
+    """A list of every kind would keep it busy."""
+    first = transport.will_stream(initial_list(tree("a", 3), revision=7))
+    async with running_reflector(transport) as scene:
+        await scene.informer.wait_synced()
+        resumed = transport.will_stream(ConnectTimeout("busy"), ScriptedStream())[1]
+        first.send_event("BOOKMARK", bookmark(8)).cut()
+        await sleep_until_retry(scene, 0.8)
+        resumed.send_event("BOOKMARK", bookmark(9))
+        await scene.informer.wait_for_revision(9)
+    assert transport.targets == [INITIAL, watch_path(8), watch_path(8)]
+
+
+async def test_server_whose_revisions_are_smaller_has_other_history(transport):
+    message = "Too large resource version: 8, current: 3"
+    details = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
+    too_large = {"kind": "Status", "code": 504, "reason": "Timeout", "message": message, "details": details}
+    first = transport.will_stream(initial_list(tree("a", 7), revision=7))
+    async with running_reflector(transport) as scene:
+        await scene.informer.wait_synced()
+        waits = scene.informer.wait_for_revision(100)
+        transport.will_stream(ScriptedStream(504, too_large), initial_list(revision=3))
+        first.send_event("BOOKMARK", bookmark(8)).cut()
+        await sleep_until_retry(scene, 0.8)
+        await waits
     assert scene.changes.words == ["+a", "-a"]
 
 
