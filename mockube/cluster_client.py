@@ -119,16 +119,18 @@ async def wait_for_pods(
 
 
 async def _wait_for_namespace_object(
-    client: Client, wanted: NamespaceObject, missing: list[str], seconds: float
+    client: Client, namespace_object: NamespaceObject, missing: list[str], seconds: float
 ) -> None:
     """Wait until each system namespace has the object; meanwhile `missing` says which one does not."""
     found: set[str] = set()
-    changes = watch_objects(client, wanted.resource, Key("", wanted.name), clock=RealClock(), seconds=seconds)
+    changes = watch_objects(
+        client, namespace_object.resource, Key("", namespace_object.name), clock=RealClock(), seconds=seconds
+    )
     async with aclosing(changes) as events:
         while namespace := next((each for each in _NAMESPACES if each not in found), ""):
-            object_name = f"{wanted.resource.kind} {wanted.name} in namespace {namespace}"
+            object_name = f"{namespace_object.resource.kind} {namespace_object.name} in namespace {namespace}"
             missing[:] = [
-                f"the {object_name} does not exist, {wanted.purpose}; the {wanted.controller} creates it"
+                f"the {object_name} does not exist, {namespace_object.purpose}; the {namespace_object.controller} creates it"
             ]
             event_type, tree = await anext(events)
             found = (

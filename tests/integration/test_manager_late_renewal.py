@@ -82,7 +82,7 @@ async def test_renewal_of_lease_that_another_client_changed_reads_it_first(start
 # --- any candidate
 
 
-async def test_suspended_leader_continues_if_nobody_took_its_lease(start, client, clock):
+async def test_suspended_leader_continues_if_its_lease_was_not_taken(start, client, clock):
     leader = await start("a")
     acquired = (await lease_spec(client))["acquireTime"]
     await suspend(clock, 20, leader)
