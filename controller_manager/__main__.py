@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from mockube.client.kubeconfig import KubeconfigError
 from mockube.component_base import klog, loop
 from mockube.component_base.packs import PackError, selected_packs
 from mockube.component_base.release_options import ignored_settings
 
 from . import catalog
-from .client.kubeconfig import KubeconfigError
 from .command_line import ENVIRONMENT, parse
 from .config.features import implemented_gates
 from .config.selection import DISABLED_UPSTREAM, disabled_upstream

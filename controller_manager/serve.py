@@ -7,13 +7,13 @@ from ipaddress import ip_address
 from typing import Any
 
 from mockube.apimachinery.randomness import Random, SystemRandom
+from mockube.client.kubeconfig import KubeconfigError
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.supervision import first_cause, start
 
 from . import http_endpoints
 from .app import Manager
-from .client.kubeconfig import KubeconfigError
 from .config.settings import Config, SecureServing
 from .http_endpoints import ListenAddress, serving
 

@@ -12,11 +12,11 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Lister
+from mockube.client.resources import AnyResource, Key
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.resources import Key
 
-from .actions import AnyResource, CompletedWrite, ObjectRef
+from .actions import CompletedWrite, ObjectRef
 
 EXPIRY_SECONDS: Final = 300.0
 """The time after which a key no longer waits for its writes; upstream's timeout of expectations."""

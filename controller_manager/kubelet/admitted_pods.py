@@ -14,17 +14,11 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change, Lister
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.workloads.indexes import BY_NODE
-from mockube.controller_manager.workloads.pod_requests import (
-    Amounts,
-    HostPort,
-    amounts,
-    host_ports,
-    pod_requests,
-)
+from mockube.client.cache.store import Change, Lister
+from mockube.client.component_helpers.indexes import BY_NODE
+from mockube.client.component_helpers.pod_requests import Amounts, HostPort, amounts, host_ports, pod_requests
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 
 from .effects import Step
 from .pod_lifecycle import admission, preemption

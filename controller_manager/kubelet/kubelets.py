@@ -16,13 +16,13 @@ from typing import Final
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import CONFIG_MAPS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.http_endpoints import self_signed_certificate, tls_context_of_pair
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 from .pods import shared_runtime
 from .server.authorization import KubeletAuthorizer

@@ -16,10 +16,10 @@ import msgspec
 
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_micro_time
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.lease_renewals import MAX_NAMES, PATH, Renewals
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.wire import NoResponse
 
 LOG = logging.getLogger(__name__)
 

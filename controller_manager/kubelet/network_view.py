@@ -6,10 +6,10 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.informer import Informers
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+from mockube.client import kinds
+from mockube.client.cache.informer import Informers
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.podview import PodView
 
 _WATCHED: Final = (
     kinds.NAMESPACES,

@@ -9,10 +9,10 @@ from typing import Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Change
+from mockube.client.events.recorder import Recorder
+from mockube.client.flowcontrol import Rate, TokenBucket
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
-from mockube.controller_manager.control.events.recorder import Recorder
 
 from .containers.host_paths import HOST_PATHS, host_path_problems
 from .effects import EmitEvent

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.indexes import BY_NODE
-from mockube.controller_manager.workloads.pod_requests import Amounts, amounts, pod_requests
+from mockube.client.cache.store import Lister
+from mockube.client.component_helpers.indexes import BY_NODE
+from mockube.client.component_helpers.pod_requests import Amounts, amounts, pod_requests
+from mockube.client.podview import PodView
 
 from . import addresses, node_objects
 from .addresses import NumberedNodeNetwork, PodAddresses, PodNetwork

@@ -8,14 +8,14 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import Conflict, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.store import Change
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
 from mockube.component_base.node_pools.pool import DEFAULT_POOL
 from mockube.component_base.supervision import run_all
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, max_nodes
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
 
 from .addresses import NodeAddresses
 from .node_events import NodeEvents

@@ -19,12 +19,12 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.informer import Informer, Informers
+from mockube.client.cache.store import Change, Lister
+from mockube.client.kinds import NODES, POD_CERTIFICATE_REQUESTS, SERVICE_ACCOUNTS
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.informer import Informer, Informers
-from mockube.controller_manager.cache.store import Change, Lister
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import NODES, POD_CERTIFICATE_REQUESTS, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context
 
 from .containers.projections import NOT_ISSUED, PodCredential, clean_chain

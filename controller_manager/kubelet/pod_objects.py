@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
-from mockube.controller_manager.cache.informer import Informer, Informers
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.kinds import CLUSTER_TRUST_BUNDLES, CONFIG_MAPS, SECRETS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.informer import Informer, Informers
+from mockube.client.cache.store import Change
+from mockube.client.kinds import CLUSTER_TRUST_BUNDLES, CONFIG_MAPS, SECRETS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource, Client
 
 from .containers.projections import NOT_ISSUED, PodCredential
 from .pod_certificates import PodCertificates

@@ -13,16 +13,16 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.client import AnyResource
-from mockube.controller_manager.client.kinds import NODES, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import NODES, PODS
+from mockube.client.podview import PodView
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource
 from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.config.simulation_values import FAIL, PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 from .admitted_pods import AdmittedPods
 from .containers.runs import may_run_live

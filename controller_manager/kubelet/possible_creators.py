@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Lister
+from mockube.client.kinds import SUBJECT_ACCESS_REVIEWS
+from mockube.client.podview import RUNNING, PodView
+from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.kinds import SUBJECT_ACCESS_REVIEWS
-from mockube.controller_manager.client.podview import RUNNING, PodView
 
 from .containers.program import EXITS_IMMEDIATELY, SERVICE
 from .pod_lifecycle.container_programs import is_simulated

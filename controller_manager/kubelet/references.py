@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.store import Lister
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource, Client
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 
 from .containers.environment import References
 from .containers.mounts import mounted_volumes, referenced_names, token_requests

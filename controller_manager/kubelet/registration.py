@@ -13,10 +13,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_NODE_LEASE
+from mockube.client.kinds import CSI_NODES, LEASES, NODES
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.kinds import CSI_NODES, LEASES, NODES
-from mockube.controller_manager.client.resources import Key
 
 from . import node_shapes
 from .lease_renewals import LeaseRenewals

@@ -19,6 +19,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.client.resources import Key
 from mockube.component_base.node_pools.pool import (
     DEFAULT_POOL,
     MAX_SIMULATED_NODES,
@@ -28,7 +29,6 @@ from mockube.component_base.node_pools.pool import (
     check_total,
     split_node_name,
 )
-from mockube.controller_manager.client.resources import Key
 
 LOG = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import SECRETS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.kinds import SECRETS
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 
 from .containers.mounts import names_at_start
 from .containers.start_checks import ReferencedObjects

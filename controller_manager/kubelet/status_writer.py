@@ -11,10 +11,10 @@ from typing import NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.events.recorder import Recorder
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS
 
 from .effects import DeleteObject, Effect, EmitEvent, PatchObject

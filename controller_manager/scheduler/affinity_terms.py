@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 Labels = Mapping[str, str]
 TopologyCounts = Counter[tuple[str, str]]

@@ -9,14 +9,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.volumes import SELECTED_NODE, claim_reference
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 from .plugin_failure import PluginFailure
 from .podinfo import PodInfo

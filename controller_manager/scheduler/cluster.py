@@ -11,8 +11,8 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo

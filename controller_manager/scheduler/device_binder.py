@@ -10,12 +10,12 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.workloads import device_claims
+from mockube.client.component_helpers import device_claims
+from mockube.client.kinds import PODS, RESOURCE_CLAIMS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 
 from .binder import BindingFailure
 from .devices.claims import DeviceReservation

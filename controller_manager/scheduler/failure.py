@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.workloads.device_claims import reserved_for
+from mockube.client.component_helpers.device_claims import reserved_for
 
 from .choice import FeasibleNodes, diagnosis
 from .cluster import ClusterSnapshot

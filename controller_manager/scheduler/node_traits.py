@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
-from mockube.controller_manager.workloads.node_selectors import required_hostnames, required_names
+from mockube.client.component_helpers.node_selectors import required_hostnames, required_names
 
 from .nodeinfo import NodeInfo
 

@@ -10,8 +10,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.workloads.pod_requests import PODS, Amounts, amounts
+from mockube.client.component_helpers.pod_requests import PODS, Amounts, amounts
+from mockube.client.resources import Key
 
 from .podinfo import PodInfo
 

@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.effective_requests import (
+from mockube.client.component_helpers.effective_requests import (
     EffectiveRequests,
     effective_requests,
     size_fields,
 )
-from mockube.controller_manager.workloads.pod_requests import Amounts, HostPort, host_ports
+from mockube.client.component_helpers.pod_requests import Amounts, HostPort, host_ports
+from mockube.client.podview import PodView
 
 from .affinity_terms import NO_TERMS, AffinityTerms, terms_of
 from .signature import signature_of

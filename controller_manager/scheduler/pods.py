@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 

@@ -10,14 +10,14 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.client.component_helpers.disruption import disruption_status
+from mockube.client.events.recorder import Recorder
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.component_base.supervision import start, start_in
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.workloads.disruption import disruption_status
 
 from .podinfo import PodInfo
 from .preemption import PREEMPTED, Candidate

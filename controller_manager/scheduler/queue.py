@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.client.resources import Key
 from mockube.component_base.clock import Clock, Timer
-from mockube.controller_manager.client.resources import Key
 
 from .requeueing import ANYTHING, ClusterEvent
 

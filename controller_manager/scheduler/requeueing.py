@@ -13,11 +13,11 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.resource_names import IMPLICIT_DEVICES
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.effective_requests import effective_requests, size_fields
-from mockube.controller_manager.workloads.node_selectors import required_node_affinity
-from mockube.controller_manager.workloads.pod_requests import PODS, amounts, host_ports
-from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
+from mockube.client.component_helpers.effective_requests import effective_requests, size_fields
+from mockube.client.component_helpers.node_selectors import required_node_affinity
+from mockube.client.component_helpers.pod_requests import PODS, amounts, host_ports
+from mockube.client.component_helpers.tolerations import find_untolerated_taint
+from mockube.client.podview import PodView
 
 from .affinity_terms import AffinityTerm, terms_of
 from .podinfo import PodInfo

@@ -14,16 +14,16 @@ from mockube.apimachinery.randomness import fraction
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.informer import Informer
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.device_claims import may_need_devices
+from mockube.client.events.recorder import Recorder
+from mockube.client.podview import PodView
+from mockube.client.resources import Key, Resource
+from mockube.client.wire import NoResponse
 from mockube.component_base.supervision import start
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.workloads.device_claims import may_need_devices
 
 from . import pods, requeueing, watched
 from .algorithm import SchedulingAlgorithm

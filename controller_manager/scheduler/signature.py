@@ -7,7 +7,7 @@ import sys
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 _POD_FIELDS: Final = (
     "affinity",

@@ -11,8 +11,8 @@ from msgspec import Struct
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
-from mockube.controller_manager.workloads.node_selectors import required_node_affinity
-from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
+from mockube.client.component_helpers.node_selectors import required_node_affinity
+from mockube.client.component_helpers.tolerations import find_untolerated_taint
 
 from .config.args import SYSTEM, PodTopologySpreadArgs, TopologySpreadConstraint
 from .nodeinfo import NodeInfo

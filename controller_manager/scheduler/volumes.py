@@ -17,10 +17,10 @@ from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, LABEL_HOSTNAME
-from mockube.controller_manager.cache.store import Indexer, Lister, Store
-from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE, node_of_attachment
-from mockube.controller_manager.workloads.node_selectors import matches_term, required_hostnames, selects
-from mockube.controller_manager.workloads.volumes import (
+from mockube.client.cache.store import Indexer, Lister, Store
+from mockube.client.component_helpers.indexes import BY_ATTACHED_NODE, node_of_attachment
+from mockube.client.component_helpers.node_selectors import matches_term, required_hostnames, selects
+from mockube.client.component_helpers.volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
     best_match,

@@ -5,9 +5,9 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.resources import Key, Resource
 
 from . import volumes
 from .volumes import AssumedBindings, Storage

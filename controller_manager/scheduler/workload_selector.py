@@ -8,7 +8,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Lister
+from mockube.client.cache.store import Lister
 
 from .podinfo import PodInfo
 

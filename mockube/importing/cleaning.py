@@ -6,7 +6,7 @@ from typing import Any, Final
 from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
+from mockube.client.resources import Key
 from mockube.controller_manager.kubelet.node_objects import SIMULATED_NODE_ANNOTATION
 
 POD: Final = GroupKind("", "Pod")

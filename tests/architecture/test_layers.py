@@ -28,8 +28,16 @@ PLANTED = {
         "import mockube.apiserver.kinds.core.pod",
     ),
     "layers of the controller manager": (
-        "controller_manager/queue/planted.py",
-        "import mockube.controller_manager.cache",
+        "controller_manager/control/planted.py",
+        "import mockube.controller_manager.workloads",
+    ),
+    "layers of the client": (
+        "client/cache/planted.py",
+        "import mockube.client.queue",
+    ),
+    "the client imports neither the API server nor the store": (
+        "client/planted.py",
+        "from mockube.etcd import kv",
     ),
     "layers of the kubelet": (
         "controller_manager/kubelet/containers/planted.py",

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.preemption_executor import PARALLELISM
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER

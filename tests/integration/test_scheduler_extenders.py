@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from mockube.client import kinds
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client import kinds
 from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers import extender_scenarios as scenarios

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
+from mockube.client.wire import OutcomeUnknown, Response, Unreachable
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.node_pools.pool import plain_nodes
-from mockube.controller_manager.client.wire import OutcomeUnknown, Response, Unreachable
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS

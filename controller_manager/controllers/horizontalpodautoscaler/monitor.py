@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.metrics import families
 
 UP: Final = "scale_up"

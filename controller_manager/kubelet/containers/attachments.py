@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.workloads.volumes import attachment_name, claim_name
+from mockube.client import kinds
+from mockube.client.component_helpers.volumes import attachment_name, claim_name
 
 from .start_checks import ReferencedObjects, mounted_names
 

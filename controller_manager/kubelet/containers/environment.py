@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import AnyResource
+from mockube.client.verbs import AnyResource
 from mockube.controller_manager.kubelet.shell.process import ContainerUser
 
 from .images import behavior_of

@@ -7,8 +7,8 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.workloads.volumes import SIMULATED_PROVISIONERS, claim_name
+from mockube.client import kinds
+from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONERS, claim_name
 
 from .host_paths import CREATED_TYPES, DIRECTORY, FILE, PathType
 from .start_checks import ReferencedObjects, mounted_names

@@ -14,8 +14,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.images import InvalidImage, parse_image
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import AnyResource
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.client.verbs import AnyResource
 
 from .environment import References, decoded_data, security_context
 from .images import behavior_of

@@ -12,11 +12,11 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.pods import dotted_sysctl
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import FAILED
+from mockube.client.component_helpers.node_selectors import required_node_affinity
+from mockube.client.component_helpers.pod_requests import CPU, MEMORY, PODS, Amounts, HostPort
+from mockube.client.component_helpers.tolerations import find_untolerated_taint
+from mockube.client.podview import FAILED
 from mockube.controller_manager.kubelet.effects import EmitEvent, PatchObject, Step
-from mockube.controller_manager.workloads.node_selectors import required_node_affinity
-from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts, HostPort
-from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
 from .pod_conditions import CONDITION_READY_TO_START
 from .preemption import is_critical

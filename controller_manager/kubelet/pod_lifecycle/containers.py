@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
-from mockube.controller_manager.client import podview
+from mockube.client import podview
 from mockube.controller_manager.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE, RunBehavior
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
 from mockube.controller_manager.kubelet.pod_script import Script, script_of

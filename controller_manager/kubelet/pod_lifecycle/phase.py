@@ -7,7 +7,7 @@ passed or that was preempted is Failed (`pod`).
 from collections.abc import Iterable, Sequence
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client import podview
+from mockube.client import podview
 
 from .container import has_succeeded, is_over, never_ran
 from .container_status import Container, Role, last_end

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import FAILED, PENDING, SUCCEEDED
+from mockube.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.controller_manager.kubelet.containers.attachments import unattached_volumes
 from mockube.controller_manager.kubelet.containers.host_paths import PathType
 from mockube.controller_manager.kubelet.containers.node_volumes import lacking_volumes

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import FAILED, SUCCEEDED
+from mockube.client.podview import FAILED, SUCCEEDED
 
 CONDITION_READY_TO_START: Final = "PodReadyToStartContainers"
 _SANDBOX_REASON_SINCE: Final = 37

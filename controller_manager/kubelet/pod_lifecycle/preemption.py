@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, PODS, Amounts
+from mockube.client.component_helpers.pod_requests import CPU, MEMORY, PODS, Amounts
 
 from .containers import grace_seconds
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, Amounts, pod_requests
+from mockube.client.component_helpers.pod_requests import CPU, MEMORY, Amounts, pod_requests
 
 from .container import restart_container
 from .container_status import Container, assigned_resources, running_since

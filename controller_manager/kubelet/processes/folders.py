@@ -14,6 +14,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.volumes import claim_name
 from mockube.controller_manager.kubelet.containers.environment import References, environment_of
 from mockube.controller_manager.kubelet.containers.file_projection import Content
 from mockube.controller_manager.kubelet.containers.mounts import (
@@ -22,7 +23,6 @@ from mockube.controller_manager.kubelet.containers.mounts import (
     volume_content,
     volume_kind,
 )
-from mockube.controller_manager.workloads.volumes import claim_name
 
 from .command import Identity
 from .mount_namespace import Bind, Mounts

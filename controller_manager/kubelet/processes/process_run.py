@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.events.recorder import Recorder
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
-from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.kubelet.container_output import ContainerOutput
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.program import MAX_LOG_MESSAGE, MAX_MESSAGE

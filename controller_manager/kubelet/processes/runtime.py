@@ -14,12 +14,12 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.kinds import NODES
+from mockube.client.kubeconfig import access_of
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.component_base.temporary_folder import temporary_folder
-from mockube.controller_manager.client.kinds import NODES
-from mockube.controller_manager.client.kubeconfig import access_of
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.start_checks import unmounted_volume
 from mockube.controller_manager.kubelet.effects import ContainerAction, RunHook, StartContainer, StopContainer

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from mockube.apimachinery.status import ApiError
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 
 from . import limits

@@ -12,10 +12,10 @@ from msgspec import Struct
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Change
+from mockube.client.resources import Key
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.containers.runs import ContainerRun, NoLogs, run_of
 

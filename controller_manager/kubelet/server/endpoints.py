@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Lister
+from mockube.client.component_helpers.indexes import BY_NODE
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_until
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers import runs
 from mockube.controller_manager.kubelet.containers.environment import environment_of
 from mockube.controller_manager.kubelet.containers.images import file_places
@@ -34,7 +35,6 @@ from mockube.controller_manager.kubelet.node_objects import is_disconnected, is_
 from mockube.controller_manager.kubelet.shell.filesystem import FileSystem
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import Run
-from mockube.controller_manager.workloads.indexes import BY_NODE
 
 from .authorization import KubeletAuthorizer, request_attributes, user_of
 from .container_logs import (

@@ -21,12 +21,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.kinds import NODES, PODS
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.packs import load_packs
 from mockube.component_base.supervision import cancel_and_wait, start
-from mockube.controller_manager.client.kinds import NODES, PODS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.config.simulation_values import FAIL
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.container_output import AttachedOutput, ContainerOutput

@@ -8,10 +8,10 @@ from typing import Any, Final
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.volumes import claim_name
 from mockube.component_base.metrics import Collected, Family, LabelValues
 from mockube.component_base.process_metrics import build_info
 from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.workloads.volumes import claim_name
 
 from . import metric_families as families
 from .node_counters import plugin_of

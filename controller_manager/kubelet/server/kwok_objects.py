@@ -15,8 +15,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.kubelet.containers.logs import LogLine
 from mockube.controller_manager.kubelet.shared_work import SharedWork
 

@@ -19,10 +19,10 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.handlers import CommandResult
 from mockube.controller_manager.kubelet.containers.live_handlers import live_commands

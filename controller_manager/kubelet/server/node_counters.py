@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Change
+from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.runnable import Context
 
 from . import metric_families as families

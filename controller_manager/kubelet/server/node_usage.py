@@ -14,12 +14,12 @@ from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
+from mockube.client.cache.store import Lister
+from mockube.client.component_helpers.indexes import BY_NODE
+from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.containers.runs import container_status
-from mockube.controller_manager.workloads.indexes import BY_NODE
 
 from .kwok_objects import KwokObjects
 from .node_counters import KubeletCounters, UsageTotal, UsageTotals

@@ -10,13 +10,13 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Lister
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse, Request
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse, Request
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.kubelet.containers.network_files import CLUSTER_DNS
 from mockube.controller_manager.kubelet.containers.port_answers import (

@@ -7,10 +7,10 @@ from aiohttp import web
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Lister
+from mockube.client.component_helpers.indexes import BY_NODE
+from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.indexes import BY_NODE
 
 from .http_errors import HttpError
 from .kwok_objects import KwokKind, KwokObjects

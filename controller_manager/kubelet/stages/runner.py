@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.resources import Key
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
 from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
 

@@ -7,8 +7,8 @@ from msgspec import field, to_builtins
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.pod_requests import CPU, MEMORY
 from mockube.component_base.configuration_files import Record
-from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MOST_ALLOCATED: Final = "MostAllocated"

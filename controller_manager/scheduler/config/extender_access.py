@@ -9,9 +9,9 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.durations import parse_duration
+from mockube.client.kubeconfig import Access, KubeconfigError
+from mockube.client.transport import REAL_CLOCK, tls_context
 from mockube.component_base.configuration_files import ConfigurationError
-from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError
-from mockube.controller_manager.client.transport import REAL_CLOCK, tls_context
 
 from .types import Extender, ExtenderTLSConfig
 

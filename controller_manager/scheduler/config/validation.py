@@ -15,7 +15,7 @@ from mockube.apimachinery.errors import FieldError, duplicate, forbidden, invali
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.resource_names import is_extended
-from mockube.controller_manager.workloads.node_selectors import check_expression
+from mockube.client.component_helpers.node_selectors import check_expression
 
 from . import args
 from .types import Extender, KubeSchedulerConfiguration, KubeSchedulerProfile, Plugins

@@ -10,8 +10,8 @@ from mockube.apimachinery.device_expressions import DeviceSelectorError
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.quantity import ZERO
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.workloads.device_claims import has_shared_counters, tolerates_taint
+from mockube.client.component_helpers.device_claims import has_shared_counters, tolerates_taint
+from mockube.client.resources import Key
 
 from .pools import Counters, Device, DeviceId, Pool, PoolKey
 

@@ -8,11 +8,11 @@ from msgspec import Struct, field
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Lister
+from mockube.client.component_helpers import device_claims
+from mockube.client.podview import PodView
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads import device_claims
 
 from .allocation import (
     ChosenDevice,

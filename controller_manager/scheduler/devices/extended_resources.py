@@ -15,9 +15,9 @@ from mockube.apimachinery.resource_names import (
     is_extended_resource_claim,
 )
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.pod_requests import amounts
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.pod_requests import amounts
+from mockube.client.podview import PodView
 
 NAME_IN_MEMORY: Final = "<extended-resources>"
 """The name of a claim that the API server has not created yet."""

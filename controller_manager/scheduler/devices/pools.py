@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.workloads.node_selectors import selects
+from mockube.client.component_helpers.node_selectors import selects
 
 PoolKey = tuple[str, str]
 """A driver and the name of its pool."""

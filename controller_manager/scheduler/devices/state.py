@@ -7,15 +7,15 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.informer import Informers
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers import device_claims
+from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.cache.informer import Informers
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads import device_claims
 
 from .claims import DeviceReservation, DeviceSnapshot, allocate, device_ids, waits_for_claims
 from .extended_resources import ExtendedResourceClasses, owner_of_extended_resource_claim

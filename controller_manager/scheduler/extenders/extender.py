@@ -12,9 +12,9 @@ import orjson
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.connections import Address, ConnectionBroken, Connections, NotConnected
+from mockube.client.transport import REAL_CLOCK, tls_context
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.client.connections import Address, ConnectionBroken, Connections, NotConnected
-from mockube.controller_manager.client.transport import REAL_CLOCK, tls_context
 from mockube.controller_manager.scheduler.choice import EXTENDER
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.config.extender_access import ExtenderAccess

@@ -6,7 +6,9 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
+from mockube.client.component_helpers.device_claims import allocation, is_reserved_for, reserved_for
+from mockube.client.component_helpers.node_selectors import selects
+from mockube.client.resources import Key
 from mockube.controller_manager.scheduler.devices.allocation import DeviceAllocationError
 from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot
 from mockube.controller_manager.scheduler.devices.fingerprints import AttributeNames, attribute_names
@@ -19,8 +21,6 @@ from mockube.controller_manager.scheduler.node_traits import (
 )
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.device_claims import allocation, is_reserved_for, reserved_for
-from mockube.controller_manager.workloads.node_selectors import selects
 
 from .filter import Check, Rejection
 

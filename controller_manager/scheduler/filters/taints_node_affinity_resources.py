@@ -7,16 +7,12 @@ from typing import Final
 
 from mockube.apimachinery.resource_names import is_extended
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.node_selectors import required_names, required_node_affinity, selects
+from mockube.client.component_helpers.tolerations import UNSCHEDULABLE, find_untolerated_taint, tolerates
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.config.args import NodeResourcesFitArgs
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.node_selectors import (
-    required_names,
-    required_node_affinity,
-    selects,
-)
-from mockube.controller_manager.workloads.tolerations import UNSCHEDULABLE, find_untolerated_taint, tolerates
 
 from .filter import Check, Rejection, Restriction
 

@@ -6,14 +6,14 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
+from mockube.client.component_helpers.indexes import BY_ATTACHED_NODE
+from mockube.client.component_helpers.volumes import MIGRATED_PLUGINS
+from mockube.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.node_traits import NO_TRAITS, NeedsReference, NodePart, NodeTraits
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage, claim_names, class_of
-from mockube.controller_manager.workloads.indexes import BY_ATTACHED_NODE
-from mockube.controller_manager.workloads.volumes import MIGRATED_PLUGINS
 
 from .filter import Check, Rejection
 

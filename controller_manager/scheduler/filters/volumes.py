@@ -9,7 +9,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_ZONE
-from mockube.controller_manager.client.resources import Key
+from mockube.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.node_traits import (
     NO_TRAITS,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.device_claims import allocation
 from mockube.controller_manager.scheduler.devices.claims import DeviceClaims, DeviceSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.device_claims import allocation
 
 from .score import normalize_scores
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.resource_names import is_scalar
+from mockube.client.component_helpers.pod_requests import CPU, MEMORY, Amounts
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.config.args import (
     DEFAULT_RESOURCES,
@@ -21,7 +22,6 @@ from mockube.controller_manager.scheduler.config.args import (
 )
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY, Amounts
 
 from .score import MAX_NODE_SCORE, round_half_up, utilization
 

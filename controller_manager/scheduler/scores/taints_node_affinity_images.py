@@ -11,12 +11,12 @@ from typing import Final
 from mockube.apimachinery.errors import FieldError, aggregate
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.node_selectors import check_expression, matches_term
+from mockube.client.component_helpers.tolerations import tolerates
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.plugin_failure import PluginFailure
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.workloads.node_selectors import check_expression, matches_term
-from mockube.controller_manager.workloads.tolerations import tolerates
 
 from .score import MAX_NODE_SCORE, NothingCounted, normalize_scores, score_nodes
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from mockube.apimachinery import quantity
 from mockube.apimachinery.volumes import storage_class_name
+from mockube.client.component_helpers.volumes import capacity, request
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.config.args import FALLING_SHAPE, Shape, broken_linear
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, claims_of
-from mockube.controller_manager.workloads.volumes import capacity, request
 
 from .score import round_half_up, utilization
 

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.volumes import NO_PROVISIONER, SELECTED_NODE
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
 from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
@@ -22,7 +23,6 @@ from mockube.controller_manager.scheduler.sampling import NodeSample
 from mockube.controller_manager.scheduler.volumes import Storage, claims_of
 from mockube.controller_manager.scheduler.watched import nodes_of_change
 from mockube.controller_manager.scheduler.workload_selector import Workloads
-from mockube.controller_manager.workloads.volumes import NO_PROVISIONER, SELECTED_NODE
 from tests.support.controllers.scheduler_objects import (
     HOST,
     ZONE,

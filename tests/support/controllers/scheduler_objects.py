@@ -4,9 +4,9 @@ from itertools import chain
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema.minors import NEWEST
-from mockube.controller_manager.cache.store import Store
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Store
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.failure import failure_of, may_preempt
 from mockube.controller_manager.scheduler.filters.filter import Rejection, Restriction

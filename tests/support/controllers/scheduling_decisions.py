@@ -2,8 +2,9 @@
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.device_claims import allocation
+from mockube.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible, scores_by_plugin
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
@@ -18,7 +19,6 @@ from mockube.controller_manager.scheduler.pods import nominated_node
 from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
 from mockube.controller_manager.scheduler.volumes import Storage
 from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
-from mockube.controller_manager.workloads.device_claims import allocation
 from tests.support.controllers.scheduler_objects import best_of, failure_on, store_of
 from tests.support.controllers.scheduler_profiles import CONFIGURATIONS, profiles_of
 

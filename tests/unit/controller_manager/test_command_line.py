@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from mockube.client.flowcontrol import Rate
+from mockube.client.kubeconfig import Access, access_of, rate_of
 from mockube.component_base.flags import flags_of
 from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.catalog import WORKERS
-from mockube.controller_manager.client.flowcontrol import Rate
-from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.configz import configz
 from mockube.controller_manager.config.settings import Controllers

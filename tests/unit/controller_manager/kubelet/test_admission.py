@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery.meta import with_metadata, with_value
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.pod_requests import HostPort, amounts, host_ports, pod_requests
+from mockube.client.podview import PodView
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
 from mockube.controller_manager.kubelet.effects import EmitEvent, PatchObject, Step
 from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
@@ -16,7 +17,6 @@ from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
     admission_rejection,
     reject,
 )
-from mockube.controller_manager.workloads.pod_requests import HostPort, amounts, host_ports, pod_requests
 from tests.support.controllers.pods import START, container, patched, pod, scheduled
 
 ALLOCATABLE = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Change
+from mockube.client.podview import PodView
 from mockube.controller_manager.kubelet.server.node_counters import KubeletCounters
 from tests.support.metric_samples import sample_value
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from mockube.client.cache.store import Change
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.kubelet.containers.host_paths import path_type
 from mockube.controller_manager.kubelet.node_events import NodeEvents, node_events
 from tests.support.event_loop import yield_to_loop

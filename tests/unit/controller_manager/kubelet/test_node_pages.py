@@ -10,8 +10,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.quantity import parse
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import PODS
 from mockube.component_base.exposition import metrics_text
-from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.kubelet.server.kubelet_metrics import (
     cadvisor_metrics,
     kubelet_metrics,
@@ -20,7 +21,6 @@ from mockube.controller_manager.kubelet.server.kubelet_metrics import (
 from mockube.controller_manager.kubelet.server.node_counters import KubeletCounters
 from mockube.controller_manager.kubelet.server.node_pages import NodePages, configuration, summary
 from mockube.controller_manager.kubelet.server.node_usage import SLICE, Measurement, NodeUsage
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.event_loop import yield_to_loop
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mockube.controller_manager.cache.store import Store
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Store
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 
 def pod(name, *containers):

@@ -7,10 +7,10 @@ import pytest
 from mockube.apimachinery import pem
 from mockube.apimachinery.status import Forbidden
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.cache.informer import Informer
+from mockube.client.kinds import POD_CERTIFICATE_REQUESTS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.client.kinds import POD_CERTIFICATE_REQUESTS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.containers.mounts import volume_content
 from mockube.controller_manager.kubelet.containers.projections import NOT_ISSUED, PodCredential, trust_anchors

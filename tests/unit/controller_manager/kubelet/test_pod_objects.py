@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.client.client import ObjectList
-from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.informer import Informer
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.client.verbs import ObjectList
 from mockube.controller_manager.kubelet.pod_objects import PodObjects
 from tests.support.controllers.informers import fill
 

@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.apimachinery.status import Forbidden
-from mockube.controller_manager.cache.store import Store
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Store
+from mockube.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.kubelet.possible_creators import PossibleCreators
 from tests.support.controllers import pods as pod_objects
 

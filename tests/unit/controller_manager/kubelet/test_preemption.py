@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery.meta import with_metadata, with_value
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Change
+from mockube.client.podview import PodView
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
 from mockube.controller_manager.kubelet.effects import EmitEvent, PatchObject, Step
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import preempt

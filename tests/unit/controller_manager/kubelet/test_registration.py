@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery import status
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.wire import NoResponse
 from mockube.controller_manager.kubelet.lease_renewals import MIN_NODES
 from mockube.controller_manager.kubelet.registration import NodeRegistration, renew_interval
 from tests.support.event_loop import yield_to_loop

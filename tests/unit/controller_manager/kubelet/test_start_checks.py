@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.controller_manager.kubelet.containers.start_checks import PossibleObjects
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 

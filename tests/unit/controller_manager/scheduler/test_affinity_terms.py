@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.scheduler.affinity_terms import NO_TERMS, terms_of
 from tests.support.controllers.scheduler_objects import pod
 

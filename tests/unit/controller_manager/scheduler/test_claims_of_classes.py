@@ -3,15 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.volumes import SELECTED_NODE
+from mockube.client.resources import Key
 from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
 from mockube.controller_manager.scheduler.pod_class import ClassOfPod, PodClasses
 from mockube.controller_manager.scheduler.volumes import ClaimBinding, Storage
 from mockube.controller_manager.scheduler.watched import nodes_of_change
-from mockube.controller_manager.workloads.volumes import SELECTED_NODE
 from tests.support.controllers.scheduler_objects import (
     HOST,
     ZONE,

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.labels import from_label_selector
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.scheduler.cluster import SchedulerCache
 from tests.support.controllers.scheduler_objects import HOST, info, node, pod
 

@@ -5,16 +5,11 @@ import asyncio
 import pytest
 
 from mockube.apimachinery import meta
+from mockube.client.cache.store import Change
+from mockube.client.kinds import DEVICE_CLASSES, DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.client.podview import PodView
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.supervision import start
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import (
-    DEVICE_CLASSES,
-    DEVICE_TAINT_RULES,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-)
-from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.devices.claims import waits_for_claims
 from mockube.controller_manager.scheduler.devices.pools import DeviceId
 from mockube.controller_manager.scheduler.devices.state import MAX_SYNC_SECONDS, DeviceState

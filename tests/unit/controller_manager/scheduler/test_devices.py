@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.client.kinds import (
-    DEVICE_CLASSES,
-    RESOURCE_CLAIMS,
-)
+from mockube.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS
 from mockube.controller_manager.scheduler.choice import best_nodes, diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.allocation import (

@@ -3,9 +3,10 @@
 import pytest
 
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.device_claims import has_extended_resources, may_need_devices
+from mockube.client.kinds import DEVICE_CLASSES, RESOURCE_CLAIMS
+from mockube.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import find_feasible
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate
@@ -17,7 +18,6 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.requeueing import ClusterEvent, event_of, is_worth_requeuing
 from mockube.controller_manager.scheduler.requeueing import node_actions as actions_of
 from mockube.controller_manager.scheduler.volumes import Storage
-from mockube.controller_manager.workloads.device_claims import has_extended_resources, may_need_devices
 from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.controllers.scheduler_objects import failure_on
 

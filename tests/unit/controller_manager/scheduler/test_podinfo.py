@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 
 SPEC = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}

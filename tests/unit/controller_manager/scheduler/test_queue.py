@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.queue import MAX_EARLY, MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
 from mockube.controller_manager.scheduler.requeueing import Action, ClusterEvent
 from tests.support.event_loop import yield_to_loop

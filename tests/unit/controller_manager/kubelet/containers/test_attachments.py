@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from mockube.client.component_helpers.volumes import attachment_name
 from mockube.controller_manager.kubelet.containers.environment import References
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import MOUNT_TIMEOUT
-from mockube.controller_manager.workloads.volumes import attachment_name
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 DISK = {"metadata": {"name": "pv"}, "spec": {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}}

@@ -7,9 +7,9 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.status import NotFound
+from mockube.client.kinds import PODS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.stages.document import stage_of
 from mockube.controller_manager.kubelet.stages.runner import StageRunner
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
