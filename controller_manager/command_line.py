@@ -16,6 +16,7 @@ from mockube.component_base.packs import PackError, flags_of_packs, load_packs, 
 from mockube.component_base.release_options import gates_problem
 
 from .catalog import controllers_of_packs
+from .components import scheduler_settings
 from .config.networks import allocates, max_nodes, node_ranges
 from .config.selection import unimplemented_names, unknown_names
 from .config.settings import DEPRECATED, SECTIONS, Config, Simulation
@@ -24,7 +25,6 @@ from .config.simulation_values import PROCESS
 from .config.upstream import IGNORED, REMOVED_IN
 from .kubelet.stages.files import load_stages
 from .kubelet.stages.query import StageError
-from .scheduler.settings import settings_for
 
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2
@@ -166,7 +166,7 @@ def _simulation_problem(simulation: Simulation) -> str:
 
 def _scheduler_problem(config: Config) -> str:
     try:
-        settings_for(config)
+        scheduler_settings(config)
     except ConfigurationError as error:
         subject = "scheduler_plugins" if config.controllers.scheduler_config is None else "--scheduler-config"
         return f"{subject}: {error}"

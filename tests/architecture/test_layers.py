@@ -35,7 +35,11 @@ PLANTED = {
         "client/cache/planted.py",
         "import mockube.client.queue",
     ),
-    "the client imports neither the API server nor the store": (
+    "controllers import neither scheduler nor kubelets: the manager's components make these": (
+        "controller_manager/controllers/cronjob/planted.py",
+        "import mockube.scheduler",
+    ),
+    "client and scheduler import neither the API server nor the store": (
         "client/planted.py",
         "from mockube.etcd import kv",
     ),
@@ -44,8 +48,8 @@ PLANTED = {
         "import mockube.controller_manager.kubelet.pod_lifecycle",
     ),
     "layers of the scheduler": (
-        "controller_manager/scheduler/devices/planted.py",
-        "import mockube.controller_manager.scheduler.filters",
+        "scheduler/devices/planted.py",
+        "import mockube.scheduler.filters",
     ),
     "controllers do not import each other; shared code is in workloads": (
         "controller_manager/controllers/cronjob/planted.py",

@@ -11,7 +11,16 @@ import pytest
 from tools.installation import locked_versions
 from tools.packages import ROOT, build_package
 
-NAMESAKES = ("apimachinery", "apiserver", "client", "component_base", "controller_manager", "etcd", "packs")
+NAMESAKES = (
+    "apimachinery",
+    "apiserver",
+    "client",
+    "component_base",
+    "controller_manager",
+    "etcd",
+    "packs",
+    "scheduler",
+)
 
 START_CLUSTER = """
 from mockube import Cluster
@@ -25,8 +34,8 @@ print(mockube.apiserver.__file__)
 PROGRAM = """
 import sys
 sys.path[:] = [*sys.argv[1:], *(path for path in sys.path if path not in ("", {root!r}))]
-import apiserver, apimachinery, client, component_base, controller_manager, etcd, packs
-assert {{module.OWNER for module in (apiserver, apimachinery, client, component_base, controller_manager, etcd, packs)}} == {{"somebody else"}}
+import apiserver, apimachinery, client, component_base, controller_manager, etcd, packs, scheduler
+assert {{module.OWNER for module in (apiserver, apimachinery, client, component_base, controller_manager, etcd, packs, scheduler)}} == {{"somebody else"}}
 """ + START_CLUSTER.replace("{", "{{").replace("}", "}}")
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.components import KUBE_SCHEDULER
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
@@ -11,7 +12,6 @@ from mockube.controller_manager.controllers.replicaset.controller import REPLICA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers.deployments import (
     RECREATE,
     deployment,

@@ -16,6 +16,7 @@ from mockube.client.cache.store import Caches, Change
 from mockube.client.kinds import CRON_JOBS, JOBS
 from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     Action,
     Create,
@@ -27,7 +28,6 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch, key_of_object
-from mockube.controller_manager.metrics import families
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of
 
 from . import start_times

@@ -16,6 +16,7 @@ from mockube.client.component_helpers.disruption import disruption_status
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -29,7 +30,6 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.executor import ignore
-from mockube.controller_manager.metrics import families
 
 _BY_POOL: Final = "device-pool"
 _REASON: Final = "DeviceTaintManagerEviction"

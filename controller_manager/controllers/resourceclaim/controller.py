@@ -17,11 +17,11 @@ from mockube.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import Create, Patch, Plan, PlanResult, Update
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.runnable import Context, Runnable, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.metrics import families
 
 from .claims import reconcile_claim
 from .pods import BY_OWNER, needs_work, reconcile_pod

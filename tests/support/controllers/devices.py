@@ -2,7 +2,7 @@
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.client.podview import PodView
-from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.scheduler.podinfo import PodInfo
 
 
 def claim(spec, name="c", **more):

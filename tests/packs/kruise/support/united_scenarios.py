@@ -3,6 +3,7 @@
 import contextlib
 
 from mockube.component_base.node_pools.flag import read_nodes
+from mockube.controller_manager.components import KUBE_SCHEDULER
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
@@ -12,7 +13,6 @@ from mockube.controller_manager.controllers.serviceaccount.controller import SER
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from mockube.packs.kruise.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.packs.kruise.controllers.cloneset.controller import CLONE_SET
 from mockube.packs.kruise.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT

@@ -15,7 +15,7 @@ from mockube.controller_manager.controllers.devicetainteviction.rules import (
     reconcile,
     taint_rule_status,
 )
-from mockube.controller_manager.scheduler.devices.state import with_taints
+from mockube.scheduler.devices.state import with_taints
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY, RULE = Key("default", "p"), Key("", "r")
