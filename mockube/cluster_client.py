@@ -14,9 +14,9 @@ from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
-from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.suggestions import enumerate_names
 from mockube.component_base.supervision import timeout
+from mockube.kubelet.node_pools.pool import NodePools
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
 

@@ -14,13 +14,13 @@ from mockube.client.cache.reflector import parse_watch_event, split_lines
 from mockube.client.kinds import CONFIG_MAPS, NODES
 from mockube.client.verbs import Client, Parsed
 from mockube.component_base.clock import Clock
-from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.kubelet.node_objects import is_simulated
-from mockube.controller_manager.kubelet.node_shapes import recorded_shape, shaped_nodes
-from mockube.controller_manager.kubelet.resizing import NODES as NODES_KEY
-from mockube.controller_manager.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes, pool_member
 from mockube.failure import TimedOut
+from mockube.kubelet.node_objects import is_simulated
+from mockube.kubelet.node_pools.pool import NodePools
+from mockube.kubelet.node_shapes import recorded_shape, shaped_nodes
+from mockube.kubelet.resizing import NODES as NODES_KEY
+from mockube.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes, pool_member
 
 FIELD_MANAGER: Final = "mockube-nodes"
 """The field manager of the ConfigMap. Each request sets all fields."""

@@ -4,10 +4,13 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Awaitable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mockube.client.metrics.informers import InformerStats
 from mockube.component_base.clock import Clock
+
+EXPIRY_SECONDS: Final = 300.0
+"""The time after which no component waits for its own writes any more; upstream's timeout of expectations."""
 
 
 class _Waiter(NamedTuple):

@@ -22,11 +22,11 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
-from mockube.component_base.node_pools.deprecated import CommonSettings
-from mockube.component_base.node_pools.flag import read_nodes
-from mockube.component_base.node_pools.pool import NodePools
+from mockube.kubelet import simulation_values
+from mockube.kubelet.node_pools.deprecated import CommonSettings
+from mockube.kubelet.node_pools.flag import read_nodes
+from mockube.kubelet.node_pools.pool import NodePools
 
-from . import simulation_values
 from .features import Features
 from .signing import CertificateSigningOptions
 

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
 
+from mockube.client.cache.revisions import EXPIRY_SECONDS
 from mockube.client.cache.store import Change
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.queue.workqueue import RateLimiter
@@ -19,7 +20,7 @@ from mockube.component_base.supervision import start_in, timeout
 from .actions import Plan, PlanResult
 from .controller import Controller, OutcomeMetrics, ToKeys, Watch
 from .executor import Executor, ignore
-from .own_writes import EXPIRY_SECONDS, OwnWrites
+from .own_writes import OwnWrites
 from .runnable import Context
 
 

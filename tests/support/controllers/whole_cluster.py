@@ -9,12 +9,12 @@ from mockube.client.leaderelection.elector import Elector, LeaderElectionConfig,
 from mockube.client.resources import Key
 from mockube.client.transport import FencedTransport
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.component_base.packs import selected_packs
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.disturbances import DisturbedTransport
 from tests.support.controllers.running_manager import CountingTransport, dependencies_of, kill
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop

@@ -7,12 +7,12 @@ import pytest
 from mockube.client.flowcontrol import Rate
 from mockube.client.kubeconfig import Access, access_of, rate_of
 from mockube.component_base.flags import flags_of
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.catalog import WORKERS
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.configz import configz
 from mockube.controller_manager.config.settings import Controllers
 from mockube.controller_manager.config.upstream import IGNORED
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.architecture.source import paths
 from tools.packages import ROOT
 

@@ -10,9 +10,9 @@ from mockube.client.component_helpers import node_selectors, tolerations
 from mockube.client.podview import PodView
 from mockube.controller_manager.controllers.deployment import revision, state
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
-from mockube.controller_manager.kubelet.containers.program import program_of
-from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
 from mockube.controller_manager.workloads import deletion_order
+from mockube.kubelet.containers.program import program_of
+from mockube.kubelet.template.functions import FUNCTIONS
 from tests.support.controllers import pods
 
 LONG = "9" * 5_000
