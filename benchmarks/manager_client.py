@@ -22,14 +22,15 @@ import uvloop
 from benchmarks.decode import POD
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.pki.issue import CertificateIssuer, Pair, Subject, make_authority
+from mockube.client.cache.informer import Informer
+from mockube.client.cache.reflector import parse_watch_event
+from mockube.client.component_helpers import indexes
+from mockube.client.connect import ClientOptions, connect
+from mockube.client.kinds import PODS
+from mockube.client.kubeconfig import Access
+from mockube.client.verbs import Client
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.cache.reflector import parse_watch_event
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.connect import ClientOptions, connect
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.workloads import indexes, ownership
+from mockube.controller_manager.workloads import ownership
 
 TIMES, ROUNDS = 2000, 5
 SINCE = "2030-01-01T00:00:00Z"

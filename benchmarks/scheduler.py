@@ -16,27 +16,21 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, LABEL_HOSTNAME, LABEL_ZONE
+from mockube.client import kinds
+from mockube.client.cache.store import Change, Store
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Change, Store
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.algorithm import SchedulingAlgorithm
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
-from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
-from mockube.controller_manager.scheduler.devices.fingerprints import DeviceFingerprints
-from mockube.controller_manager.scheduler.monitor import SchedulerMonitor
-from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
-from mockube.controller_manager.scheduler.volumes import (
-    INDEXES,
-    AssumedBindings,
-    ClaimBinding,
-    Storage,
-    claims_of,
-)
-from mockube.controller_manager.scheduler.watched import nodes_of_change
+from mockube.scheduler.algorithm import SchedulingAlgorithm
+from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
+from mockube.scheduler.devices.fingerprints import DeviceFingerprints
+from mockube.scheduler.monitor import SchedulerMonitor
+from mockube.scheduler.nodeinfo import NodeInfo
+from mockube.scheduler.podinfo import PodInfo
+from mockube.scheduler.profiles import DEFAULT_PROFILE
+from mockube.scheduler.volumes import INDEXES, AssumedBindings, ClaimBinding, Storage, claims_of
+from mockube.scheduler.watched import nodes_of_change
 
 ZONES = "abc"
 NOW = "2026-01-01T00:00:00Z"

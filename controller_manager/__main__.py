@@ -11,11 +11,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from mockube.client.kubeconfig import KubeconfigError
 from mockube.component_base import klog, loop
 from mockube.component_base.packs import PackError, selected_packs
 
 from . import catalog
-from .client.kubeconfig import KubeconfigError
 from .command_line import ENVIRONMENT, parse
 from .config.selection import DISABLED_UPSTREAM, disabled_upstream
 from .control.followed_server import UnusableFlags

@@ -11,6 +11,26 @@ from msgspec.structs import replace
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
+from mockube.client.cache.informer import InformerSettings
+from mockube.client.connect import AGENT, ClientOptions, connect
+from mockube.client.events.recorder import Recorders
+from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from mockube.client.kubeconfig import Access, access_of, rate_of
+from mockube.client.leaderelection.elector import (
+    Elector,
+    LeaderElectionConfig,
+    LeaseLost,
+    Timings,
+    lead,
+    run_without_lease,
+)
+from mockube.client.metrics.informers import InformerMetrics
+from mockube.client.metrics.process import Metrics, report_leadership
+from mockube.client.metrics.requests import ClientMetrics
+from mockube.client.resources import Key
+from mockube.client.transport import HttpTransport
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse, Transport
 from mockube.component_base.clock import Clock
 from mockube.component_base.component_urls import CONTROLLER_MANAGER, SCHEDULER
 from mockube.component_base.process_metrics import count_build
@@ -19,23 +39,15 @@ from mockube.component_base.supervision import run_with, start
 from mockube.component_base.version import version
 
 from . import catalog
-from .cache.informer import InformerSettings
 from .catalog import PackControllers
-from .client.client import Client
-from .client.connect import AGENT, ClientOptions, connect
-from .client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
-from .client.kubeconfig import Access, access_of, rate_of
-from .client.resources import Key
-from .client.transport import HttpTransport
-from .client.wire import NoResponse, Transport
 from .command_line import release_problem
+from .components import KUBE_SCHEDULER
 from .config.configz import configz
 from .config.features import implemented_gates
 from .config.selection import is_controller_enabled
 from .config.settings import Config
 from .control.cluster_identity import ClusterIdentity
 from .control.controller import Controller
-from .control.events.recorder import Recorders
 from .control.followed_server import (
     ServerObserver,
     ServerState,
@@ -46,11 +58,7 @@ from .control.followed_server import (
 )
 from .control.runnable import Runnable
 from .http_endpoints import Check, StatusSources
-from .leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, Timings, lead, run_without_lease
-from .metrics.client import ClientMetrics, InformerMetrics
-from .metrics.controllers import Metrics, report_leadership
 from .running import Dependencies, ManagerRun
-from .scheduler.scheduler import KUBE_SCHEDULER
 
 LOG = logging.getLogger(__name__)
 

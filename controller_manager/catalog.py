@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.component_base.packs import PackError, load_pack, parts_of
 
+from .components import KUBE_SCHEDULER, SIMULATED_KUBELETS, SIMULATED_NODES, SIMULATED_PODS
 from .control.controller import Controller
 from .control.runnable import Runnable
 from .controllers.attachdetach.controller import ATTACH_DETACH
@@ -57,10 +58,6 @@ from .controllers.tainteviction.controller import TAINT_EVICTION
 from .controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
 from .controllers.validatingadmissionpolicystatus.controller import VALIDATING_ADMISSION_POLICY_STATUS
 from .controllers.volumeexpand.controller import EXPAND
-from .kubelet.kubelets import SIMULATED_KUBELETS
-from .kubelet.nodes import SIMULATED_NODES
-from .kubelet.pods import SIMULATED_PODS
-from .scheduler.scheduler import KUBE_SCHEDULER
 
 CONTROLLERS: Final[tuple[Controller, ...]] = (
     DEPLOYMENT,

@@ -11,8 +11,6 @@ from msgspec.structs import replace
 from mockube.apimachinery.schema import minors
 from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.flags import Sections
-from mockube.component_base.node_pools import deprecated
-from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError
 from mockube.component_base.packs import (
     PackError,
     flags_of_packs,
@@ -21,17 +19,19 @@ from mockube.component_base.packs import (
     selected_packs,
 )
 from mockube.component_base.release_options import gates_problem
+from mockube.kubelet.node_pools import deprecated
+from mockube.kubelet.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError
+from mockube.kubelet.simulation_values import PROCESS
+from mockube.kubelet.stages.files import load_stages
+from mockube.kubelet.stages.query import StageError
 
 from .catalog import NAMES, controllers_of_packs, names_help
+from .components import scheduler_settings
 from .config.networks import allocates, max_nodes, node_ranges
 from .config.selection import ALL_CONTROLLERS, suggested_name, unimplemented_names, unknown_names
 from .config.settings import DEPRECATED, SECTIONS, Config, Simulation
 from .config.signing import signer_files
-from .config.simulation_values import PROCESS
 from .config.upstream import IGNORED, REMOVED_IN
-from .kubelet.stages.files import load_stages
-from .kubelet.stages.query import StageError
-from .scheduler.settings import settings_for
 
 ENVIRONMENT = "MOCKUBE_CONTROLLER_MANAGER"
 JITTER = 1.2
@@ -204,7 +204,7 @@ def _simulation_problem(simulation: Simulation) -> str:
 
 def _scheduler_problem(config: Config) -> str:
     try:
-        settings_for(config)
+        scheduler_settings(config)
     except ConfigurationError as error:
         subject = "scheduler_plugins" if config.controllers.scheduler_config is None else "--scheduler-config"
         return f"{subject}: {error}"
@@ -214,10 +214,7 @@ def _scheduler_problem(config: Config) -> str:
 def _image_table_problem(simulation: Simulation) -> str:
     if simulation.simulated_images is None:
         return ""
-    from .kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
-        ImageTableError,
-        load_table,
-    )
+    from mockube.kubelet.containers.images import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
 
     try:
         load_table(simulation.simulated_images)
@@ -230,10 +227,7 @@ def _images_of_packs_problem(packs: Sequence[str]) -> str:
     images = {name: pack.images for name, pack in load_packs(packs).items() if pack.images}
     if not images:
         return ""
-    from .kubelet.containers.images import (  # noqa: PLC0415 - rarely needed
-        ImageTableError,
-        table_of,
-    )
+    from mockube.kubelet.containers.images import ImageTableError, table_of  # noqa: PLC0415 - rarely needed
 
     for name, tree in images.items():
         try:
@@ -251,10 +245,7 @@ def _runtime_problem(simulation: Simulation) -> str:
         return ""
     if simulation.stages:
         return f"--container-runtime={PROCESS} cannot be combined with --stages"
-    from .kubelet.processes.images import (  # noqa: PLC0415 - rarely needed
-        ImageMapError,
-        load_images,
-    )
+    from mockube.kubelet.processes.images import ImageMapError, load_images  # noqa: PLC0415 - rarely needed
 
     try:
         load_images(simulation.images)

@@ -8,19 +8,20 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.apimachinery.randomness import Random
+from mockube.client.cache.informer import Informers, InformerSettings
+from mockube.client.component import Runner
+from mockube.client.events.recorder import EventWriter, Recorders
+from mockube.client.metrics.process import Metrics
+from mockube.client.service_accounts import create_missing_accounts
+from mockube.client.verbs import Client
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 
-from .cache.informer import Informers, InformerSettings
-from .client.client import Client
-from .client.service_accounts import create_missing_accounts
 from .config.settings import Config
 from .control.controller import Controller
-from .control.events.recorder import EventWriter, Recorders
-from .control.runnable import Context, Runnable, Runner, WaitForKinds
+from .control.runnable import Context, Runnable, WaitForKinds
 from .control.runner import ControllerRunner
-from .metrics.controllers import Metrics
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):

@@ -7,14 +7,14 @@ from ipaddress import ip_address
 from typing import Any
 
 from mockube.apimachinery.randomness import Random, SystemRandom
+from mockube.client.kubeconfig import KubeconfigError
+from mockube.component_base import serving_certificates
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.component_urls import write_component_urls
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.supervision import first_cause, start
 
-from . import http_endpoints
 from .app import Manager, components
-from .client.kubeconfig import KubeconfigError
 from .config.settings import Config, SecureServing
 from .control.followed_server import UnusableFlags
 from .http_endpoints import ListenAddress, serving
@@ -69,11 +69,11 @@ def _ports(settings: SecureServing, clock: Clock, random: Random) -> list[Listen
     address = settings.bind_address
     if settings.secure_port:
         if settings.tls_cert_file is not None and settings.tls_private_key_file is not None:
-            tls = http_endpoints.tls_context(settings.tls_cert_file, settings.tls_private_key_file)
+            tls = serving_certificates.tls_context(settings.tls_cert_file, settings.tls_private_key_file)
         else:
-            tls = http_endpoints.self_signed_tls_context(address, now=clock.now(), random=random)
+            tls = serving_certificates.self_signed_tls_context(address, now=clock.now(), random=random)
         if settings.client_ca_file is not None:
-            http_endpoints.request_client_certificates(tls, settings.client_ca_file)
+            serving_certificates.request_client_certificates(tls, settings.client_ca_file)
         ports.append(ListenAddress(address=address, number=settings.secure_port, tls=tls))
     if settings.metrics_port is not None:
         metrics_address = address if ip_address(address).is_loopback else LOOPBACK

@@ -15,13 +15,13 @@ from typing import Any, Final, Self
 
 from mockube import clients
 from mockube.apimachinery.schema import minors
-from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError, plain_nodes
 from mockube.component_base.release_options import read_minor
 from mockube.component_base.supervision import first_cause
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
 from mockube.failure import Failure
+from mockube.kubelet.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError, plain_nodes
 from mockube.launch import NODES, PACKS
 from mockube.objects.arguments import read_span
 from mockube.objects.awaited import AwaitedObjectMethods
@@ -222,7 +222,7 @@ def _pools(nodes: int | str | Path | Sequence[Mapping[str, Any]]) -> NodePools:
     __tracebackhide__ = True
     if isinstance(nodes, int) and 0 <= nodes <= MAX_SIMULATED_NODES:
         return plain_nodes(nodes)
-    from mockube.component_base.node_pools.reading import read_value  # noqa: PLC0415 - most clusters have a number
+    from mockube.kubelet.node_pools.reading import read_value  # noqa: PLC0415 - most clusters have a number
 
     try:
         return read_value(nodes)

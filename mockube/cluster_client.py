@@ -9,18 +9,18 @@ from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.connect import ClientOptions, connect
+from mockube.client.kinds import CONFIG_MAPS, NODES, SERVICE_ACCOUNTS
+from mockube.client.kubeconfig import read
+from mockube.client.resources import Key, Resource
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
-from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.suggestions import enumerate_names
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.connect import ClientOptions, connect
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.kubeconfig import read
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.config.selection import ALL_CONTROLLERS, is_controller_enabled
+from mockube.kubelet.node_pools.pool import NodePools
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
 

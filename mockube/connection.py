@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from mockube import launch
+from mockube.client.kubeconfig import Access, KubeconfigError, read
+from mockube.client.wire import NoResponse
 from mockube.clusters.named_cluster import running_cluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.default_cluster.block import DefaultCluster
 from mockube.default_cluster.target import target_of
 from mockube.embedded.background_loop import BackgroundContext

@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.component_base.node_pools.pool import NodePools, plain_nodes
 from mockube.component_base.packs import own_pack_names
+from mockube.kubelet.node_pools.pool import NodePools, plain_nodes
 
 NAME: Final = "default"
 """The default name of a cluster."""

@@ -10,17 +10,17 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import Expired, Gone, NotFound
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.cache.reflector import parse_watch_event, split_lines
+from mockube.client.kinds import CONFIG_MAPS, NODES
+from mockube.client.verbs import Client, Parsed
 from mockube.component_base.clock import Clock
-from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
-from mockube.controller_manager.client.client import Client, Parsed
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
-from mockube.controller_manager.kubelet.node_objects import is_simulated
-from mockube.controller_manager.kubelet.node_shapes import recorded_shape, shaped_nodes
-from mockube.controller_manager.kubelet.resizing import NODES as NODES_KEY
-from mockube.controller_manager.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes, pool_member
 from mockube.failure import TimedOut
+from mockube.kubelet.node_objects import is_simulated
+from mockube.kubelet.node_pools.pool import NodePools
+from mockube.kubelet.node_shapes import recorded_shape, shaped_nodes
+from mockube.kubelet.resizing import NODES as NODES_KEY
+from mockube.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes, pool_member
 
 FIELD_MANAGER: Final = "mockube-nodes"
 """The field manager of the ConfigMap. Each request sets all fields."""

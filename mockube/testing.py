@@ -159,7 +159,7 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def _check_nodes(text: str) -> str:
-    from mockube.component_base.node_pools.flag import read_nodes  # noqa: PLC0415 - see the top
+    from mockube.kubelet.node_pools.flag import read_nodes  # noqa: PLC0415 - see the top
 
     try:
         read_nodes(text)

@@ -127,11 +127,11 @@ RECONCILE: Final = Picture(
     (
         Group(
             "From a change to a key",
-            "controller_manager",
+            "client",
             (
                 Step("list and watch", "one stream for each resource", "cache/reflector.py"),
                 Step("cache", "one view of each object, with indexes", "cache/informer.py"),
-                Step("watches", "a change becomes keys", "control/controller.py"),
+                Step("watches", "a change becomes keys"),
                 Step("queue", "each key once, with backoff", "queue/workqueue.py"),
             ),
         ),
@@ -142,7 +142,7 @@ RECONCILE: Final = Picture(
                 Step("wait", "until the caches contain the last write", "control/own_writes.py"),
                 Step("reconcile", "a pure function: caches and time to a Plan", "control/runner.py"),
                 Step("execute", "slow start, preconditions", "control/executor.py"),
-                Step("events, requests", "while the process leads", "client/client.py"),
+                Step("events, requests", "by client/verbs.py, while the process leads"),
             ),
         ),
     ),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from mockube.apimachinery import lease_renewals
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.authz.rbac.policy import (
     CLUSTER_ROLE_BINDINGS,
@@ -18,7 +19,6 @@ from mockube.apiserver.authz.rbac.policy import (
     ROLES,
 )
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
-from mockube.component_base import lease_renewals
 from mockube.component_base.packs import load_pack
 
 from .rbac import policy, resource_name

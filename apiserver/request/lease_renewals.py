@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 import orjson
 
+from mockube.apimachinery.lease_renewals import MAX_NAMES, PATH, Renewals
 from mockube.apimachinery.status import BadRequest, MethodNotSupported
 from mockube.apimachinery.timestamps import TimestampError, parse_micro_time
 from mockube.apiserver.registry.lease_renewals import renew_leases
 from mockube.apiserver.registry.registry import Registry
-from mockube.component_base.lease_renewals import MAX_NAMES, PATH, Renewals
 
 from .health import Page
 from .request import Request

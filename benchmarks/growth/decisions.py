@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockube.apimachinery.randomness import SeededRandom, fraction
-from mockube.controller_manager.scheduler.cluster import SchedulerCache
-from mockube.controller_manager.scheduler.pod_class import PodClasses
+from mockube.scheduler.cluster import SchedulerCache
+from mockube.scheduler.pod_class import PodClasses
 from tests.support.controllers.scheduler_objects import (
     HOST,
     apart,

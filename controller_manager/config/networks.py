@@ -3,7 +3,7 @@
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final, NamedTuple
 
-from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES
+from mockube.kubelet.node_pools.pool import MAX_SIMULATED_NODES
 
 from .settings import Config, Networks
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct, field
 
+from mockube.client.connection_options import ClientConnectionOptions
 from mockube.component_base.flags import (
     Flag,
     address,
@@ -21,36 +22,13 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
-from mockube.component_base.node_pools.deprecated import CommonSettings
-from mockube.component_base.node_pools.flag import read_nodes
-from mockube.component_base.node_pools.pool import NodePools
+from mockube.kubelet import simulation_values
+from mockube.kubelet.node_pools.deprecated import CommonSettings
+from mockube.kubelet.node_pools.flag import read_nodes
+from mockube.kubelet.node_pools.pool import NodePools
 
-from . import simulation_values
 from .features import Features
 from .signing import CertificateSigningOptions
-
-
-class ClientConnectionOptions(Struct, frozen=True, kw_only=True):
-    """API server"""
-
-    kubeconfig: Annotated[
-        Path | None, Flag("kubeconfig of the API server ($KUBECONFIG)", Path, metavar="FILE")
-    ] = None
-    master: Annotated[str, Flag("address of the API server, instead of the kubeconfig's", metavar="URL")] = ""
-    kube_api_qps: Annotated[
-        float | None,
-        Flag("requests a second of each controller (20; no limit for a server on this machine)", positive),
-    ] = None
-    kube_api_burst: Annotated[
-        int | None,
-        Flag(
-            "burst of requests of each controller (30; no limit for a server on this machine)",
-            non_negative_int,
-        ),
-    ] = None
-    use_service_account_credentials: Annotated[
-        bool, Flag("run each controller with its own service account (false)", boolean)
-    ] = False
 
 
 class Controllers(Struct, frozen=True, kw_only=True):

@@ -12,9 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key, Resource
-
-AnyResource = Resource[Any]
+from mockube.client.resources import AnyResource, Key
 
 
 class EventTemplate(Struct, frozen=True, kw_only=True):

@@ -12,10 +12,10 @@ from collections.abc import Coroutine
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.client.cache.informer import Informer
+from mockube.client.cache.store import Change
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import start, timeout
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.cache.store import Change
 
 LOG = logging.getLogger(__name__)
 

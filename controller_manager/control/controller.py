@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from mockube.client.cache.store import Caches, Change, Classifier, Indexer
+from mockube.client.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
+from mockube.client.resources import Key, Resource
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Caches, Change, Classifier, Indexer
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
 
 from .actions import Plan, PlanResult
 

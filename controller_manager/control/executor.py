@@ -8,14 +8,13 @@ from typing import Protocol, TypeVar, assert_never
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import AlreadyExists, ApiError, Conflict, Invalid, NotFound, not_found
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client, Parsed
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import OutcomeUnknown
+from mockube.client.resources import AnyResource, Key
+from mockube.client.verbs import Client, Parsed
+from mockube.client.wire import OutcomeUnknown
 
 from .actions import (
     Action,
     Adopt,
-    AnyResource,
     CompletedWrite,
     Confirm,
     Create,

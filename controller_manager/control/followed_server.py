@@ -17,12 +17,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.informer import Informer
+from mockube.client.cache.store import Change
+from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.component_base.packs import LABEL, pack_names
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.config.settings import Config
 
 LOG: Final = logging.getLogger(__name__)

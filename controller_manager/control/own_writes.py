@@ -6,20 +6,18 @@ response has no revision is recognized by the uid of the deleted object.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.revisions import EXPIRY_SECONDS
+from mockube.client.cache.store import Lister
+from mockube.client.resources import AnyResource, Key
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.resources import Key
 
-from .actions import AnyResource, CompletedWrite, ObjectRef
-
-EXPIRY_SECONDS: Final = 300.0
-"""The time after which a key no longer waits for its writes; upstream's timeout of expectations."""
+from .actions import CompletedWrite, ObjectRef
 
 
 class RevisionSource(Protocol):

@@ -7,62 +7,28 @@ waits for them: custom resources may be defined at any time.
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError, NotFound
-from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.informer import Informers
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.resources import Resource
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.component import ComponentContext, Runner
+from mockube.client.resources import Resource
+from mockube.client.wire import NoResponse
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.metrics.controllers import Metrics
-
-from .events.recorder import Recorders
 
 LOG: Final = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 30.0
 """The interval at which missing resources are looked up."""
-_DAY_SECONDS: Final = 86400.0
 
 
-class Context(Struct, frozen=True, kw_only=True):
-    """The dependencies of a controller or a runnable."""
+class Context(ComponentContext, frozen=True, kw_only=True):
+    """The dependencies of a controller or a runnable of a manager."""
 
-    client: Client
-    """The client with the credentials of its service account."""
-    informers: Informers
-    """The shared informers, which start after everything is built."""
-    clock: Clock
-    random: Random
-    recorder: Recorders
-    metrics: Metrics
     options: Config
     names: frozenset[str]
     """The names of all controllers and runnables of this manager."""
-    shared: dict[type, Any] = field(default_factory=dict)
-    """Values that several runnables share, by type; the first runnable that needs one creates it."""
-
-
-class Runner(Protocol):
-    """A part of the manager that runs until cancelled, and finishes its current work before it returns."""
-
-    async def run(self) -> None: ...
-
-
-class IdleRunner:
-    """The runner of a part that flags disable: it does nothing until cancelled."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-
-    async def run(self) -> None:
-        while True:
-            await self._clock.sleep(_DAY_SECONDS)
 
 
 class Runnable(Struct, frozen=True, kw_only=True):

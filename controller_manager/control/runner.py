@@ -1,125 +1,27 @@
-"""Run controllers: `ReconcileLoop` runs workers that reconcile keys, and `ControllerRunner` runs a `Controller`.
+"""Run a controller: `ControllerRunner` runs a `Controller` in a `ReconcileLoop`.
 
 The runner maps changes to keys, waits until the caches are current for a key, calls `reconcile` and executes the plan. It
 is independent of the controllers, which are records of data and functions.
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
 
-from mockube.apimachinery.status import ApiError, Conflict
-from mockube.component_base.clock import Clock
-from mockube.component_base.loop import yield_to_loop
-from mockube.component_base.supervision import start, start_in, timeout
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.metrics import controllers
-from mockube.controller_manager.metrics.controllers import Metrics, ReconcileObserver
-from mockube.controller_manager.queue.workqueue import Debouncer, DelayingQueue, RateLimiter, WorkQueue
+from mockube.client.cache.revisions import EXPIRY_SECONDS
+from mockube.client.cache.store import Change
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.queue.workqueue import RateLimiter
+from mockube.client.resources import Key
+from mockube.component_base.supervision import start_in, timeout
 
 from .actions import Plan, PlanResult
 from .controller import Controller, OutcomeMetrics, ToKeys, Watch
 from .executor import Executor, ignore
-from .own_writes import EXPIRY_SECONDS, OwnWrites
+from .own_writes import OwnWrites
 from .runnable import Context
-
-LOG = logging.getLogger(__name__)
-
-Reconcile = Callable[[Key], Awaitable[timedelta | None]]
-"""A function that reconciles a key, and returns the time after which to requeue it, or None.
-
-If it raises an error, the key is requeued with backoff.
-"""
-
-
-class RequeueWithBackoff(Exception):
-    """A reconciliation cannot do anything now; its key is requeued with backoff."""
-
-
-class ReconcileLoop:
-    """A work queue and its workers, which reconcile keys, and requeue failed ones with backoff."""
-
-    def __init__(
-        self,
-        name: str,
-        reconcile: Reconcile,
-        *,
-        workers: int,
-        clock: Clock,
-        metrics: Metrics,
-        observer: ReconcileObserver = controllers.NOOP_OBSERVER,
-    ) -> None:
-        self.name = name
-        self._reconcile = reconcile
-        self._workers = workers
-        self._observer = observer
-        self._stats = metrics.queues.of(name)
-        self._queue = WorkQueue[Key](self._stats)
-        self._delaying = DelayingQueue[Key](self._queue.add, clock)
-        self._debouncer = Debouncer[Key](self._queue.add, clock)
-        self.limiter = RateLimiter[Key](clock)
-
-    def add(self, key: Key) -> None:
-        self._queue.add(key)
-
-    def add_after(self, key: Key, delay: timedelta) -> None:
-        self._delaying.add_after(key, delay.total_seconds())
-
-    def add_debounced(self, key: Key, *, quiet: timedelta, max_delay: timedelta) -> None:
-        self._debouncer.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
-
-    async def run(self) -> None:
-        """Reconcile keys until cancelled; then take no more keys, and finish the current ones.
-
-        A second cancellation cancels those, too.
-        """
-        workers = [start(f"{self.name}/{number}", self._work()) for number in range(self._workers)]
-        try:
-            await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._delaying.close()
-            self._debouncer.close()
-            self._queue.close()
-            await asyncio.gather(*workers)
-            self._stats.clear_waiting()
-
-    async def _work(self) -> None:
-        while (key := await self._queue.take()) is not None:
-            try:
-                await self._process(key)
-            finally:
-                self._queue.done(key)
-            await yield_to_loop()  # many keys without actions must not delay the renewal of the lease
-
-    async def _process(self, key: Key) -> None:
-        started_at, result = self._observer.start(), controllers.ERROR
-        try:
-            requeue_after = await self._reconcile(key)
-            result = controllers.REQUEUE_AFTER if requeue_after else controllers.SUCCESS
-        except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
-            self._fail(key, error)
-            return
-        finally:
-            self._observer.finish(started_at, result)
-        self.limiter.forget(key)
-        if requeue_after is not None:
-            self.add_after(key, requeue_after)
-
-    def _fail(self, key: Key, error: Exception) -> None:
-        self._stats.retries.value += 1
-        if isinstance(error, Conflict):
-            LOG.debug("%s: %s: another client changed the object: %s", self.name, key, error)
-        elif isinstance(error, ApiError | NoResponse | RequeueWithBackoff):
-            LOG.warning("%s: %s: %s", self.name, key, error)
-        else:
-            self._observer.record_panic()
-            LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
-        self._delaying.add_after(key, self.limiter.when(key))
 
 
 def delay_of(watch: Watch, counted: int) -> timedelta:

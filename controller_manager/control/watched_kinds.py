@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.controller_manager.cache.informer import Informers
-from mockube.controller_manager.client.discovery import Discovery
-from mockube.controller_manager.client.resources import Resource
+from mockube.client.cache.informer import Informers
+from mockube.client.discovery import Discovery
+from mockube.client.resources import Resource
 
 
 class WatchedKinds:

@@ -17,7 +17,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_POD_DELETION_COST
-from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.client.podview import RUNNING, PodView
 
 _UNKNOWN: Final = "Unknown"
 _PHASES: Final[Mapping[str, int]] = {_UNKNOWN: 1, RUNNING: 2}

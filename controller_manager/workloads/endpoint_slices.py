@@ -16,8 +16,8 @@ from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.names import check_dns1123_subdomain
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_ENDPOINT_SLICE_MANAGED_BY, LABEL_SERVICE_NAME
-from mockube.controller_manager.cache.store import Caches, Change, Indexer
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change, Indexer
+from mockube.client.resources import Key
 from mockube.controller_manager.control.controller import ToKeys
 
 Ports = tuple[tuple[str, int, str, str], ...]

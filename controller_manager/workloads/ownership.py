@@ -12,9 +12,9 @@ from msgspec import Struct
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import Selector, SelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key, Resource, T
+from mockube.client.cache.store import Caches, Change
+from mockube.client.podview import PodView
+from mockube.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import Action, Adopt, ObjectRef, Release
 from mockube.controller_manager.control.controller import ToKeys
 

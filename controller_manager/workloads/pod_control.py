@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete, EventTemplate, ObjectRef
 
 

@@ -14,7 +14,7 @@ from mockube.apimachinery.fnv import fnv1
 from mockube.apimachinery.gotext import escape_html
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys, without_nulls
-from mockube.controller_manager.client import kinds
+from mockube.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
 
 from .ownership import object_ref

@@ -13,9 +13,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_LAST_CHANGE_TRIGGER_TIME
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.cache.store import Caches, Change
+from mockube.client.podview import PodView
+from mockube.client.resources import Key, Resource
 
 HEADLESS = "None"
 PAUSE: Final = timedelta(microseconds=100)

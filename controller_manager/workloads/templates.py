@@ -23,7 +23,7 @@ from mockube.apimachinery.randomness import SUFFIX_ALPHABET
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_POD_TEMPLATE_HASH
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 
 _DATA: Final = Path(__file__).parent / "data"
 _FILES: Final = ("pod_template.json", "endpoints.json")

@@ -15,12 +15,12 @@ from typing import Final, TypeAlias
 import orjson
 from msgspec import Struct
 
+from mockube.client.kubeconfig import read
 from mockube.cluster import Cluster
 from mockube.clusters.health import get
-from mockube.controller_manager.client.kubeconfig import read
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.client import TABLE
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.output import table_lines
-from mockube.controller_manager.kubelet.shell.network_programs.kubectl.waiting import deployment_progress
+from mockube.container_runtime.simulated.shell.network_programs.kubectl.client import TABLE
+from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import table_lines
+from mockube.container_runtime.simulated.shell.network_programs.kubectl.waiting import deployment_progress
 from mockube.failure import Failure
 
 NODES: Final = "/api/v1/nodes"

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.failure import UsageError
+from mockube.kubelet.node_pools.pool import plain_nodes
 
 from .parsing import CommandParser
 from .shared_flags import add_nodes, add_version, version_flags

@@ -20,11 +20,11 @@ from mockube.clusters.health import count_nodes, read_config_map
 from mockube.clusters.named_cluster import ClusterFolder, ClusterLocked, ClusterRecord, ClusterState
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import comma_separated, flags_of
-from mockube.component_base.node_pools.flag import read_nodes
-from mockube.component_base.node_pools.pool import NodePools
 from mockube.controller_manager.config import settings as manager
-from mockube.controller_manager.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes
 from mockube.failure import Failure
+from mockube.kubelet.node_pools.flag import read_nodes
+from mockube.kubelet.node_pools.pool import NodePools
+from mockube.kubelet.resizing import NODES_CONFIG_MAP, desired_nodes
 
 _MINOR: Final = "--kubernetes-version"
 _PORT: Final = "secure-port"

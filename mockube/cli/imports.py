@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mockube.client.kubeconfig import Access
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.printable import printable
-from mockube.controller_manager.client.kubeconfig import Access
 from mockube.importing.documents import Document, InvalidDocument, read
 from mockube.importing.files import read_file
 from mockube.importing.importer import Importer, ImportOptions, ImportOutcome, Item

@@ -5,14 +5,14 @@ import asyncio
 from typing import Final
 
 from mockube import resizing
+from mockube.client.kubeconfig import Access
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import seconds
-from mockube.component_base.node_pools import deprecated
-from mockube.component_base.node_pools.flag import read_nodes
-from mockube.component_base.node_pools.pool import PoolError
-from mockube.controller_manager.client.kubeconfig import Access
 from mockube.failure import UsageError
+from mockube.kubelet.node_pools import deprecated
+from mockube.kubelet.node_pools.flag import read_nodes
+from mockube.kubelet.node_pools.pool import PoolError
 
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.schema import minors
-from mockube.component_base.node_pools.flag import read_nodes
-from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.release_options import read_minor
-from mockube.controller_manager.config.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
+from mockube.kubelet.node_pools.flag import read_nodes
+from mockube.kubelet.node_pools.pool import NodePools
+from mockube.kubelet.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
 from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS
 
 from .parsing import CommandParser, FlagGroup

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockube.apiserver.config.settings import StorageOptions
+from mockube.client.kubeconfig import Access
 from mockube.clusters.named_cluster import running_cluster
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import flags_of
-from mockube.controller_manager.client.kubeconfig import Access
 from mockube.failure import TimedOut, UsageError
 from mockube.launch import selected_controllers
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mockube.apimachinery.status import ApiError
+from mockube.client.kubeconfig import Access, KubeconfigError, read
+from mockube.client.wire import NoResponse
 from mockube.clusters.named_cluster import running_cluster
-from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
 from mockube.failure import Failure

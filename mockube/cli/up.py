@@ -35,14 +35,14 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
-from mockube.component_base.node_pools import deprecated
-from mockube.component_base.node_pools.pool import PoolError
 from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
 from mockube.component_base.version import print_version
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
 from mockube.kubectl import KUBECTL, how_to_install
+from mockube.kubelet.node_pools import deprecated
+from mockube.kubelet.node_pools.pool import PoolError
 
 from .detach import Reports, detach
 from .output import code_of, program_name

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.apimachinery import conditions
-from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
+from mockube.client.kubeconfig import Access, KubeconfigError, read
 
 from .named_cluster import ClusterState, FoundCluster
 

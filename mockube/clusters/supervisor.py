@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
-from mockube.component_base.node_pools.pool import NodePools
 from mockube.component_base.supervision import wait_first
 from mockube.failure import Failure, TimedOut
+from mockube.kubelet.node_pools.pool import NodePools
 from mockube.processes.child_processes import Report, exit_message
 from mockube.processes.control_plane import (
     MANAGER,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import yaml
 from msgspec import Struct
 
-from mockube.controller_manager.client.kubeconfig import Access
+from mockube.client.kubeconfig import Access
 
 _NAME: Final = "mockube"
 """The name of the cluster, the user and the context in a kubeconfig."""

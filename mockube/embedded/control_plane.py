@@ -19,6 +19,9 @@ from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
+from mockube.client.connect import ClientOptions, connect
+from mockube.client.kubeconfig import Access
+from mockube.client.verbs import Client
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock
@@ -28,9 +31,6 @@ from mockube.component_base.supervision import start
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.controller_manager.app import Manager, components
 from mockube.controller_manager.catalog import NAMES
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.connect import ClientOptions, connect
-from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse as parse_manager_flags
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 from mockube.controller_manager.config.settings import Config

@@ -19,8 +19,8 @@ from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.request import Frame
 from mockube.apiserver.request.request import Request as HandlerRequest
 from mockube.apiserver.request.response import Response as HandlerResponse
+from mockube.client.wire import Request, Response, Unreachable, no_response
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.wire import Request, Response, Unreachable, no_response
 
 from .pipe import Pipe
 

@@ -23,8 +23,8 @@ from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load_credentials
 from mockube.apiserver.user import AUTHENTICATED, User
+from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.kubeconfig import Access
 
 from .direct import DirectTransport
 from .matching import CONTROLLERS

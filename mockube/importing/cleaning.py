@@ -6,8 +6,8 @@ from typing import Any, Final
 from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.kubelet.node_objects import SIMULATED_NODE_ANNOTATION
+from mockube.client.resources import Key
+from mockube.kubelet.node_objects import SIMULATED_NODE_ANNOTATION
 
 POD: Final = GroupKind("", "Pod")
 NODE: Final = GroupKind("", "Node")

@@ -16,11 +16,11 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.status import AlreadyExists, ApiError, Invalid, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
+from mockube.client.resources import Key
+from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NODES
-from mockube.controller_manager.client.resources import Key
 
 from . import cleaning
 from .documents import Document, Origin

@@ -9,9 +9,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.discovery import DiscoveredResource, discover
-from mockube.controller_manager.client.resources import Key
+from mockube.client.discovery import DiscoveredResource, discover
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource, Client
 from mockube.failure import Failure
 
 from .cleaning import kind_of

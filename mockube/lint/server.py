@@ -25,8 +25,8 @@ from mockube.apiserver.kinds.resource_config import REGISTERED
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.user import AUTHENTICATED, User
+from mockube.client import wire
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client import wire
 from mockube.embedded.direct import DirectClient
 from mockube.etcd.embedded.store import MemoryStore
 

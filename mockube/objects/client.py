@@ -11,14 +11,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound, UnsupportedMediaType
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.discovery import DiscoveredResource
+from mockube.client.kinds import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS
+from mockube.client.resources import Key, Resource
+from mockube.client.verbs import Client, ListOptions, Parsed
 from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.suggestions import did_you_mean, enumerate_names
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.client.client import Client, ListOptions, Parsed
-from mockube.controller_manager.client.discovery import DiscoveredResource
-from mockube.controller_manager.client.kinds import DAEMON_SETS, DEPLOYMENTS, STATEFUL_SETS
-from mockube.controller_manager.client.resources import Key, Resource
 
 from . import missing, wait_report
 from .caller import call_in_caller

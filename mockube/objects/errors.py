@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockube.apimachinery.status import ApiError
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.wire import NoResponse
 from mockube.failure import Failure
 
 from .caller import frames_of_function

@@ -8,9 +8,9 @@ import aiohttp
 import orjson
 from msgspec import Struct
 
+from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import RealClock
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.client.kubeconfig import Access
 
 from .errors import InvalidType, InvalidValue, WaitFailed
 from .websocket import StreamFailed, messages, open_websocket

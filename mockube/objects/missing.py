@@ -6,11 +6,11 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.kinds import NAMESPACES
+from mockube.client.resources import Key, Resource
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.component_base.suggestions import did_you_mean, enumerate_names
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import NAMESPACES
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoResponse
 
 MAX_NAMES: Final = 1_000
 """The number of names that are listed for a suggestion."""

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from mockube.apimachinery import conditions, labels, meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.kinds import PODS
+from mockube.client.kubeconfig import Access
+from mockube.client.resources import Key
+from mockube.client.verbs import Client, Parsed
 from mockube.component_base.suggestions import did_you_mean
-from mockube.controller_manager.client.client import Client, Parsed
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.resources import Key
 
 from .client import ObjectClient
 from .errors import InvalidValue

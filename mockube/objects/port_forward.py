@@ -7,9 +7,9 @@ from typing import Final
 
 import aiohttp
 
+from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import RealClock
 from mockube.component_base.supervision import cancel_and_wait, run_until
-from mockube.controller_manager.client.kubeconfig import Access
 
 from .websocket import StreamFailed, messages, open_websocket
 

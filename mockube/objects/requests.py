@@ -6,9 +6,9 @@ Arguments are read in the thread of the caller, because files and kustomizations
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias, TypeVar
 
+from mockube.client.kubeconfig import Access
+from mockube.client.verbs import Client, ListOptions, Parsed
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import Client, ListOptions, Parsed
-from mockube.controller_manager.client.kubeconfig import Access
 
 from . import arguments, targets
 from .client import ObjectClient

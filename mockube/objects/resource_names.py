@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from mockube.apimachinery.groups import GroupVersion
+from mockube.client.discovery import DiscoveredResource, discover
+from mockube.client.verbs import Client
 from mockube.component_base.suggestions import did_you_mean, nearest
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.discovery import DiscoveredResource, discover
 
 from .errors import InvalidType, InvalidValue, KindNotServed
 

@@ -11,15 +11,15 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.discovery import DiscoveredResource
+from mockube.client.kinds import EVENTS
+from mockube.client.resources import Key, Resource
+from mockube.client.verbs import Client, Parsed
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import RealClock
 from mockube.component_base.printable import printable
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import timeout
-from mockube.controller_manager.client.client import Client, Parsed
-from mockube.controller_manager.client.discovery import DiscoveredResource
-from mockube.controller_manager.client.kinds import EVENTS
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoResponse
 
 from . import health, missing
 from .conditions import WaitCondition

@@ -14,10 +14,10 @@ from mockube.apimachinery.status import (
     TooManyRequests,
 )
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.reflector import parse_watch_event, split_lines
+from mockube.client.resources import Key, Resource
+from mockube.client.verbs import Client, Parsed
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
-from mockube.controller_manager.client.client import Client, Parsed
-from mockube.controller_manager.client.resources import Key, Resource
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import aiohttp
 
+from mockube.client.kubeconfig import Access
+from mockube.client.transport import tls_context
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.transport import tls_context
 from mockube.failure import Failure
 
 MAX_MESSAGE: Final = 16 << 20

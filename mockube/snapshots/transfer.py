@@ -15,10 +15,10 @@ from mockube.apiserver.request.snapshot_endpoint import PATH
 from mockube.apiserver.snapshot_files import restore_target
 from mockube.apiserver.storage.stored_object import Layout
 from mockube.apiserver.store import STORE_FOLDER, connect, open_durable
+from mockube.client.kubeconfig import Access
+from mockube.client.verbs import Client
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kubeconfig import Access
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockube.controller_manager.client.resources import row
+from mockube.client.resources import row
 
 UNITED_DEPLOYMENTS: Final = row("apps.kruise.io/v1alpha1", "uniteddeployments", "UnitedDeployment")
 CLONE_SETS: Final = row("apps.kruise.io/v1alpha1", "clonesets", "CloneSet")

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import labels
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 _DIGITS: Final = "0123456789"
 _MAX_INT64: Final = 2**63 - 1

@@ -28,16 +28,32 @@ PLANTED = {
         "import mockube.apiserver.kinds.core.pod",
     ),
     "layers of the controller manager": (
-        "controller_manager/queue/planted.py",
-        "import mockube.controller_manager.cache",
+        "controller_manager/control/planted.py",
+        "import mockube.controller_manager.workloads",
+    ),
+    "layers of the client": (
+        "client/cache/planted.py",
+        "import mockube.client.queue",
+    ),
+    "controllers import neither scheduler nor kubelets: the manager's components make these": (
+        "controller_manager/controllers/cronjob/planted.py",
+        "import mockube.scheduler",
+    ),
+    "client, scheduler, kubelet and run-times import neither the API server nor the store": (
+        "client/planted.py",
+        "from mockube.etcd import kv",
     ),
     "layers of the kubelet": (
-        "controller_manager/kubelet/containers/planted.py",
-        "import mockube.controller_manager.kubelet.pod_lifecycle",
+        "kubelet/containers/planted.py",
+        "import mockube.kubelet.pod_lifecycle",
+    ),
+    "layers of the simulated containers: programs use the network by calls that something else carries out": (
+        "container_runtime/simulated/network/planted.py",
+        "import mockube.container_runtime.simulated.shell",
     ),
     "layers of the scheduler": (
-        "controller_manager/scheduler/devices/planted.py",
-        "import mockube.controller_manager.scheduler.filters",
+        "scheduler/devices/planted.py",
+        "import mockube.scheduler.filters",
     ),
     "controllers do not import each other; shared code is in workloads": (
         "controller_manager/controllers/cronjob/planted.py",
@@ -77,8 +93,8 @@ PLANTED = {
         "mockube/processes/planted.py",
         "import mockube.controller_manager",
     ),
-    "the kubelet imports no command line": (
-        "controller_manager/kubelet/planted.py",
+    "the kubelet imports no command line: only pools of nodes are values of flags": (
+        "kubelet/settings/planted.py",
         "import mockube.component_base.flags",
     ),
     "the embedded store and the KV contract do not use the network": (

@@ -20,8 +20,8 @@ from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import load_credentials
 from mockube.component_base.clock import RealClock
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.embedded.background_loop import BackgroundContext
+from mockube.kubelet.node_pools.pool import plain_nodes
 from mockube.launch import LaunchOptions, temporary_server_flags
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess, tls
 from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, jobs_of, reasons

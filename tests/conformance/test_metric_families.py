@@ -9,16 +9,18 @@ import yaml
 
 from mockube.apimachinery.gotext import format_g
 from mockube.apiserver.metrics import families as of_server
+from mockube.client.metrics import families as of_client
 from mockube.component_base import process_metrics as of_process
 from mockube.component_base.metrics import Family
-from mockube.controller_manager.metrics import families as of_manager
+from mockube.controller_manager import metric_families as of_manager
+from mockube.scheduler import metric_families as of_scheduler
 from tests.support.recorded.metric_families import RECORDED, read_families
 
 COMPONENTS = orjson.loads(RECORDED.read_bytes())
 TABLES = {
     "kube-apiserver": (of_server, of_process),
-    "kube-controller-manager": (of_manager, of_process),
-    "kube-scheduler": (of_manager, of_process),
+    "kube-controller-manager": (of_client, of_manager, of_process),
+    "kube-scheduler": (of_client, of_scheduler, of_process),
 }
 MISSING = yaml.safe_load((Path(__file__).parent / "metric_families_missing.yaml").read_text())
 

@@ -11,7 +11,18 @@ import pytest
 from tools.installation import locked_versions
 from tools.packages import ROOT, build_package
 
-NAMESAKES = ("apimachinery", "apiserver", "component_base", "controller_manager", "etcd", "packs")
+NAMESAKES = (
+    "apimachinery",
+    "apiserver",
+    "client",
+    "component_base",
+    "container_runtime",
+    "controller_manager",
+    "etcd",
+    "kubelet",
+    "packs",
+    "scheduler",
+)
 
 START_CLUSTER = """
 from mockube import Cluster
@@ -25,8 +36,9 @@ print(mockube.apiserver.__file__)
 PROGRAM = """
 import sys
 sys.path[:] = [*sys.argv[1:], *(path for path in sys.path if path not in ("", {root!r}))]
-import apiserver, apimachinery, component_base, controller_manager, etcd, packs
-assert {{module.OWNER for module in (apiserver, apimachinery, component_base, controller_manager, etcd, packs)}} == {{"somebody else"}}
+import importlib
+modules = [importlib.import_module(name) for name in {names!r}]
+assert {{module.OWNER for module in modules}} == {{"somebody else"}}
 """ + START_CLUSTER.replace("{", "{{").replace("}", "}}")
 
 
@@ -107,7 +119,7 @@ def test_installed_wheel_works_beside_folders_of_same_names(wheel, tmp_path):
     for name in NAMESAKES:
         (project / name).mkdir(parents=True)
         (project / name / "__init__.py").write_text('OWNER = "somebody else"\n')
-    program = PROGRAM.format(root=str(ROOT))
+    program = PROGRAM.format(root=str(ROOT), names=NAMESAKES)
     done = subprocess.run(
         [sys.executable, "-c", program, str(project), str(site)],
         cwd=project,

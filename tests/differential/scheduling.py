@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 
 from mockube.apimachinery.schema import minors
-from mockube.controller_manager.workloads.device_claims import FINALIZER
+from mockube.client.component_helpers.device_claims import FINALIZER
 from tests.conformance.golden import golden
 from tests.differential import scheduling_cases, scheduling_devices, scheduling_sizes, scheduling_volumes
 from tests.support.controllers.scheduler_profiles import CONFIGURATIONS, names_of, tree_of

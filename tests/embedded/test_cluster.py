@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from mockube import Cluster, KindNotServed, NotFound, NotStarted
+from mockube.client.kubeconfig import read
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.kubeconfig import read
 from tests.support.processes.process import tls, token
 
 MANIFESTS = """

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.embedded.control_plane import ClusterOptions, control_plane
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.processes.failing_program import fail
 
 SUPPORTS = ["informers", "informer of pods", "reflector of pods", "resync of pods"]

@@ -10,7 +10,7 @@ import pytest
 
 from mockube import Cluster
 from mockube.apimachinery import status
-from mockube.controller_manager.client.wire import NoResponse, OutcomeUnknown
+from mockube.client.wire import NoResponse, OutcomeUnknown
 from mockube.embedded.matching import CONTROLLERS
 from tests.support.event_loop import until
 from tests.support.processes.process import token

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube import Cluster, NotStarted
-from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
+from mockube.scheduler.plugin import SchedulerPlugin
 
 CONFIGURATION = """
 apiVersion: kubescheduler.config.k8s.io/v1

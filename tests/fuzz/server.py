@@ -16,8 +16,8 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.storage.consistency import ConsistencyCheck
+from mockube.client.wire import Request
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.wire import Request
 from mockube.embedded.direct import DirectTransport
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Range, prefix_end

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
+from mockube.apimachinery.lease_renewals import MAX_NAMES, PATH
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.lease_renewals import MAX_NAMES, PATH
 from tests.support.server.apiserver import running, running_with_roles
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"

@@ -3,15 +3,13 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.components import KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.deployments import (
     RECREATE,
     deployment,

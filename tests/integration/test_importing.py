@@ -6,11 +6,11 @@ import contextlib
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.importing.documents import Document, Origin
 from mockube.importing.importer import Importer, ImportOptions, ImportOutcome
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import definition

@@ -2,9 +2,9 @@
 
 import pytest
 
+from mockube.controller_manager.components import SIMULATED_NODES
 from mockube.controller_manager.config.settings import Networks
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from tests.support.controllers.simulated import MERGE, simulated_cluster
 
 SERVICES = "/api/v1/namespaces/default/services"

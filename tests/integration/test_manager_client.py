@@ -4,15 +4,9 @@ import orjson
 import pytest
 
 from mockube.apimachinery.status import AlreadyExists, Conflict, Invalid, NotFound, Unauthorized
-from mockube.controller_manager.client.kinds import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    NAMESPACES,
-    PODS,
-    SERVICE_ACCOUNTS,
-)
-from mockube.controller_manager.client.resources import Key, Resource, whole_tree
-from mockube.controller_manager.client.wire import Unreachable
+from mockube.client.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS, SERVICE_ACCOUNTS
+from mockube.client.resources import Key, Resource, whole_tree
+from mockube.client.wire import Unreachable
 from tests.support.controllers.manager_client import client_of
 from tests.support.server.apiserver import running
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.resources import Key, Resource, whole_tree
+from mockube.client.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
+from mockube.client.resources import Key, Resource, whole_tree
 from tests.support.controllers.informers import RecordedChanges, informers_of
 from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until

@@ -7,9 +7,9 @@ import orjson
 import pytest
 
 from mockube.apimachinery import meta
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.resources import Key
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.resources import Key
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.controllers.informers import RecordedChanges, informers_of

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from mockube.client.kinds import LEASES, SECRETS
+from mockube.client.leaderelection.elector import LeaseLost
+from mockube.client.wire import Unreachable
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import LEASES, SECRETS
-from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.leaderelection.elector import LeaseLost
 from tests.support.controllers.candidates import LEASE, Candidacy, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until, yield_to_loop

@@ -7,10 +7,8 @@ import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.timestamps import format_micro_time
-from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import LEASES, SECRETS
-from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.leaderelection.elector import (
+from mockube.client.kinds import LEASES, SECRETS
+from mockube.client.leaderelection.elector import (
     HEALTH_CHECK_TOLERANCE,
     Elector,
     LeaderElectionConfig,
@@ -18,6 +16,8 @@ from mockube.controller_manager.leaderelection.elector import (
     Timings,
     lead,
 )
+from mockube.client.wire import Unreachable
+from mockube.component_base.clock import SteppedClock
 from tests.support.controllers.candidates import LEASE, Candidacy, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until, yield_to_loop

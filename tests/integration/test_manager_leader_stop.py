@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.client.kinds import SECRETS
+from mockube.client.leaderelection.elector import Elector, LeaderElectionConfig, Timings, lead
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import SECRETS
-from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, Timings, lead
 from tests.support.controllers.candidates import LEASE, lease_spec, pass_time
 from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until, yield_to_loop

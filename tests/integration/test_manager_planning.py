@@ -8,10 +8,10 @@ from itertools import count
 import pytest
 from msgspec.structs import replace
 
+from mockube.client.kinds import CONFIG_MAPS, EVENTS, SECRETS
+from mockube.client.resources import Key
+from mockube.client.wire import OutcomeUnknown
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, EVENTS, SECRETS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import OutcomeUnknown
 from mockube.controller_manager.control.actions import Plan
 from mockube.controller_manager.control.controller import Watch
 from tests.support.controllers.example_controller import COPIES, own_key, parent

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.client.cache.informer import InformerSettings
+from mockube.client.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS
+from mockube.client.metrics.process import Metrics
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.informer import InformerSettings
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
-from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.controllers.manager_client import client_of

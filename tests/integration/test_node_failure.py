@@ -6,14 +6,13 @@ import pytest
 
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.components import SIMULATED_NODES, SIMULATED_PODS
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.nodelifecycle.controller import NODE_LIFECYCLE
 from mockube.controller_manager.controllers.podgc.controller import POD_GARBAGE_COLLECTOR
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.disturbances import HoldEvents
 from tests.support.controllers.running_manager import IDLE_ITERATIONS, running_manager
 from tests.support.event_loop import yield_to_loop

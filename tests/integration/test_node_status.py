@@ -4,11 +4,11 @@ import pytest
 
 from mockube.apimachinery.schema.minors import NEWEST, RELEASES
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.flag import read_nodes
-from mockube.component_base.node_pools.pool import plain_nodes
-from mockube.component_base.node_pools.reading import read_value
+from mockube.controller_manager.components import SIMULATED_NODES
 from mockube.controller_manager.config.settings import Config, Simulation
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.kubelet.node_pools.flag import read_nodes
+from mockube.kubelet.node_pools.pool import plain_nodes
+from mockube.kubelet.node_pools.reading import read_value
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import MERGE, NODES, SimulatedCluster, simulated_cluster
 

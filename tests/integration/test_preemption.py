@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.controller_manager.components import KUBE_SCHEDULER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from mockube.controller_manager.scheduler.preemption_executor import PARALLELISM
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from mockube.scheduler.preemption_executor import PARALLELISM
 from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.scheduling import PODS, SchedulingScenario
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop

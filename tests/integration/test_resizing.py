@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.flag import read_nodes
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.components import SIMULATED_NODES
 from mockube.controller_manager.config.settings import Config, Simulation
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
+from mockube.kubelet.node_pools.flag import read_nodes
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.simulated import MERGE, NODES, SimulatedCluster, simulated_cluster
 from tests.support.server.apiserver import running

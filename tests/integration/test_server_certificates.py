@@ -22,10 +22,10 @@ from mockube.apiserver.outgoing import CallFailed, OutgoingRequest, Tls
 from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.store import etcd_context
 from mockube.apiserver.user import User
+from mockube.client.kubeconfig import Access
+from mockube.client.transport import HttpTransport
+from mockube.client.wire import Request, Unreachable
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.transport import HttpTransport
-from mockube.controller_manager.client.wire import Request, Unreachable
 from tests.support.chains import builder, shapes
 from tests.support.chains.builder import key
 from tests.support.chains.served import pem, server_context

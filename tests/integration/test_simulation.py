@@ -5,11 +5,10 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from mockube.apimachinery.timestamps import format_time, parse_micro_time
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.components import SIMULATED_NODES, SIMULATED_PODS
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
 from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.simulated import MERGE, NODES, PODS, simulated_cluster
 

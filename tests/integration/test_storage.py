@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.components import KUBE_SCHEDULER
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.csi.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
@@ -12,7 +12,7 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
 )
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 

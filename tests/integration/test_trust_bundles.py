@@ -5,8 +5,9 @@ import base64
 import pytest
 import yaml
 
+from mockube.client.connection_options import ClientConnectionOptions
 from mockube.component_base.clock import RealClock, SteppedClock
-from mockube.controller_manager.config.settings import ClientConnectionOptions, Config, Controllers
+from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.controllers.certificates.cleaner import POD_REQUEST_CLEANER
 from mockube.controller_manager.controllers.rootca.trust_bundle import TRUST_BUNDLE, bundle_name
 from tests.support.controllers.running_manager import running_cluster

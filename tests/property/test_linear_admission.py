@@ -19,9 +19,9 @@ from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.user import User
+from mockube.client.component_helpers.pod_requests import nonzero_requests, pod_requests
 from mockube.component_base.clock import RealClock
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.hostile.doubling import check_linear, size_of_run

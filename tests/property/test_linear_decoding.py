@@ -15,7 +15,7 @@ from mockube.apiserver.patch.apply.atoms import atom_of_type
 from mockube.apiserver.schema import document, faults
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.wire.parse import parse
-from mockube.component_base.node_pools.reading import read_pools
+from mockube.kubelet.node_pools.reading import read_pools
 from tests.support.hostile.doubling import check_linear, size_of_run
 
 pytestmark = pytest.mark.slow

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.component_base.node_pools.pool import MAX_SIMULATED_NODES, PoolError
-from mockube.component_base.node_pools.reading import read_pools
-from mockube.component_base.node_pools.text import KEYS
+from mockube.kubelet.node_pools.pool import MAX_SIMULATED_NODES, PoolError
+from mockube.kubelet.node_pools.reading import read_pools
+from mockube.kubelet.node_pools.text import KEYS
 
 WORDS = st.sampled_from(
     [

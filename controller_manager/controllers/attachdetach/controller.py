@@ -7,10 +7,11 @@ from typing import Any, Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers import indexes
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -24,7 +25,6 @@ from mockube.controller_manager.control.actions import (
     Remember,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads import indexes
 
 from .volumes import (
     BY_ATTACHED_VOLUME,

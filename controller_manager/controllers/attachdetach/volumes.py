@@ -8,12 +8,12 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.workloads.indexes import claims_of_pod
-from mockube.controller_manager.workloads.volumes import attachment_name, is_bound_to
+from mockube.client import kinds
+from mockube.client.cache.store import Caches
+from mockube.client.component_helpers.indexes import claims_of_pod
+from mockube.client.component_helpers.volumes import attachment_name, is_bound_to
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 
 BY_NODE_WITH_CLAIMS: Final = "node-with-claims"
 BY_ATTACHED_VOLUME: Final = "attached-volume"

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Delete, ObjectRef, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 

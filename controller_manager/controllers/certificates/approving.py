@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import CERTIFICATE_SIGNING_REQUESTS, SUBJECT_ACCESS_REVIEWS
+from mockube.client.queue.reconcile_loop import ReconcileLoop, RequeueWithBackoff
+from mockube.client.queue.workqueue import RateLimiter
+from mockube.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
-from mockube.controller_manager.queue.workqueue import RateLimiter
 
 from . import requests
 from .requests import BadCertificateRequest, RequestedCertificate

@@ -12,10 +12,11 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS, POD_CERTIFICATE_REQUESTS
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
+from mockube.client.component import Runner
+from mockube.client.kinds import CERTIFICATE_SIGNING_REQUESTS, POD_CERTIFICATE_REQUESTS
+from mockube.client.resources import Key, Resource
+from mockube.client.wire import NoResponse
+from mockube.controller_manager.control.runnable import Context, Runnable, WaitForKinds
 
 from .requests import is_issued
 from .signing import ACCOUNT

@@ -13,15 +13,17 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component import IdleRunner, Runner
+from mockube.client.kinds import CERTIFICATE_SIGNING_REQUESTS
+from mockube.client.queue.reconcile_loop import RequeueWithBackoff
+from mockube.client.queue.workqueue import RetryBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.config.signing import SignerFiles, signer_files
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.runnable import Context, IdleRunner, Runnable, Runner
-from mockube.controller_manager.control.runner import ControllerRunner, RequeueWithBackoff
-from mockube.controller_manager.queue.workqueue import RetryBackoff
+from mockube.controller_manager.control.runnable import Context, Runnable
+from mockube.controller_manager.control.runner import ControllerRunner
 
 from . import requests
 from .authority import (

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change, Lister
-from mockube.controller_manager.client.kinds import CLUSTER_ROLES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change, Lister
+from mockube.client.kinds import CLUSTER_ROLES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Patch, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 

@@ -12,10 +12,11 @@ from mockube.apimachinery import cron, gotext, meta, timestamps
 from mockube.apimachinery.cron import Schedule, ScheduleError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import CRON_JOBS, JOBS
+from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
-from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     Action,
     Create,
@@ -27,7 +28,6 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch, key_of_object
-from mockube.controller_manager.metrics import families
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of
 
 from . import start_times

@@ -11,7 +11,7 @@ from mockube.apimachinery import conditions, cron, meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAMP
-from mockube.controller_manager.client.kinds import JOBS
+from mockube.client.kinds import JOBS
 from mockube.controller_manager.control.actions import Create, Delete, EventTemplate, ObjectRef, RecordEvent
 
 

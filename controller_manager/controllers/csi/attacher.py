@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import VOLUME_ATTACHMENTS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches
+from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONER, SIMULATED_PROVISIONERS
+from mockube.client.kinds import VOLUME_ATTACHMENTS
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, ObjectRef, Patch, Plan, RemoveFinalizer
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
-from mockube.controller_manager.workloads.volumes import SIMULATED_PROVISIONER, SIMULATED_PROVISIONERS
 
 _INVALID_CHARACTERS: Final = re.compile("[^a-zA-Z0-9-]")
 

@@ -9,9 +9,11 @@ from mockube.apimachinery.status import AlreadyExists
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_STORAGE_CLASS, LABEL_HOSTNAME
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers import volumes
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Create,
@@ -23,8 +25,6 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.workloads import volumes
 
 STORAGE_CLASS_NAME: Final = "standard"
 

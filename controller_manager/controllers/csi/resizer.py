@@ -12,10 +12,12 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.quantity import Quantity, from_json
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import RUNNING, PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers import volumes
+from mockube.client.component_helpers.indexes import BY_CLAIM, claims_of_pod
+from mockube.client.podview import RUNNING, PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -25,8 +27,6 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads import volumes
-from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 _RESIZE_CONDITIONS: Final = frozenset(
     {"FileSystemResizePending", "Resizing", "ControllerResizeError", "NodeResizeError"}

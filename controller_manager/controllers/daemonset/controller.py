@@ -9,13 +9,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Remember, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads import indexes, ownership
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+from mockube.controller_manager.workloads import ownership
+from mockube.controller_manager.workloads.watches import watches_of
 
 from .placement import fit_of
 from .pods import pod_actions, pod_changes
@@ -161,7 +162,7 @@ DAEMON_SET: Final = Controller(
     service_account="daemon-set-controller",
     event_component="daemonset-controller",
     watches=(
-        *indexes.watches_of(kinds.DAEMON_SETS, delay=_BATCH_DELAY),
+        *watches_of(kinds.DAEMON_SETS, delay=_BATCH_DELAY),
         Watch(
             resource=kinds.PODS,
             keys=ownership.keys_of_owners(kinds.PODS, kinds.DAEMON_SETS, ownership.selector_of),

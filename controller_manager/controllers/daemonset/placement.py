@@ -7,10 +7,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.node_selectors import required_node_affinity
+from mockube.client.component_helpers.node_selectors import required_node_affinity
+from mockube.client.component_helpers.tolerations import find_untolerated_taint
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads.templates import pod_of
-from mockube.controller_manager.workloads.tolerations import find_untolerated_taint
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 LABEL_TEMPLATE_GENERATION: Final = "pod-template-generation"

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
-from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
+from mockube.client.podview import FAILED, SUCCEEDED, PodView
 from mockube.controller_manager.control.actions import Action, RecordEvent
 from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import intstr, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 from .placement import Fit, fit_of, is_updated, target_node
 

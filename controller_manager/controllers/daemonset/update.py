@@ -9,8 +9,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import (
     Action,
     Create,

@@ -7,10 +7,10 @@ from typing import Final
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.workloads import ownership

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
+from mockube.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.control.actions import Action, Delete, EventTemplate, RecordEvent, Update
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash, without_hash

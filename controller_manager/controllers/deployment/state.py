@@ -18,8 +18,8 @@ from mockube.apimachinery.wellknown import (
     ANNOTATION_MAX_REPLICAS,
     ANNOTATION_REVISION,
 )
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.workloads.ownership import BY_OWNER
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash, template_hash
 

@@ -8,7 +8,7 @@ from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.conditions import Conditions, find, without
 from mockube.apimachinery.timestamps import after, format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import DEPLOYMENTS
+from mockube.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.control.actions import Update
 
 from .state import DeploymentState, DeploymentView, ReplicaSetView

@@ -13,7 +13,7 @@ from mockube.apimachinery.conditions import Conditions
 from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_REVISION, REASON_SCALING_REPLICA_SET
-from mockube.controller_manager.client.kinds import REPLICA_SETS
+from mockube.client.kinds import REPLICA_SETS
 from mockube.controller_manager.control.actions import Action, Create, EventTemplate, Plan, Update
 
 from . import revision, status

@@ -8,11 +8,15 @@ from typing import Any, Final
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers import device_claims
+from mockube.client.component_helpers.device_claims import NotCreated
+from mockube.client.component_helpers.disruption import disruption_status
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -26,10 +30,6 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
 from mockube.controller_manager.control.executor import ignore
-from mockube.controller_manager.metrics import families
-from mockube.controller_manager.workloads import device_claims
-from mockube.controller_manager.workloads.device_claims import NotCreated
-from mockube.controller_manager.workloads.disruption import disruption_status
 
 _BY_POOL: Final = "device-pool"
 _REASON: Final = "DeviceTaintManagerEviction"

@@ -9,16 +9,17 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component import Runner
+from mockube.client.component_helpers.device_claims import BY_RESOURCE_CLAIM, has_taint_rules
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.supervision import run_all
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Patch, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
+from mockube.controller_manager.control.runnable import Context, Runnable, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.workloads.device_claims import BY_RESOURCE_CLAIM, has_taint_rules
 
 from . import controller
 

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery import conditions, intstr, meta
 from mockube.apimachinery.timestamps import after, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Caches
+from mockube.client.podview import PodView
 
 from . import scale
 from .scale import ExpectedScale

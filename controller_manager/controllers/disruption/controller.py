@@ -8,10 +8,10 @@ from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import POD_DISRUPTION_BUDGETS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import POD_DISRUPTION_BUDGETS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Update
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Resource
+from mockube.client import kinds
+from mockube.client.cache.store import Caches
+from mockube.client.podview import PodView
+from mockube.client.resources import Resource
 
 
 class UnknownScaleError(Exception):

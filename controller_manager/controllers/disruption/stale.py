@@ -7,10 +7,10 @@ from typing import Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time
 from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 

@@ -12,9 +12,9 @@ from mockube.apimachinery.wellknown import (
     ANNOTATION_LEADER,
     LABEL_HEADLESS_SERVICE,
 )
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import ENDPOINTS, PODS, SERVICES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Create,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.services import ServicePort
 from mockube.controller_manager.workloads.templates import spew

@@ -10,10 +10,11 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_ZONE
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -29,7 +30,6 @@ from mockube.controller_manager.control.actions import (
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_object
 from mockube.controller_manager.workloads import endpoint_slices, services
 from mockube.controller_manager.workloads.endpoint_slices import SliceChanges, SliceOptions
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from mockube.controller_manager.workloads.services import TriggerTimes
 
 from . import hints

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta, wellknown
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads import services
 from mockube.controller_manager.workloads.endpoint_slices import Endpoints, Ports, sort_ports
 

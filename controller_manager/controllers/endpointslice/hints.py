@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_ZONE
-from mockube.controller_manager.cache.store import ALL, Lister
+from mockube.client.cache.store import ALL, Lister
 from mockube.controller_manager.workloads.endpoint_slices import SliceChanges, without_hints
 
 ANNOTATION_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"

@@ -7,9 +7,9 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_LEADER, LABEL_ENDPOINT_SLICE_SKIP_MIRROR
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,

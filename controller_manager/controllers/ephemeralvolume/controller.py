@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers.indexes import BY_CLAIM, claims_of_pod
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -19,7 +20,6 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:

@@ -14,13 +14,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from mockube.client.cache.store import Change
+from mockube.client.discovery import discover
+from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key, Resource
 from mockube.component_base.supervision import run_all
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.discovery import discover
-from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
-from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.control.watched_kinds import WatchedKinds
 
 from . import references

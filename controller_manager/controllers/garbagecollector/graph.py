@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Resource
+from mockube.client.resources import Resource
 
 from .references import ObjectIdentity, OwnerReference, owners_of, waits_for_dependents, waits_for_orphans
 

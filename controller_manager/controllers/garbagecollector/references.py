@@ -11,8 +11,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupResource, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
-from mockube.controller_manager.client.discovery import Discovery
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.discovery import Discovery
+from mockube.client.resources import Key, Resource
 
 
 class OwnerReference(NamedTuple):

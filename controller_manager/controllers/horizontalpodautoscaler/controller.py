@@ -10,12 +10,12 @@ from mockube.apimachinery import labels, meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import HORIZONTAL_POD_AUTOSCALERS, PODS
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.cache.store import Change
+from mockube.client.kinds import HORIZONTAL_POD_AUTOSCALERS, PODS
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key, Resource
+from mockube.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
 
 from . import monitor, scaling, zero
 from .behavior import ScalingHistory, with_initial_recommendation, with_scaling

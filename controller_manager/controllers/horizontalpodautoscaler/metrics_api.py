@@ -15,8 +15,8 @@ from mockube.apimachinery.quantity import MILLI
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client, RequestedObject
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.verbs import Client, RequestedObject
+from mockube.client.wire import NoResponse
 
 from .replicas import PodMetric, Samples
 from .targets import RestMapper, UnknownKindError

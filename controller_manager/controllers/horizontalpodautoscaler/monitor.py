@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
+from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.metrics import families
+from mockube.controller_manager import metric_families as families
 
 UP: Final = "scale_up"
 DOWN: Final = "scale_down"

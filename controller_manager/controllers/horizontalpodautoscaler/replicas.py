@@ -17,7 +17,7 @@ from mockube.apimachinery.quota.amounts import read
 from mockube.apimachinery.quota.pod_amounts import pod_requests
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, PodView
+from mockube.client.podview import FAILED, PENDING, RUNNING, PodView
 
 CPU: Final = "cpu"
 MAX_INT32: Final = 2**31 - 1

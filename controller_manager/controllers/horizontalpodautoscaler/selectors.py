@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from mockube.apimachinery.labels import NOTHING, Selector
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 
 _ANY_LABEL: Final = ("", "")
 """The index key of selectors that require no exact label value."""

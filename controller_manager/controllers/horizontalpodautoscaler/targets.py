@@ -11,11 +11,11 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.labels import Operator, Requirement, Selector, SelectorError
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.discovery import Discovery, discover
+from mockube.client.resources import Key, Resource
+from mockube.client.verbs import Client
+from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.discovery import Discovery, discover
-from mockube.controller_manager.client.resources import Key, Resource
-from mockube.controller_manager.client.wire import NoResponse
 
 DISCOVERY_TTL: Final = timedelta(seconds=30)
 """The time after which a discovery is repeated, as in upstream."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 INITIAL_DELAY: Final = timedelta(seconds=10)
 MAX_DELAY: Final = timedelta(minutes=10)

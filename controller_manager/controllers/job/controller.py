@@ -14,9 +14,10 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_JOB_TRACKING
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import JOBS, PODS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import JOBS, PODS
+from mockube.client.queue.workqueue import RetryBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Create,
@@ -27,9 +28,9 @@ from mockube.controller_manager.control.actions import (
     Remember,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.queue.workqueue import RetryBackoff
-from mockube.controller_manager.workloads import indexes, ownership
+from mockube.controller_manager.workloads import ownership
 from mockube.controller_manager.workloads.pod_control import pod_deletion
+from mockube.controller_manager.workloads.watches import watches_of
 
 from . import end_conditions
 from .backoff import Failures, shortest_span
@@ -157,7 +158,7 @@ JOB: Final = Controller(
     queue="job",
     service_account="job-controller",
     watches=(
-        *indexes.watches_of(JOBS, delay=BATCH_PERIOD),
+        *watches_of(JOBS, delay=BATCH_PERIOD),
         Watch(
             resource=PODS,
             keys=ownership.keys_of_owners(PODS, JOBS, ownership.selector_of),

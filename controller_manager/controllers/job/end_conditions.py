@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PENDING, RUNNING, PodView
+from mockube.client.podview import PENDING, RUNNING, PodView
 
 from . import index_ranges
 from .policies import pod_failure, success_message

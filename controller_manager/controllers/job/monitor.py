@@ -6,9 +6,9 @@ from typing import Any, Final
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.metrics import Family, Registry
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import Create, Delete, PlanResult, Update
 from mockube.controller_manager.control.controller import OutcomeMetrics
-from mockube.controller_manager.metrics import families
 
 from . import index_ranges
 from .end_conditions import COMPLETE, FAILED

@@ -6,13 +6,13 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import JOBS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import JOBS, PODS
+from mockube.client.podview import PodView
+from mockube.client.queue.workqueue import RetryBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.queue.workqueue import RetryBackoff
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of_pod
 
 from .pods import finalizer_removal

@@ -13,8 +13,8 @@ from mockube.apimachinery.wellknown import (
     FINALIZER_JOB_TRACKING,
     LABEL_JOB_COMPLETION_INDEX,
 )
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, ObjectRef, RemoveFinalizer
 from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
 from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 from . import index_ranges
 from .index_ranges import Intervals

@@ -9,7 +9,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_JOB_COMPLETION_INDEX, FINALIZER_JOB_TRACKING
-from mockube.controller_manager.client.podview import FAILED, SUCCEEDED, PodView
+from mockube.client.podview import FAILED, SUCCEEDED, PodView
 
 from . import index_ranges
 from .backoff import Failures, finish_time

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import JOBS
-from mockube.controller_manager.client.podview import SUCCEEDED, PodView
+from mockube.client.kinds import JOBS
+from mockube.client.podview import SUCCEEDED, PodView
 from mockube.controller_manager.control.actions import (
     Action,
     Plan,

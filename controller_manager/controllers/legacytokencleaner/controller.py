@@ -11,10 +11,10 @@ from mockube.apimachinery.pods import secret_names
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client import kinds
+from mockube.client.cache.store import Caches
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
 
 LOG = logging.getLogger(__name__)

@@ -8,12 +8,12 @@ from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.timestamps import after
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import FINALIZER_NAMESPACE
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.discovery import discover
-from mockube.controller_manager.client.kinds import NAMESPACES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.discovery import discover
+from mockube.client.kinds import NAMESPACES
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
 
 from .deletion import RemainingContent, delete_content, with_conditions
 

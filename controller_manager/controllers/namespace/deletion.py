@@ -14,9 +14,9 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.status import ApiError, MethodNotSupported, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.discovery import Discovery
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.discovery import Discovery
+from mockube.client.resources import Key, Resource
+from mockube.client.verbs import Client
 
 _POD_GRACE: Final = timedelta(seconds=30)
 """The grace period of a pod without one."""

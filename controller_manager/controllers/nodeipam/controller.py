@@ -8,12 +8,12 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import NODES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import NODES
+from mockube.client.queue.reconcile_loop import ReconcileLoop, RequeueWithBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, node_ranges
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
 
 from .cidrset import CIDROutOfRange, CidrSet, Network, RangeFull
 

@@ -10,14 +10,14 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, NAMESPACE_NODE_LEASE
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import LEASES, NODES, PODS
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.component_base.supervision import run_all
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import LEASES, NODES, PODS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 from . import health, taints
 from .health import NodeHealth

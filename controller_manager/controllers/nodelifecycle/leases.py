@@ -5,8 +5,8 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.wellknown import NAMESPACE_NODE_LEASE
-from mockube.controller_manager.client.kinds import LEASES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import LEASES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.runnable import Context
 
 _GATE: Final = "NodeControllerLeaseCircuitBreaker"

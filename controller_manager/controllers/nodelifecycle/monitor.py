@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.metrics import families
+from mockube.controller_manager import metric_families as families
 
 from .zones import ZoneSize, label_of
 

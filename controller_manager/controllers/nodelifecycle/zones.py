@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_REGION, LABEL_ZONE
-from mockube.controller_manager.cache.store import ALL, Lister
+from mockube.client.cache.store import ALL, Lister
 
 _EXCLUDED_LABEL = "node.kubernetes.io/exclude-disruption"
 """The label of nodes that are not counted."""

@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import NODES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import NODES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Patch, Plan
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 

@@ -8,12 +8,12 @@ from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BIND_COMPLETED, ANNOTATION_PV_BOUND_BY_CONTROLLER
-from mockube.controller_manager.cache.store import Caches, Indexer
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.cache.store import Caches, Indexer
+from mockube.client.component_helpers.indexes import BY_CLAIM, claims_of_pod
+from mockube.client.component_helpers.volumes import claim_reference, is_bound_to
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import Action, Update
-from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
-from mockube.controller_manager.workloads.volumes import claim_reference, is_bound_to
 
 _BY_CLAIM_REF: Final = "named"
 _UNCLAIMED: Final = "free"

@@ -5,14 +5,10 @@ from typing import Final, Literal
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import (
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    STORAGE_CLASSES,
-)
+from mockube.client.cache.store import Caches
+from mockube.client.component_helpers import volumes
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from mockube.controller_manager.control.actions import Action, Plan, RecordEvent, Update
-from mockube.controller_manager.workloads import volumes
 
 from . import binding
 

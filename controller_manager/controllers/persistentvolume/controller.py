@@ -7,14 +7,14 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.volumes import storage_class_name
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers.indexes import claims_of_pod
+from mockube.client.component_helpers.volumes import has_storage_class_name
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads.indexes import claims_of_pod
-from mockube.controller_manager.workloads.volumes import has_storage_class_name
 
 from . import binding, claims, volumes
 from .binding import is_bind_completed

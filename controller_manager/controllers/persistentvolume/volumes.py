@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from mockube.client.cache.store import Caches
+from mockube.client.component_helpers.volumes import PROVISIONED_BY
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from mockube.controller_manager.control.actions import Action, Confirm, Delete, ObjectRef, Plan, RecordEvent
-from mockube.controller_manager.workloads.volumes import PROVISIONED_BY
 
 from . import binding
 

@@ -13,14 +13,14 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY, TAINT_OUT_OF_SERVICE
-from mockube.controller_manager.cache.store import Lister
-from mockube.controller_manager.client.kinds import NODES, PODS
-from mockube.controller_manager.client.podview import FAILED, PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.cache.store import Lister
+from mockube.client.component_helpers.disruption import disruption_status
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import NODES, PODS
+from mockube.client.podview import FAILED, PodView
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.workloads.disruption import disruption_status
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 LOG = logging.getLogger(__name__)
 

@@ -20,18 +20,18 @@ from mockube.apimachinery.wellknown import (
     REASON_FAILED_CREATE,
     REASON_FAILED_DELETE,
 )
-from mockube.controller_manager.cache.store import Caches, Classifier
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.cache.store import Caches, Classifier
+from mockube.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads import ownership
 from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
 from mockube.controller_manager.workloads.ownership import OwnedObjects
 from mockube.controller_manager.workloads.pod_control import pod_creation, pod_deletion
 from mockube.controller_manager.workloads.templates import pod_of
+from mockube.controller_manager.workloads.watches import watches_of
 
 BURST_REPLICAS: Final = 500
 """The maximum number of pods that one plan creates or deletes. The next plan continues when the cache contains these."""
@@ -321,7 +321,7 @@ def _controller(kind: ReplicatorKind, *, name: str, queue: str, service_account:
         queue=queue,
         service_account=service_account,
         watches=(
-            *primary.watches_of(resource, delay=_BATCH_DELAY, pause=_PAUSE),
+            *watches_of(resource, delay=_BATCH_DELAY, pause=_PAUSE),
             Watch(
                 resource=PODS,
                 keys=ownership.keys_of_owners(PODS, resource, kind.selector),

@@ -6,10 +6,11 @@ from typing import Any
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches
+from mockube.client.component_helpers import device_claims
+from mockube.client.kinds import PODS, RESOURCE_CLAIMS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -20,7 +21,6 @@ from mockube.controller_manager.control.actions import (
     PlanResult,
     Update,
 )
-from mockube.controller_manager.workloads import device_claims
 
 
 def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> Plan:

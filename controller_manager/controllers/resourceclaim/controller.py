@@ -10,17 +10,18 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.resource_names import is_extended_resource_claim
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component import Runner
+from mockube.client.component_helpers import device_claims
+from mockube.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import Create, Patch, Plan, PlanResult, Update
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
-from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
+from mockube.controller_manager.control.runnable import Context, Runnable, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.metrics import families
-from mockube.controller_manager.workloads import device_claims
 
 from .claims import reconcile_claim
 from .pods import BY_OWNER, needs_work, reconcile_pod

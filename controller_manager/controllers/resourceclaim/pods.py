@@ -6,10 +6,13 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches
+from mockube.client.component_helpers import device_claims
+from mockube.client.component_helpers.device_claims import NotCreated
+from mockube.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from mockube.client.podview import PodView
+from mockube.client.queue.reconcile_loop import RequeueWithBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,
@@ -21,9 +24,6 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
     Update,
 )
-from mockube.controller_manager.control.runner import RequeueWithBackoff
-from mockube.controller_manager.workloads import device_claims
-from mockube.controller_manager.workloads.device_claims import NotCreated
 
 BY_OWNER: Final = "claimPodOwner"
 FIELD_MANAGER: Final = "ResourceClaimController"

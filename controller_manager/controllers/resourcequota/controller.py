@@ -13,13 +13,13 @@ from mockube.apimachinery.quota.evaluator import requirements_of
 from mockube.apimachinery.quota.registry import IGNORED, Evaluators
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.store import Change
+from mockube.client.discovery import discover
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key, Resource
 from mockube.component_base.supervision import run_all
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.discovery import discover
-from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
 from mockube.controller_manager.control.watched_kinds import WatchedKinds
 
 from .usage import UsageCounter

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import ANNOTATION_DESCRIPTION
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, NAMESPACES
-from mockube.controller_manager.client.kubeconfig import access_of
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import CONFIG_MAPS, NAMESPACES
+from mockube.client.kubeconfig import access_of
+from mockube.client.resources import Key
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object

@@ -8,13 +8,14 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CLUSTER_TRUST_BUNDLES
-from mockube.controller_manager.client.kubeconfig import access_of
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component import IdleRunner, Runner
+from mockube.client.kinds import CLUSTER_TRUST_BUNDLES
+from mockube.client.kubeconfig import access_of
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Delete, ObjectRef, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.runnable import Context, IdleRunner, Runnable, Runner, WaitForKinds
+from mockube.controller_manager.control.runnable import Context, Runnable, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
 
 from .controller import published_bundle

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Plan
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
 

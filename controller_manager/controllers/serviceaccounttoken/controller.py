@@ -14,14 +14,15 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import SECRETS, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.kubeconfig import access_of
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component import IdleRunner, Runner
+from mockube.client.kinds import SECRETS, SERVICE_ACCOUNTS
+from mockube.client.kubeconfig import access_of
+from mockube.client.resources import Key
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Confirm, Delete, ObjectRef, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.runnable import Context, IdleRunner, Runnable, Runner
+from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import ControllerRunner
 
 from .signing import SignToken, claims_of, token_signer

@@ -11,9 +11,9 @@ from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change, Lister
-from mockube.controller_manager.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change, Lister
+from mockube.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Action,

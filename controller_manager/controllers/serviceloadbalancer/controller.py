@@ -8,12 +8,12 @@ from typing import Any, Final, Literal
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import NODES, SERVICES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import NODES, SERVICES
+from mockube.client.queue.reconcile_loop import ReconcileLoop, RequeueWithBackoff
+from mockube.client.queue.workqueue import RateLimiter, RetryBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
-from mockube.controller_manager.queue.workqueue import RateLimiter, RetryBackoff
 
 FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
 _LOAD_BALANCER: Final = "LoadBalancer"

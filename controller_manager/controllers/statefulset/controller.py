@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import intstr
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity, status

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.status import ApiError
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import RecordEvent
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import Preparation

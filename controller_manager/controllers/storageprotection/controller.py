@@ -16,13 +16,13 @@ from mockube.apimachinery.wellknown import (
     FINALIZER_PVC_PROTECTION,
     FINALIZER_VAC_PROTECTION,
 )
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers.indexes import BY_CLAIM, claims_of_pod
+from mockube.client.podview import PodView
+from mockube.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Confirm, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch, key_of_existing_object
-from mockube.controller_manager.workloads.indexes import BY_CLAIM, claims_of_pod
 
 from . import unused
 

@@ -9,11 +9,11 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.component_helpers.indexes import claims_of_pod
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import Action, Confirm, Update
-from mockube.controller_manager.workloads.indexes import claims_of_pod
 
 GATE: Final = "PersistentVolumeClaimUnusedSinceTime"
 _WAITS_FOR_BINDING: Final = "1.37"

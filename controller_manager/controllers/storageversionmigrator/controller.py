@@ -22,14 +22,15 @@ from mockube.apimachinery.status import (
 )
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Change
+from mockube.client.component import Runner
+from mockube.client.discovery import DiscoveredResource, discover
+from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS
+from mockube.client.queue.reconcile_loop import ReconcileLoop, RequeueWithBackoff
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
 from mockube.component_base.supervision import run_all
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.discovery import DiscoveredResource, discover
-from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import NoResponse
-from mockube.controller_manager.control.runnable import Context, Runnable, Runner, WaitForKinds
-from mockube.controller_manager.control.runner import ReconcileLoop, RequeueWithBackoff
+from mockube.controller_manager.control.runnable import Context, Runnable, WaitForKinds
 
 from . import migrations
 

@@ -8,14 +8,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import NODES, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.disruption import disruption_status
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import NODES, PODS
+from mockube.client.podview import PodView
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
-from mockube.controller_manager.workloads.disruption import disruption_status
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 
 NAME: Final = "taint-eviction-controller"
 WORKERS: Final = 8

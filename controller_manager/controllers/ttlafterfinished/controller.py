@@ -8,10 +8,11 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import JOBS
+from mockube.client.resources import Key
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import JOBS
-from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Confirm,
@@ -21,7 +22,6 @@ from mockube.controller_manager.control.actions import (
     PlanResult,
 )
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
-from mockube.controller_manager.metrics import families
 
 _FINISHED: Final = ("Complete", "Failed")
 BUCKETS: Final = tuple(0.1 * 2**power for power in range(14))

@@ -5,12 +5,12 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Change
+from mockube.client.kinds import VALIDATING_ADMISSION_POLICIES
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
 from mockube.component_base.loop import yield_to_loop
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import VALIDATING_ADMISSION_POLICIES
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import ReconcileLoop
 
 from .schemas import SchemaResolver, kinds_of
 from .type_checking import TypeChecks, kinds_to_check, param_kind

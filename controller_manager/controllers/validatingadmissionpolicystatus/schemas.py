@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.discovery import ACCEPT, ROOTS
+from mockube.client.discovery import ACCEPT, ROOTS
+from mockube.client.verbs import Client
 
 _REFERENCE: Final = "#/components/schemas/"
 _KINDS: Final = "x-kubernetes-group-version-kind"

@@ -9,13 +9,13 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers import volumes
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from mockube.client.queue.reconcile_loop import RequeueWithBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.runner import RequeueWithBackoff
-from mockube.controller_manager.workloads import volumes
 
 RESIZER: Final = "volume.kubernetes.io/storage-resizer"
 _WAITING: Final = "waiting for an external controller to expand this PVC"

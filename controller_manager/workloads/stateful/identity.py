@@ -11,15 +11,15 @@ from mockube.apimachinery.wellknown import (
     LABEL_POD_INDEX,
     LABEL_STATEFULSET_POD_NAME,
 )
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS
-from mockube.controller_manager.client.podview import PENDING, PodView
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.cache.store import Caches, Change
+from mockube.client.component_helpers.volumes import pod_volumes
+from mockube.client.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.podview import PENDING, PodView
+from mockube.client.resources import Key, Resource
 from mockube.controller_manager.control.controller import ToKeys, Watch
-from mockube.controller_manager.workloads import indexes, templates
+from mockube.controller_manager.workloads import templates, watches
 from mockube.controller_manager.workloads.ownership import keys_of_owners, selector_of
 from mockube.controller_manager.workloads.revisions import template_of
-from mockube.controller_manager.workloads.volumes import pod_volumes
 
 from . import storage
 from .spec import SetView
@@ -33,7 +33,7 @@ and of pods that are starting or being deleted.
 def watches_of(resource: Resource[ReadOnlyTree]) -> tuple[Watch, ...]:
     """Return the watches of a controller of such sets."""
     return (
-        *indexes.watches_of(resource, delay=_BATCH_DELAY),
+        *watches.watches_of(resource, delay=_BATCH_DELAY),
         *_watches_of_pods(keys_of_owners(PODS, resource, selector_of)),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_keys_of_claims(resource)),
         Watch(

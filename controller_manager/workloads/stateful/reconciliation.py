@@ -14,10 +14,10 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key, Resource, T
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, Update
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.ownership import OwnedObjects, adoption_and_release_actions

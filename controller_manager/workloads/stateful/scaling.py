@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PENDING, PodView
+from mockube.client import kinds
+from mockube.client.podview import PENDING, PodView
 from mockube.controller_manager.control.actions import Action, RecordEvent, Update
 
 from . import identity, status, storage

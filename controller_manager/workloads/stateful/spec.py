@@ -9,7 +9,7 @@ from mockube.apimachinery import labels, meta
 from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.resources import Key, Resource
 
 _REVISION_HISTORY_LIMIT: Final = 10
 

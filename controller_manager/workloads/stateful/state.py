@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.client import kinds
+from mockube.client.cache.store import Caches
+from mockube.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import Patch
 from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.pod_steps import NO_STEP, PodStep

@@ -5,8 +5,8 @@ from typing import Any
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.client import kinds
+from mockube.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, ObjectRef
 
 from . import identity

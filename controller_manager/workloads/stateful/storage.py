@@ -5,17 +5,11 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import (
-    Action,
-    AnyResource,
-    Create,
-    EventTemplate,
-    RecordEvent,
-    Update,
-)
-from mockube.controller_manager.workloads.volumes import claim_from_template
+from mockube.client import kinds
+from mockube.client.component_helpers.volumes import claim_from_template
+from mockube.client.podview import PodView
+from mockube.client.resources import AnyResource
+from mockube.controller_manager.control.actions import Action, Create, EventTemplate, RecordEvent, Update
 
 from .spec import SetView
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 LABEL_STATE: Final = "lifecycle.apps.kruise.io/state"
 ANNOTATION_SINCE: Final = "lifecycle.apps.kruise.io/timestamp"

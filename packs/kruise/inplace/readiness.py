@@ -13,8 +13,8 @@ import orjson
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
 
 from .lifecycle import Lifecycle, LifecycleHook, LifecycleState, annotations_of, labels_of, state_of

@@ -14,7 +14,7 @@ from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.timestamps import TimestampError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.packs.kruise.launch_priority import launch_priority
 
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_READY
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.pod_steps import NO_STEP, PodStep
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mockube.controller_manager.kubelet.shell.filesystem import FileEntry, FileSystem
-from mockube.controller_manager.kubelet.shell.invocation import run_command
-from mockube.controller_manager.kubelet.shell.process import Host, Input, Output, RepeatedIteration, Sleep
-from mockube.controller_manager.kubelet.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.invocation import run_command
+from mockube.container_runtime.simulated.shell.process import Host, Input, Output, RepeatedIteration, Sleep
+from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
 
 FILES = {
     "a.txt": "one\ntwo\nthree\n",

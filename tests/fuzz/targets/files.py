@@ -16,10 +16,10 @@ from mockube.apiserver.audit import policy as audit_policy
 from mockube.apiserver.config import command_line
 from mockube.apiserver.request_info import parse as parse_url
 from mockube.apiserver.wire import yaml_codec
+from mockube.client import kubeconfig
 from mockube.clusters import kubeconfigs
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager import command_line as manager_flags
-from mockube.controller_manager.client import kubeconfig
 from mockube.etcd.archive import lines
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import RestoreTarget, restore

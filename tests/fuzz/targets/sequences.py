@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from mockube.apimachinery import labels
-from mockube.controller_manager.client.wire import Request
+from mockube.client.wire import Request
 from tests.fuzz.engine import Fault, Target
 from tests.fuzz.server import session
 from tests.support.event_loop import WAIT_TIMEOUT

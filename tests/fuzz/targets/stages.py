@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.kubelet.stages import document, files, matching, playing
-from mockube.controller_manager.kubelet.stages import matching as choice
-from mockube.controller_manager.kubelet.stages.query import StageError
-from mockube.controller_manager.kubelet.template import parser
+from mockube.kubelet.stages import document, files, matching, playing
+from mockube.kubelet.stages import matching as choice
+from mockube.kubelet.stages.query import StageError
+from mockube.kubelet.template import parser
 from tests.fuzz import texts
 from tests.fuzz.engine import Target
 from tests.fuzz.targets.files import POD, as_yaml, file, mutated_file

@@ -27,7 +27,7 @@ from mockube.apiserver.request_info import parse as parse_url
 from mockube.apiserver.schema import base64text
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.wire import negotiation
-from mockube.controller_manager.kubelet.stages.query import StageError, compile_query
+from mockube.kubelet.stages.query import StageError, compile_query
 from tests.fuzz import texts
 from tests.fuzz.engine import Fault, Target
 from tests.support.hostile import hostile_bodies

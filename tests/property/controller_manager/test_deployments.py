@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.deployment.state import DeploymentView
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET

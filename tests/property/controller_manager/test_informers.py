@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.client.cache.informer import Informers, InformerSettings
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.metrics.requests import ClientMetrics
+from mockube.client.sender import FixedToken, Sender
+from mockube.client.service_accounts import SharedIdentity
+from mockube.client.verbs import Client
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.informer import Informers, InformerSettings
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.sender import FixedToken, Sender
-from mockube.controller_manager.client.service_accounts import SharedIdentity
-from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.controllers.forgetful_server import ForgetfulServer
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.instant_clock import InstantClock

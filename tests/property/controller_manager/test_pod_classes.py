@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible
-from mockube.controller_manager.scheduler.cluster import SchedulerCache
-from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
-from mockube.controller_manager.scheduler.devices.fingerprints import DeviceFingerprints
-from mockube.controller_manager.scheduler.plugin import SchedulerPlugin
-from mockube.controller_manager.scheduler.pod_class import PodClasses
-from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
-from mockube.controller_manager.scheduler.sampling import NodeSample
-from mockube.controller_manager.scheduler.volumes import Storage, claims_of
-from mockube.controller_manager.scheduler.watched import nodes_of_change
-from mockube.controller_manager.scheduler.workload_selector import Workloads
-from mockube.controller_manager.workloads.volumes import NO_PROVISIONER, SELECTED_NODE
+from mockube.client import kinds
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.volumes import NO_PROVISIONER, SELECTED_NODE
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.scheduler.choice import best_nodes, find_feasible
+from mockube.scheduler.cluster import SchedulerCache
+from mockube.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
+from mockube.scheduler.devices.fingerprints import DeviceFingerprints
+from mockube.scheduler.plugin import SchedulerPlugin
+from mockube.scheduler.pod_class import PodClasses
+from mockube.scheduler.profiles import DEFAULT_PROFILE
+from mockube.scheduler.sampling import NodeSample
+from mockube.scheduler.volumes import Storage, claims_of
+from mockube.scheduler.watched import nodes_of_change
+from mockube.scheduler.workload_selector import Workloads
 from tests.support.controllers.scheduler_objects import (
     HOST,
     ZONE,

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS, STATEFUL_SETS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS, STATEFUL_SETS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Delete
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import by_ordinal

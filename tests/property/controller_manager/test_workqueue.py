@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mockube.controller_manager.queue.workqueue import WorkQueue
+from mockube.client.queue.workqueue import WorkQueue
 
 KEYS = st.sampled_from("abcd")
 

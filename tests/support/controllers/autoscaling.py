@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
     PodMetric,
     ScalingContext,

@@ -3,10 +3,10 @@
 import asyncio
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.client.kinds import LEASES
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, lead
+from mockube.client.kinds import LEASES
+from mockube.client.leaderelection.elector import Elector, LeaderElectionConfig, lead
+from mockube.client.resources import Key
+from mockube.client.wire import Unreachable
 from tests.support.event_loop import yield_to_loop
 
 LEASE = Key("kube-system", "manager")

@@ -2,9 +2,9 @@
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.daemonset.placement import target_node
 from tests.support.controllers.fake_api_server import FakeApiServer

@@ -3,9 +3,9 @@
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.wellknown import ANNOTATION_REVISION
+from mockube.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from tests.support.controllers.fake_api_server import FakeApiServer

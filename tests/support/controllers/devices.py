@@ -1,8 +1,8 @@
 """Claims for devices, the pods that name them, and slices of devices."""
 
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.client.podview import PodView
+from mockube.scheduler.podinfo import PodInfo
 
 
 def claim(spec, name="c", **more):

@@ -9,7 +9,7 @@ import contextlib
 from functools import partial
 from itertools import count
 
-from mockube.controller_manager.client.wire import OutcomeUnknown
+from mockube.client.wire import OutcomeUnknown
 from tests.support.stores.scripted_transport import problem
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"

@@ -1,8 +1,8 @@
 """A minimal controller to test the runtime with: a ConfigMap has as many Secrets as its `data.copies` says."""
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
     Create,

@@ -11,8 +11,8 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.patch import json_merge, strategic
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import PODS
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import (
     Adopt,
     CompletedWrite,

@@ -4,7 +4,7 @@ from collections import Counter
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema import minors
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 
 
 class FakeLister:

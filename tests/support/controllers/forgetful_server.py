@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from mockube.controller_manager.client.wire import Unreachable
+from mockube.client.wire import Unreachable
 from tests.support.stores.scripted_transport import answer, problem
 
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.client.cache.informer import Informers, InformerSettings, MutationDetector
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.cache.informer import Informers, InformerSettings, MutationDetector
 
 
 @contextlib.asynccontextmanager

@@ -5,9 +5,9 @@ from datetime import timedelta
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.wellknown import FINALIZER_JOB_TRACKING
+from mockube.client.kinds import JOBS, PODS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import JOBS, PODS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
 from tests.support.controllers.fake_api_server import FakeApiServer

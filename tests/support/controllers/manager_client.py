@@ -2,9 +2,9 @@
 
 import contextlib
 
+from mockube.client.connect import ClientOptions, connect
+from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import RealClock
-from mockube.controller_manager.client.connect import ClientOptions, connect
-from mockube.controller_manager.client.kubeconfig import Access
 
 
 @contextlib.asynccontextmanager

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.client.cache.informer import InformerSettings, MutationDetector
+from mockube.client.kubeconfig import Access
+from mockube.client.metrics.process import Metrics
+from mockube.client.metrics.requests import ClientMetrics
+from mockube.client.sender import FixedToken, Sender
+from mockube.client.service_accounts import SharedIdentity
+from mockube.client.transport import HttpTransport
+from mockube.client.verbs import Client
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.informer import InformerSettings, MutationDetector
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.sender import FixedToken, Sender
-from mockube.controller_manager.client.service_accounts import SharedIdentity
-from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.metrics.client import ClientMetrics
-from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.disturbances import Disturbance, DisturbedTransport
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop

@@ -4,17 +4,17 @@ from itertools import chain
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema.minors import NEWEST
-from mockube.controller_manager.cache.store import Store
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
-from mockube.controller_manager.scheduler.failure import failure_of, may_preempt
-from mockube.controller_manager.scheduler.filters.filter import Rejection, Restriction
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.pods import nominated_node
-from mockube.controller_manager.scheduler.preemption import Preemption, find_candidates
-from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
-from mockube.controller_manager.scheduler.volumes import INDEXES, Storage
+from mockube.client.cache.store import Store
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.scheduler.failure import failure_of, may_preempt
+from mockube.scheduler.filters.filter import Rejection, Restriction
+from mockube.scheduler.podinfo import PodInfo
+from mockube.scheduler.pods import nominated_node
+from mockube.scheduler.preemption import Preemption, find_candidates
+from mockube.scheduler.profiles import DEFAULT_PROFILE
+from mockube.scheduler.volumes import INDEXES, Storage
 
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -1,8 +1,8 @@
 """Profiles of the scheduler for tests: those that `make scheduling-differential` gives a real one, too."""
 
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.scheduler.config.files import configuration_of
-from mockube.controller_manager.scheduler.profiles import build_settings
+from mockube.scheduler.config.files import configuration_of
+from mockube.scheduler.profiles import build_settings
 
 _SHAPE = [{"utilization": 0, "score": 2}, {"utilization": 50, "score": 10}, {"utilization": 100, "score": 4}]
 _AVOID = {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["hdd"]}]}

@@ -4,9 +4,9 @@ import itertools
 from contextlib import asynccontextmanager
 
 from mockube.component_base.clock import SteppedClock
+from mockube.controller_manager.components import KUBE_SCHEDULER
 from mockube.controller_manager.controllers.persistentvolume.controller import PERSISTENT_VOLUME_BINDER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 

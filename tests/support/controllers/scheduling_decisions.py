@@ -2,23 +2,23 @@
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.scheduler.choice import best_nodes, find_feasible, scores_by_plugin
-from mockube.controller_manager.scheduler.cluster import ClusterSnapshot, SchedulerCache
-from mockube.controller_manager.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
-from mockube.controller_manager.scheduler.devices.extended_resources import (
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.device_claims import allocation
+from mockube.client.podview import PodView
+from mockube.scheduler.choice import best_nodes, find_feasible, scores_by_plugin
+from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
+from mockube.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
+from mockube.scheduler.devices.extended_resources import (
     ExtendedResourceClasses,
     owner_of_extended_resource_claim,
 )
-from mockube.controller_manager.scheduler.in_tree import devices_for
-from mockube.controller_manager.scheduler.pod_class import PodClasses
-from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.pods import nominated_node
-from mockube.controller_manager.scheduler.profiles import DEFAULT_PROFILE
-from mockube.controller_manager.scheduler.volumes import Storage
-from mockube.controller_manager.scheduler.workload_selector import SpreadControllers, Workloads
-from mockube.controller_manager.workloads.device_claims import allocation
+from mockube.scheduler.in_tree import devices_for
+from mockube.scheduler.pod_class import PodClasses
+from mockube.scheduler.podinfo import PodInfo
+from mockube.scheduler.pods import nominated_node
+from mockube.scheduler.profiles import DEFAULT_PROFILE
+from mockube.scheduler.volumes import Storage
+from mockube.scheduler.workload_selector import SpreadControllers, Workloads
 from tests.support.controllers.scheduler_objects import best_of, failure_on, store_of
 from tests.support.controllers.scheduler_profiles import CONFIGURATIONS, profiles_of
 

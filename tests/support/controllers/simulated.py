@@ -3,10 +3,9 @@
 import contextlib
 
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.controller_manager.components import SIMULATED_NODES, SIMULATED_PODS
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_cluster
 
 NODES = "/api/v1/nodes"

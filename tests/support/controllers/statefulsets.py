@@ -3,9 +3,9 @@
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.controllers.fake_api_server import FakeApiServer
 

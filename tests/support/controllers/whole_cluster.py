@@ -4,17 +4,17 @@ import asyncio
 import contextlib
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.client.cache.informer import MutationDetector
+from mockube.client.leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, lead
+from mockube.client.resources import Key
+from mockube.client.transport import FencedTransport
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.component_base.packs import selected_packs
 from mockube.controller_manager import catalog
-from mockube.controller_manager.cache.informer import MutationDetector
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.transport import FencedTransport
 from mockube.controller_manager.config.settings import Config, Simulation
-from mockube.controller_manager.leaderelection.elector import Elector, LeaderElectionConfig, LeaseLost, lead
 from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.disturbances import DisturbedTransport
 from tests.support.controllers.running_manager import CountingTransport, dependencies_of, kill
 from tests.support.event_loop import WAIT_TIMEOUT, yield_to_loop

@@ -4,9 +4,9 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import CountingTransport, running_cluster
 
 QUIET_SECONDS = 90

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.client import ObjectList
-from mockube.controller_manager.client.resources import Key
+from mockube.client.resources import Key
+from mockube.client.verbs import ObjectList
 
 
 @dataclass

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 from urllib.parse import urlencode
 
-from mockube.controller_manager.kubelet.server import spdy
-from mockube.controller_manager.kubelet.server.spdy import DataFrame, FrameReader, FrameWriter
+from mockube.kubelet.server import spdy
+from mockube.kubelet.server.spdy import DataFrame, FrameReader, FrameWriter
 from tests.support.processes.process import tls, token
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import aiohttp
 import orjson
 
-from mockube.controller_manager.kubelet.server.spdy import DataFrame, FrameReader, FrameWriter
+from mockube.kubelet.server.spdy import DataFrame, FrameReader, FrameWriter
 from tests.support.processes.process import tls, token
 
 PORT_FORWARD = "portforward.k8s.io"

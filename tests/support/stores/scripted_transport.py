@@ -6,7 +6,7 @@ from collections import deque
 
 import orjson
 
-from mockube.controller_manager.client.wire import Response
+from mockube.client.wire import Response
 
 
 def answer(status=200, body=None, *, retry_after=None):

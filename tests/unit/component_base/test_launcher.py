@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from mockube.component_base import launcher
-from mockube.controller_manager.kubelet.processes import container_launcher
+from mockube.kubelet.processes import container_launcher
 
 
 @pytest.mark.parametrize(

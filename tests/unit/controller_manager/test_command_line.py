@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from mockube.client.flowcontrol import Rate
+from mockube.client.kubeconfig import Access, access_of, rate_of
 from mockube.component_base.flags import flags_of
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.catalog import WORKERS
-from mockube.controller_manager.client.flowcontrol import Rate
-from mockube.controller_manager.client.kubeconfig import Access, access_of, rate_of
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.configz import configz
 from mockube.controller_manager.config.settings import Controllers
 from mockube.controller_manager.config.upstream import IGNORED
+from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.architecture.source import paths
 from tools.packages import ROOT
 
@@ -95,8 +95,10 @@ def test_no_flag_is_both_supported_and_ignored():
 
 def test_every_flag_has_an_effect():
     """Some module outside the settings contains the name of each field."""
+    settings = ("controller_manager/config/settings.py", "client/connection_options.py")
+    folders = ("controller_manager", "client")
     readers = [
-        (ROOT / path).read_text() for path in paths("controller_manager") if "config/settings" not in path
+        (ROOT / path).read_text() for folder in folders for path in paths(folder) if path not in settings
     ]
     config = read()
     sections = (config.server, config.controllers, config.leading, config.serving, config.simulation)

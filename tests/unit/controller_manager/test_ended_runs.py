@@ -7,11 +7,11 @@ import weakref
 import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.client.kubeconfig import Access
+from mockube.client.leaderelection.elector import LeaseLost
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager import app
-from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.leaderelection.elector import LeaseLost
 from tests.support.event_loop import until
 
 

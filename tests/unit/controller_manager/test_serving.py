@@ -10,13 +10,8 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.cert_dir import prepare_folder, server_subject
 from mockube.component_base.clock import RealClock
 from mockube.component_base.metrics import Registry, counter
-from mockube.controller_manager.http_endpoints import (
-    ListenAddress,
-    StatusSources,
-    request_client_certificates,
-    self_signed_tls_context,
-    serving,
-)
+from mockube.component_base.serving_certificates import request_client_certificates, self_signed_tls_context
+from mockube.controller_manager.http_endpoints import ListenAddress, StatusSources, serving
 
 
 @pytest.fixture

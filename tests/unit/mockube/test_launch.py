@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.component_base.node_pools.pool import plain_nodes
+from mockube.kubelet.node_pools.pool import plain_nodes
 from mockube.launch import LaunchOptions
 
 SIGNING_TOKENS = ("--service-account-private-key-file", "pki/sa.key")

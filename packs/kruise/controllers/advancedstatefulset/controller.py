@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
 from mockube.controller_manager.workloads.pod_steps import PodStep
 from mockube.controller_manager.workloads.stateful import identity

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, EventTemplate, Patch
 from mockube.controller_manager.workloads.revisions import template_of
 from mockube.controller_manager.workloads.stateful import identity, status

@@ -6,7 +6,7 @@ from typing import Any, Final
 from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from mockube.controller_manager.control.actions import Action, Create, Update
 from mockube.controller_manager.workloads.stateful import identity, status, storage
 from mockube.controller_manager.workloads.stateful.reconciliation import ReconcileResult

@@ -12,15 +12,15 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.status import ApiError, Conflict
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.cache.store import Caches, Change
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads import ownership, revisions
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
+from mockube.controller_manager.workloads.watches import watches_of
 from mockube.packs.kruise.kinds import CLONE_SETS
 
 from . import identity, scaling, state, status, storage, updating
@@ -199,7 +199,7 @@ CLONE_SET: Final = Controller(
     metrics_name="cloneset-controller",
     needs=(CLONE_SETS,),
     watches=(
-        *primary.watches_of(CLONE_SETS, delay=_BATCH_DELAY),
+        *watches_of(CLONE_SETS, delay=_BATCH_DELAY),
         Watch(
             resource=kinds.PODS,
             keys=ownership.keys_of_owners(kinds.PODS, CLONE_SETS, ownership.selector_of),

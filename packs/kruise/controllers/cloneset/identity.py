@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_POD_TEMPLATE_HASH
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.component_helpers.volumes import pod_volumes
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.revisions import template_of
-from mockube.controller_manager.workloads.volumes import pod_volumes
 from mockube.packs.kruise.inplace import lifecycle, readiness, update
 from mockube.packs.kruise.inplace.lifecycle import LifecycleState
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
-from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import Action, Patch, SlowStart
 from mockube.controller_manager.workloads.deletion_order import deletion_cost
 

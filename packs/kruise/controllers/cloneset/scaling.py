@@ -9,8 +9,8 @@ from typing import Final
 from mockube.apimachinery.randomness import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import (
     Action,
     Create,

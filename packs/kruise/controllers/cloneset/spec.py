@@ -8,7 +8,7 @@ from mockube.apimachinery import labels, meta
 from mockube.apimachinery.intstr import IntOrString, IntOrStringError, scaled_value
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
+from mockube.client.resources import Key
 from mockube.packs.kruise.inplace.lifecycle import Lifecycle
 from mockube.packs.kruise.replicas import scaled_share
 

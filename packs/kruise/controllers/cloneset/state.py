@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
+from mockube.client import kinds
+from mockube.client.cache.store import Caches
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads.ownership import BY_OWNER, OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.revisions import in_order
 from mockube.packs.kruise.inplace import lifecycle

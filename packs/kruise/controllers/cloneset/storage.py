@@ -7,12 +7,12 @@ import orjson
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.component_helpers.volumes import claim_from_template
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, Update
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import hash_of
-from mockube.controller_manager.workloads.volumes import claim_from_template
 
 from .spec import CloneSetView
 

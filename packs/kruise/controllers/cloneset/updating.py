@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.pod_steps import PodStep, patches_besides_updates
 from mockube.controller_manager.workloads.revisions import template_of

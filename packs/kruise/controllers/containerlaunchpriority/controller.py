@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import CONFIG_MAPS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Create, Patch, Plan
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.packs.kruise.kinds import CLONE_SETS

@@ -11,13 +11,13 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.patch.errors import PatchError
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches, Change
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS
-from mockube.controller_manager.client.resources import Key, Resource
+from mockube.client.cache.store import Caches, Change
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS
+from mockube.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Delete, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, ToKeys, Watch
-from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads import ownership
+from mockube.controller_manager.workloads.watches import watches_of
 from mockube.packs.kruise.kinds import UNITED_DEPLOYMENTS
 
 from . import status, subset
@@ -194,7 +194,7 @@ UNITED_DEPLOYMENT: Final = Controller(
         if resource.group == UNITED_DEPLOYMENTS.group
     ),
     watches=(
-        *primary.watches_of(UNITED_DEPLOYMENTS, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
+        *watches_of(UNITED_DEPLOYMENTS, delay=_BATCH_DELAY, max_delay=_MAX_BATCH_DELAY),
         Watch(resource=CONTROLLER_REVISIONS, keys=_keys_of_owned(CONTROLLER_REVISIONS)),
         *(
             Watch(

@@ -17,7 +17,7 @@ from mockube.apimachinery.conditions import Conditions
 from mockube.apimachinery.timestamps import after, format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
-from mockube.controller_manager.client.podview import PENDING, RUNNING, PodView
+from mockube.client.podview import PENDING, RUNNING, PodView
 
 from .spec import Schedule, UnitedView
 from .subset import CONDITION_SCHEDULABLE, CONDITION_UPDATED, LABEL_RESERVED_POD, Subset, revision_of

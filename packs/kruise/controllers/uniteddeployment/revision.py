@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import CONTROLLER_REVISIONS
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, Update
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.ownership import object_ref

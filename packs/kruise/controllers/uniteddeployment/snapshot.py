@@ -12,8 +12,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.conditions import Conditions
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import CONTROLLER_REVISIONS
 from mockube.controller_manager.control.actions import Action
 from mockube.controller_manager.workloads.ownership import (
     OwnedObjects,

@@ -10,7 +10,7 @@ from mockube.apimachinery.intstr import IntOrString
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.timestamps import span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.resources import Key
+from mockube.client.resources import Key
 from mockube.controller_manager.workloads.ownership import selector_of
 
 from .adapters import ADAPTERS

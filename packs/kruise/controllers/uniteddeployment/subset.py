@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 
 LABEL_SUBSET_NAME: Final = "apps.kruise.io/subset-name"
 LABEL_REVISION: Final = "apps.kruise.io/controller-revision-hash"

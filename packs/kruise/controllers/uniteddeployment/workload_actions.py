@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import (
     Action,
     Create,

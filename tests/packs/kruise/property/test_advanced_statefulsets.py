@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete, Patch
 from mockube.packs.kruise.controllers.advancedstatefulset.controller import advanced_set_view
 from mockube.packs.kruise.controllers.advancedstatefulset.strategy import UpdateStrategy

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete
 from mockube.packs.kruise.controllers.cloneset.diffs import PodCounts, diffs
 from mockube.packs.kruise.controllers.cloneset.spec import CloneSetLimits, CloneSetView

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from mockube.packs.kruise.controllers.uniteddeployment.allocator import (
     AllocationError,
     SubsetInfo,

@@ -1,7 +1,7 @@
 """A test harness for one advanced StatefulSet: a fake API server, and a fake kubelet for its pods."""
 
 from mockube.apimachinery import conditions, meta
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from mockube.packs.kruise.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.packs.kruise.inplace.lifecycle import LABEL_STATE
 from mockube.packs.kruise.inplace.update import GATE

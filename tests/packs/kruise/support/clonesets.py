@@ -2,14 +2,9 @@
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.kinds import CONTROLLER_REVISIONS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import (
-    CONTROLLER_REVISIONS,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-)
-from mockube.controller_manager.client.resources import Key
 from mockube.packs.kruise.controllers.cloneset.controller import CLONE_SET
 from mockube.packs.kruise.inplace.lifecycle import LABEL_STATE
 from mockube.packs.kruise.kinds import CLONE_SETS

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from mockube.component_base.node_pools.flag import read_nodes
+from mockube.controller_manager.components import KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS
 from mockube.controller_manager.config.settings import Config, Controllers, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
@@ -10,9 +10,7 @@ from mockube.controller_manager.controllers.replicaset.controller import REPLICA
 from mockube.controller_manager.controllers.rootca.controller import ROOT_CA
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
-from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.packs.kruise.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.packs.kruise.controllers.cloneset.controller import CLONE_SET
 from mockube.packs.kruise.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT

@@ -2,9 +2,9 @@
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, REPLICA_SETS
-from mockube.controller_manager.client.resources import Key
 from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
 from mockube.packs.kruise.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.packs.kruise.controllers.uniteddeployment.subset import (

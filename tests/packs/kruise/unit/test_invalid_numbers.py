@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.packs.kruise.controllers.cloneset.spec import partition_replicas
 from mockube.packs.kruise.inplace import record
 from tests.support.controllers import pods

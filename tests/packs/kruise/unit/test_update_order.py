@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.packs.kruise.update_order import by_priority, scatter
 
 

@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.core.pod.pod_level import aggregate
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, RequestContext
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
-from mockube.controller_manager.workloads.pod_requests import pod_requests
+from mockube.client.component_helpers.pod_requests import pod_requests
 from tests.support.server.rows import catalog
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockube.component_base.node_pools.pool import plain_nodes
 from mockube.controller_manager.config.networks import allocates, max_nodes, node_ranges
 from mockube.controller_manager.config.settings import Config, Networks, Simulation
+from mockube.kubelet.node_pools.pool import plain_nodes
 
 
 def config(nodes=0, **networks):

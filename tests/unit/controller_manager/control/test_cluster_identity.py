@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.client.kinds import NAMESPACES
+from mockube.client.cache.informer import Informer
+from mockube.client.kinds import NAMESPACES
 from mockube.controller_manager.control.cluster_identity import ClusterIdentity
 from tests.support.event_loop import until, yield_to_loop
 

@@ -12,9 +12,9 @@ from mockube.apimachinery.status import (
     Invalid,
     NotFound,
 )
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import OutcomeUnknown
+from mockube.client.kinds import PODS, REPLICA_SETS
+from mockube.client.resources import Key
+from mockube.client.wire import OutcomeUnknown
 from mockube.controller_manager.control.actions import (
     Adopt,
     Confirm,

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.status import Forbidden
-from mockube.controller_manager.cache.informer import Informer
-from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
-from mockube.controller_manager.client.wire import NoResponse
+from mockube.client.cache.informer import Informer
+from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from mockube.client.wire import NoResponse
 from mockube.controller_manager.config.features import Features
 from mockube.controller_manager.config.settings import Config, Controllers
 from mockube.controller_manager.control.followed_server import (

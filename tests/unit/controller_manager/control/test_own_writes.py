@@ -2,11 +2,12 @@
 
 import pytest
 
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, SECRETS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.wire import Unreachable
+from mockube.client.cache.revisions import EXPIRY_SECONDS
+from mockube.client.kinds import PODS, REPLICA_SETS, SECRETS
+from mockube.client.podview import PodView
+from mockube.client.wire import Unreachable
 from mockube.controller_manager.control.actions import ObjectRef
-from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
+from mockube.controller_manager.control.own_writes import OwnWrites
 from tests.support.recorded.recorded_client import key
 
 WEB, OTHER = key("web"), key("other")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from mockube.apimachinery.status import NotFound, ServiceUnavailable
+from mockube.client.resources import row
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.resources import row
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS, WaitForKinds
 from tests.support.event_loop import yield_to_loop
 

@@ -7,11 +7,12 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery.status import Conflict, Forbidden
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.wire import Unreachable
+from mockube.client.kinds import PODS
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
+from mockube.client.wire import Unreachable
 from mockube.controller_manager.control.controller import Watch
-from mockube.controller_manager.control.runner import ReconcileLoop, delay_of
+from mockube.controller_manager.control.runner import delay_of
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.metric_samples import sample_value
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.status import Forbidden
-from mockube.controller_manager.client.wire import OutcomeUnknown
+from mockube.client.wire import OutcomeUnknown
 from mockube.controller_manager.control.executor import run_concurrently, slow_start
 from tests.support.event_loop import yield_to_loop
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockube.controller_manager.client.discovery import DiscoveredResource, Discovery
-from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.resources import Resource, whole_tree
+from mockube.client.discovery import DiscoveredResource, Discovery
+from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.resources import Resource, whole_tree
 from mockube.controller_manager.control.watched_kinds import WatchedKinds
 
 VERBS = frozenset({"list", "watch"})

@@ -1,9 +1,9 @@
 import pytest
 
 from mockube.apimachinery import labels, meta
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Change
+from mockube.client.kinds import PODS, REPLICA_SETS
+from mockube.client.podview import PodView
 from mockube.controller_manager.control.actions import Adopt, Release
 from mockube.controller_manager.workloads.ownership import (
     BY_OWNER,

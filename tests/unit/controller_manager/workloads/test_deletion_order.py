@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads.deletion_order import deletion_cost, pods_to_delete_first
 
 NOW = datetime(2030, 1, 10, tzinfo=UTC)

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
+from mockube.client.kinds import CONTROLLER_REVISIONS
 from mockube.controller_manager.control.actions import Create, Delete, Update
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.revisions import DesiredRevision

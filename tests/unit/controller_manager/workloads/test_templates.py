@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.controller_manager.client.kinds import REPLICA_SETS
+from mockube.client.kinds import REPLICA_SETS
 from mockube.controller_manager.workloads.templates import equal_ignoring_hash, pod_of, without_hash
 
 OWNER = {

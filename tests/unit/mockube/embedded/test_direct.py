@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from mockube.apiserver.request.response import text_response
+from mockube.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.component_base.clock import RealClock, SteppedClock
-from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
 from mockube.embedded.direct import DirectTransport
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.apiserver import running

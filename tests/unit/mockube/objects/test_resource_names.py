@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.controller_manager.client.discovery import DiscoveredResource
-from mockube.controller_manager.client.resources import row
+from mockube.client.discovery import DiscoveredResource
+from mockube.client.resources import row
 from mockube.objects.resource_names import find_resource
 
 

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Resource
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Resource
 from mockube.controller_manager.workloads.ownership import BY_OWNER
 from mockube.packs.kruise.controllers.uniteddeployment.subset import Subset
 

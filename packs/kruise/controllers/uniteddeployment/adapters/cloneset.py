@@ -6,7 +6,7 @@ from typing import Final
 from mockube.apimachinery import intstr
 from mockube.apimachinery.intstr import IntOrStringError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.packs.kruise.kinds import CLONE_SETS
 
 from .adapter import Adapter

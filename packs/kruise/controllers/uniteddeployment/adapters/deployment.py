@@ -5,9 +5,9 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Caches
+from mockube.client.kinds import DEPLOYMENTS, REPLICA_SETS
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads.ownership import BY_OWNER
 
 from .adapter import Adapter, pods_of

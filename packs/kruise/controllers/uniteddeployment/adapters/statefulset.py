@@ -11,8 +11,8 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import STATEFUL_SETS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import STATEFUL_SETS
+from mockube.client.podview import PodView
 from mockube.packs.kruise.controllers.uniteddeployment.subset import LABEL_REVISION, Subset, revision_of
 from mockube.packs.kruise.kinds import ADVANCED_STATEFUL_SETS
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from mockube.packs.kruise.catalog import controllers
 from mockube.packs.kruise.flags import KruiseFlags
 from mockube.packs.kruise.gates import PREPARING_UPDATE_AS_UPDATE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.packs.kruise.inplace import lifecycle
 from mockube.packs.kruise.inplace.lifecycle import Lifecycle, LifecycleHook
 

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
+from mockube.client.podview import PodView
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads.pod_steps import NO_STEP
 from mockube.packs.kruise.inplace import record
 from mockube.packs.kruise.inplace.record import TemplateChange

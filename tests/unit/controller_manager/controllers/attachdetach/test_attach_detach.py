@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import (
+from mockube.client.cache.store import Change
+from mockube.client.kinds import (
     CSI_DRIVERS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -18,8 +17,9 @@ from mockube.controller_manager.client.kinds import (
     PODS,
     VOLUME_ATTACHMENTS,
 )
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
+from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH, MANAGED
 from tests.support.controllers.fake_api_server import FakeApiServer
 

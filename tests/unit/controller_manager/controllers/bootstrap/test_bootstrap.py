@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mockube.client.kinds import CONFIG_MAPS, SECRETS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.bootstrap.controller import (
     BOOTSTRAP_SIGNER,
     CLUSTER_INFO,

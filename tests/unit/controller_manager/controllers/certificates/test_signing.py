@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import make_authority
+from mockube.client.kinds import CERTIFICATE_SIGNING_REQUESTS
+from mockube.client.queue.reconcile_loop import RequeueWithBackoff
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.authority import (
     CertificateAuthorityFiles,
     CertificateTemplate,

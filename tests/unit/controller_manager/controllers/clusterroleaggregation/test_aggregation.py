@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 
-from mockube.controller_manager.client.kinds import CLUSTER_ROLES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import CLUSTER_ROLES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import (
     CLUSTER_ROLE_AGGREGATION,

@@ -7,9 +7,9 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.kinds import CRON_JOBS, JOBS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from tests.support.controllers.fake_api_server import FakeApiServer
 

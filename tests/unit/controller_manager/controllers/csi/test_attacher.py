@@ -3,11 +3,11 @@
 import pytest
 
 from mockube.apimachinery import meta
+from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONER
+from mockube.client.kinds import VOLUME_ATTACHMENTS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import VOLUME_ATTACHMENTS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.csi.attacher import ATTACHER, finalizer
-from mockube.controller_manager.workloads.volumes import SIMULATED_PROVISIONER
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import NODES, PERSISTENT_VOLUMES
+from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONER
+from mockube.client.kinds import NODES, PERSISTENT_VOLUMES
 from mockube.controller_manager.controllers.csi.provisioner import (
     default_storage_class,
 )
-from mockube.controller_manager.workloads.volumes import SIMULATED_PROVISIONER
 from tests.support.controllers.storage import Storage
 
 ON_NODE = {"volume.kubernetes.io/selected-node": "node-1"}

@@ -4,12 +4,12 @@ import pytest
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.quantity import parse
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.volumes import PRE_RESIZE_CAPACITY, SIMULATED_PROVISIONER, capacity
+from mockube.client.kinds import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.controllers.csi.resizer import NODE_RESIZER, RESIZER
-from mockube.controller_manager.workloads.volumes import PRE_RESIZE_CAPACITY, SIMULATED_PROVISIONER, capacity
 from tests.support.controllers.storage import Storage
 
 KEY = Key("default", "data")

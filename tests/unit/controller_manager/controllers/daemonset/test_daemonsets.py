@@ -7,9 +7,9 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
+from mockube.client.resources import Key
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from tests.support.controllers.daemonsets import (
     ON_DELETE,

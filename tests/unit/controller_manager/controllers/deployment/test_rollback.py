@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import DEPLOYMENTS
+from mockube.client.kinds import DEPLOYMENTS
 from tests.support.controllers.deployments import DeploymentHarness, image_of
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"

@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from mockube.client.cache.store import Change
+from mockube.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.deployment.rolling import new_set_size, old_set_sizes
 from mockube.controller_manager.controllers.deployment.state import (

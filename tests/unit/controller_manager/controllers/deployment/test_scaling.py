@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.client.kinds import REPLICA_SETS
+from mockube.client.kinds import REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.state import (
     DeploymentState,
     DeploymentView,

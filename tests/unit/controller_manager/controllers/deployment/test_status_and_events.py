@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from tests.support.controllers.deployments import DeploymentHarness, rolling

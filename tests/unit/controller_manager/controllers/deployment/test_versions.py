@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
+from mockube.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, new_set_name
 from mockube.controller_manager.workloads.templates import template_hash

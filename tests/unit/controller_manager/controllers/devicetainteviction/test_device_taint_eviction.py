@@ -7,12 +7,12 @@ import pytest
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.cache.store import Change
+from mockube.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import CompletedWrite, Delete, PlanResult
 from mockube.controller_manager.controllers.devicetainteviction.controller import (
     EvictionMetrics,

@@ -5,22 +5,17 @@ import pytest
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.cache.store import Change
+from mockube.client.kinds import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import (
-    DEVICE_TAINT_RULES,
-    PODS,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-)
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.devicetainteviction.controller import device_taint_eviction
 from mockube.controller_manager.controllers.devicetainteviction.rules import (
     EvictionCounts,
     reconcile,
     taint_rule_status,
 )
-from mockube.controller_manager.scheduler.devices.state import with_taints
+from mockube.scheduler.devices.state import with_taints
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY, RULE = Key("default", "p"), Key("", "r")

@@ -5,11 +5,11 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.apimachinery.labels import selector_text
 from mockube.apimachinery.timestamps import format_time
+from mockube.client import kinds
+from mockube.client.cache.store import Change
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
 from tests.support.controllers.fake_api_server import FakeApiServer

@@ -2,9 +2,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import ENDPOINTS, PODS, SERVICES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import ENDPOINTS, PODS, SERVICES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
 from mockube.controller_manager.control.runner import delay_of
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS, reconcile

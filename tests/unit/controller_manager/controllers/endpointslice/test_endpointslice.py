@@ -3,8 +3,8 @@ from functools import partial
 
 import pytest
 
-from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
 from mockube.controller_manager.control.runner import delay_of
 from mockube.controller_manager.controllers.endpointslice.controller import (

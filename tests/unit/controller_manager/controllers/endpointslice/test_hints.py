@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import Create, RecordEvent, Remember, Update
 from mockube.controller_manager.controllers.endpointslice.controller import (
     SERVICE_ENDPOINT_SLICES,

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import ENDPOINT_SLICES, ENDPOINTS, SERVICES
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, RecordEvent, Update
 from mockube.controller_manager.controllers.endpointslicemirroring.controller import (
     BY_MIRRORED,

@@ -1,11 +1,11 @@
 """Claims for ephemeral volumes of pods."""
 
 from mockube.apimachinery import meta
+from mockube.client.cache.store import Change
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
 from tests.support.controllers.fake_api_server import FakeApiServer
 

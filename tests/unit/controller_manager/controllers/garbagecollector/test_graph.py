@@ -1,7 +1,7 @@
 import pytest
 
-from mockube.controller_manager.client import kinds
-from mockube.controller_manager.client.resources import Key
+from mockube.client import kinds
+from mockube.client.resources import Key
 from mockube.controller_manager.controllers.garbagecollector.graph import Graph
 
 

@@ -7,11 +7,12 @@ from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.metrics.requests import ClientMetrics
+from mockube.client.sender import FixedToken, Sender
+from mockube.client.verbs import Client
+from mockube.client.wire import Response
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.sender import FixedToken, Sender
-from mockube.controller_manager.client.wire import Response
 from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
 from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
     FailedMetricError,
@@ -19,7 +20,6 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals im
     propose,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import RestMapper
-from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.controllers.autoscaling import NOW, pod, situation
 from tests.support.stores.scripted_transport import ScriptedTransport, answer
 

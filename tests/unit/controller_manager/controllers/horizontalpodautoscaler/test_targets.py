@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.status import Conflict
+from mockube.client.kinds import DEPLOYMENTS
+from mockube.client.metrics.requests import ClientMetrics
+from mockube.client.resources import Key
+from mockube.client.sender import FixedToken, Sender
+from mockube.client.verbs import Client
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.kinds import DEPLOYMENTS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import MAX_ATTEMPTS, ScaleClient
-from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.event_loop import yield_to_loop
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 

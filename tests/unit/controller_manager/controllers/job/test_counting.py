@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import JOBS, PODS
+from mockube.client.kinds import JOBS, PODS
 from tests.support.controllers.jobs import JobHarness, index_of, job
 
 DONE = [("SuccessCriteriaMet", "True", "CompletionsReached"), ("Complete", "True", "CompletionsReached")]

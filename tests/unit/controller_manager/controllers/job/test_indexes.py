@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from mockube.controller_manager.controllers.job import index_ranges
 from tests.support.controllers.jobs import JobHarness, index_of
 

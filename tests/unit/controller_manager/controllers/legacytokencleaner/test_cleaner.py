@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockube.controller_manager.client.kinds import PODS, SECRETS, SERVICE_ACCOUNTS
+from mockube.client.kinds import PODS, SECRETS, SERVICE_ACCOUNTS
 from mockube.controller_manager.controllers.legacytokencleaner.controller import (
     BY_TYPE,
     INVALID_SINCE,

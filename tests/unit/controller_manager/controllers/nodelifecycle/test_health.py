@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.cache.store import Store
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Store
+from mockube.client.resources import Key
 from mockube.controller_manager.controllers.nodelifecycle.health import is_silent, observe, unknown_conditions
 from mockube.controller_manager.controllers.nodelifecycle.taints import (
     with_no_execute_taint,

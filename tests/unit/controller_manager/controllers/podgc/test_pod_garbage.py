@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockube.controller_manager.cache.store import Store
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Store
+from mockube.client.podview import PodView
 from mockube.controller_manager.controllers.podgc import controller
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery import conditions, meta, status
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
+from mockube.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from mockube.controller_manager.control.actions import Create, Delete
 from mockube.controller_manager.controllers.replicaset.controller import (
     BURST_REPLICAS,

@@ -5,14 +5,15 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.status import Forbidden
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.device_claims import FINALIZER, POD_CLAIM_NAME
+from mockube.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from mockube.client.podview import PodView
+from mockube.client.queue.reconcile_loop import RequeueWithBackoff
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.metrics import Registry
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import CompletedWrite, Create, Patch, PlanResult, Update
-from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.resourceclaim.controller import (
     ResourceClaimMetrics,
     claim_key,
@@ -20,7 +21,6 @@ from mockube.controller_manager.controllers.resourceclaim.controller import (
     resource_claims,
 )
 from mockube.controller_manager.controllers.resourceclaim.pods import generate_name
-from mockube.controller_manager.workloads.device_claims import FINALIZER, POD_CLAIM_NAME
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 APP = pod_key(Key("default", "app"))

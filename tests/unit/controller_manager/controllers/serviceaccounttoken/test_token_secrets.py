@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
+from mockube.client.kinds import SECRETS, SERVICE_ACCOUNTS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import SECRETS, SERVICE_ACCOUNTS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.serviceaccounttoken.controller import (
     ACCOUNT,
     ACCOUNT_UID,

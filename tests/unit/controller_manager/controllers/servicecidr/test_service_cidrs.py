@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import Forbidden
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.cache.store import Change
+from mockube.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import IP_ADDRESSES, SERVICE_CIDRS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.servicecidr.controller import (
     ALLOCATOR,
     FINALIZER,

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.workloads.stateful import identity
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from tests.support.controllers.statefulsets import WEB, StatefulSetHarness, claim_template

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, STATEFUL_SETS
+from mockube.client.kinds import CONTROLLER_REVISIONS, STATEFUL_SETS
 from tests.support.controllers.statefulsets import StatefulSetHarness
 
 

@@ -2,7 +2,7 @@
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from tests.support.controllers.statefulsets import StatefulSetHarness
 
 GATES = FeatureGates("1.37", [("StatefulSetRecreateStrategy", True)])

@@ -6,14 +6,9 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import (
-    CONTROLLER_REVISIONS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    STATEFUL_SETS,
-)
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.cache.store import Change
+from mockube.client.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from mockube.client.podview import PodView
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.controllers.statefulsets import WEB, StatefulSetHarness, claim_template
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 from tests.support.controllers.statefulsets import StatefulSetHarness, claim_template
 
 PVC = PERSISTENT_VOLUME_CLAIMS

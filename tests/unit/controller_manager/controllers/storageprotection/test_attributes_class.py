@@ -3,13 +3,9 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import (
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    VOLUME_ATTRIBUTES_CLASSES,
-)
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
+from mockube.client.resources import Key
 from mockube.controller_manager.controllers.storageprotection.controller import (
     ATTRIBUTES_CLASS_PROTECTION,
 )

@@ -5,10 +5,10 @@ import pytest
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
+from mockube.client.cache.store import Change
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.controller_manager.controllers.storageprotection.controller import CLAIM_PROTECTION
 from tests.support.controllers.storage import Storage
 

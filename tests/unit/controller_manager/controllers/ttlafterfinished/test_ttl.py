@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from mockube.apimachinery.timestamps import format_time
+from mockube.client.kinds import JOBS
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.client.kinds import JOBS
-from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
 from tests.support.controllers.fake_api_server import FakeApiServer
 from tests.support.controllers.jobs import job

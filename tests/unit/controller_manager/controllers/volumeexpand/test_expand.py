@@ -3,12 +3,12 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.runner import RequeueWithBackoff
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.volumes import PRE_RESIZE_CAPACITY
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from mockube.client.queue.reconcile_loop import RequeueWithBackoff
+from mockube.client.resources import Key
 from mockube.controller_manager.controllers.volumeexpand.controller import EXPAND, RESIZER
-from mockube.controller_manager.workloads.volumes import PRE_RESIZE_CAPACITY
 from tests.support.controllers.storage import Storage
 
 KEY = Key("default", "data")

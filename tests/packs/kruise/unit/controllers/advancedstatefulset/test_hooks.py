@@ -1,7 +1,7 @@
 """Advanced StatefulSet: lifecycle hooks hold pods before they are ready, updated or deleted."""
 
 from mockube.apimachinery import conditions, meta
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from tests.packs.kruise.support.advancedsets import (
     SPECIFIED_DELETE,
     AdvancedStatefulSetHarness,

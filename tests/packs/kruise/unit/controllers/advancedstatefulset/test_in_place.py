@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery import conditions, meta
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS
 from mockube.packs.kruise.inplace.lifecycle import LABEL_STATE
 from mockube.packs.kruise.inplace.record import ANNOTATION_GRACE, ANNOTATION_STATE
 from mockube.packs.kruise.inplace.update import GATE

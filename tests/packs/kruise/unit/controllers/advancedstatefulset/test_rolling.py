@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from tests.packs.kruise.support.advancedsets import AdvancedStatefulSetHarness, rolling, template
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from tests.packs.kruise.support.advancedsets import AdvancedStatefulSetHarness, rolling
 from tests.support.controllers.statefulsets import claim_template
 

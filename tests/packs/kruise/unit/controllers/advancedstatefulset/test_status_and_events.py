@@ -4,12 +4,7 @@ import pytest
 
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.groups import GroupResource
-from mockube.controller_manager.client.kinds import (
-    CONTROLLER_REVISIONS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    STATEFUL_SETS,
-)
+from mockube.client.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from mockube.controller_manager.control.actions import Update
 from mockube.packs.kruise.kinds import ADVANCED_STATEFUL_SETS
 from tests.packs.kruise.support.advancedsets import AdvancedStatefulSetHarness, rolling

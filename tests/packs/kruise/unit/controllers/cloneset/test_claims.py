@@ -1,7 +1,7 @@
 """CloneSet: PersistentVolumeClaims of pods are created, reused and deleted."""
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from tests.packs.kruise.support.clonesets import CloneSetHarness, claim_template, template
 
 DATA = [claim_template()]

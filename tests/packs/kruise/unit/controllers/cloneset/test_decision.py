@@ -1,7 +1,7 @@
 from datetime import timedelta
 
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import PODS
+from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import Patch
 from mockube.packs.kruise.controllers.cloneset.order import concurrent_patches, earliest
 

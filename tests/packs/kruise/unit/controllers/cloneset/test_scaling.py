@@ -4,8 +4,8 @@ import pytest
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.resources import Key
+from mockube.client.kinds import PODS
+from mockube.client.resources import Key
 from mockube.packs.kruise.kinds import CLONE_SETS
 from tests.packs.kruise.support.clonesets import WEB, CloneSetHarness, template
 

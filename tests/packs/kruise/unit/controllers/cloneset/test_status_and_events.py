@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import conditions, meta, status
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS
 from mockube.packs.kruise.kinds import CLONE_SETS
 from tests.packs.kruise.support.clonesets import IN_PLACE, WEB, CloneSetHarness, template
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery import conditions, meta
-from mockube.controller_manager.client.kinds import PODS
+from mockube.client.kinds import PODS
 from tests.packs.kruise.support.clonesets import IN_PLACE, WEB, CloneSetHarness, claim_template, template
 
 HOOK = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}}}

@@ -3,11 +3,11 @@
 import pytest
 
 from mockube.apimachinery import conditions, meta
+from mockube.client.cache.store import Change
+from mockube.client.kinds import CONFIG_MAPS, PODS
+from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.client.resources import Key
 from mockube.packs.kruise.controllers.containerlaunchpriority.controller import (
     ANNOTATION_COMPLETED,
     CONTAINER_LAUNCH_PRIORITY,

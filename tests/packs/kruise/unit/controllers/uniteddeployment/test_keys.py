@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.apimachinery import meta
-from mockube.controller_manager.cache.store import Change
-from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFUL_SETS
+from mockube.client.cache.store import Change
+from mockube.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFUL_SETS
 from mockube.packs.kruise.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.packs.kruise.kinds import ADVANCED_STATEFUL_SETS, CLONE_SETS, UNITED_DEPLOYMENTS
 from tests.packs.kruise.support.uniteddeployments import ADAPTER, FOO, KINDS, UnitedDeploymentHarness

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.podview import PodView
 from mockube.packs.kruise.controllers.uniteddeployment import rescheduling as schedulable
 from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import time_to_find_node
 from mockube.packs.kruise.controllers.uniteddeployment.spec import Schedule

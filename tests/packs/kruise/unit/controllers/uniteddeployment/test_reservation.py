@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import PODS
+from mockube.client.podview import PodView
 from mockube.packs.kruise.controllers.uniteddeployment import rescheduling
 from mockube.packs.kruise.controllers.uniteddeployment.rescheduling import (
     Rollout,

@@ -4,8 +4,8 @@ import pytest
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.meta import with_labels
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
-from mockube.controller_manager.client.podview import PodView
+from mockube.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
+from mockube.client.podview import PodView
 from mockube.controller_manager.workloads.revisions import hash_of
 from mockube.packs.kruise.controllers.uniteddeployment.adapters import ADAPTERS
 from mockube.packs.kruise.controllers.uniteddeployment.allocator import partitions

@@ -1,0 +1,112 @@
+"""A work queue with workers that reconcile its keys."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+from mockube.apimachinery.status import ApiError, Conflict
+from mockube.client.metrics import reconciliations
+from mockube.client.metrics.process import Metrics
+from mockube.client.metrics.reconciliations import ReconcileObserver
+from mockube.client.resources import Key
+from mockube.client.wire import NoResponse
+from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.supervision import start
+
+from .workqueue import Debouncer, DelayingQueue, RateLimiter, WorkQueue
+
+LOG: Final = logging.getLogger(__name__)
+
+Reconcile = Callable[[Key], Awaitable[timedelta | None]]
+"""A function that reconciles a key, and returns the time after which to requeue it, or None.
+
+If it raises an error, the key is requeued with backoff.
+"""
+
+
+class RequeueWithBackoff(Exception):
+    """A reconciliation cannot do anything now; its key is requeued with backoff."""
+
+
+class ReconcileLoop:
+    """A work queue and its workers, which reconcile keys, and requeue failed ones with backoff."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        workers: int,
+        clock: Clock,
+        metrics: Metrics,
+        observer: ReconcileObserver = reconciliations.NOOP_OBSERVER,
+    ) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._workers = workers
+        self._observer = observer
+        self._stats = metrics.queues.of(name)
+        self._queue = WorkQueue[Key](self._stats)
+        self._delaying = DelayingQueue[Key](self._queue.add, clock)
+        self._debouncer = Debouncer[Key](self._queue.add, clock)
+        self.limiter = RateLimiter[Key](clock)
+
+    def add(self, key: Key) -> None:
+        self._queue.add(key)
+
+    def add_after(self, key: Key, delay: timedelta) -> None:
+        self._delaying.add_after(key, delay.total_seconds())
+
+    def add_debounced(self, key: Key, *, quiet: timedelta, max_delay: timedelta) -> None:
+        self._debouncer.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
+
+    async def run(self) -> None:
+        """Reconcile keys until cancelled; then take no more keys, and finish the current ones.
+
+        A second cancellation cancels those, too.
+        """
+        workers = [start(f"{self.name}/{number}", self._work()) for number in range(self._workers)]
+        try:
+            await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._delaying.close()
+            self._debouncer.close()
+            self._queue.close()
+            await asyncio.gather(*workers)
+            self._stats.clear_waiting()
+
+    async def _work(self) -> None:
+        while (key := await self._queue.take()) is not None:
+            try:
+                await self._process(key)
+            finally:
+                self._queue.done(key)
+            await yield_to_loop()  # many keys without actions must not delay the renewal of the lease
+
+    async def _process(self, key: Key) -> None:
+        started_at, result = self._observer.start(), reconciliations.ERROR
+        try:
+            requeue_after = await self._reconcile(key)
+            result = reconciliations.REQUEUE_AFTER if requeue_after else reconciliations.SUCCESS
+        except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
+            self._fail(key, error)
+            return
+        finally:
+            self._observer.finish(started_at, result)
+        self.limiter.forget(key)
+        if requeue_after is not None:
+            self.add_after(key, requeue_after)
+
+    def _fail(self, key: Key, error: Exception) -> None:
+        self._stats.retries.value += 1
+        if isinstance(error, Conflict):
+            LOG.debug("%s: %s: another client changed the object: %s", self.name, key, error)
+        elif isinstance(error, ApiError | NoResponse | RequeueWithBackoff):
+            LOG.warning("%s: %s: %s", self.name, key, error)
+        else:
+            self._observer.record_panic()
+            LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
+        self._delaying.add_after(key, self.limiter.when(key))

@@ -1,0 +1,226 @@
+"""The programs that look names up: nslookup, getent, host and dig."""
+
+from collections.abc import Generator, Sequence
+from typing import Final
+
+from mockube.apimachinery.hosts import is_address
+from mockube.container_runtime.simulated.network.calls import Lookup, Reply
+from mockube.container_runtime.simulated.network.dns import reverse_name
+from mockube.container_runtime.simulated.shell.process import (
+    Effect,
+    Output,
+    Process,
+    Run,
+    Sleep,
+    UnknownProgram,
+    write_text,
+)
+
+from . import network
+
+_RECORD_TYPES: Final = frozenset({"A", "AAAA", "CNAME", "PTR", "SRV", "TXT"})
+_NO_SERVER: Final = ";; connection timed out; no servers could be reached\n"
+_NOT_FOUND: Final = 2
+
+
+def _query(
+    process: Process, server: str, name: str, record_type: str
+) -> Generator[Effect, bytes | None, Reply | None]:
+    """Query a server; return None after the time of a query that nobody answers."""
+    reply = yield from network.call(process, Lookup(server=server, name=name, record_type=record_type))
+    if reply.outcome == "outside":
+        raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")
+    if not reply.is_open:
+        yield Sleep(network.QUERY_SECONDS * network.ATTEMPTS)
+        return None
+    return reply
+
+
+def nslookup(process: Process) -> Run:
+    """Query each name of the search list until one exists, as busybox does."""
+    record_type, arguments = _record_type_of(process, {"-type=": True, "-query=": True, "-q=": True})
+    if not 1 <= len(arguments) <= 2:
+        raise UnknownProgram(" ".join(process.argv))
+    name = arguments[0]
+    settings = network.resolver_settings(process)
+    server = settings.server
+    if len(arguments) == 2:
+        server = next(iter((yield from network.resolve(process, arguments[1])).addresses), "")
+    queries = [reverse_name(name)] if is_address(name) else settings.queries(name)
+    record_types = [record_type] if record_type else ["PTR"] if is_address(name) else ["A", "AAAA"]
+    failed = list[str]()
+    for query in queries:
+        replies = list[Reply]()
+        for query_type in record_types:
+            reply = yield from _query(process, server, query, query_type)
+            if reply is None:
+                yield write_text(_NO_SERVER)
+                return 1
+            replies.append(reply)
+        if any(reply.exists for reply in replies):
+            yield write_text(f"Server:\t\t{server}\nAddress:\t{server}:53\n\n")
+            yield write_text("".join(_nslookup_lines(reply) for reply in replies if reply.records) + "\n")
+            return 0
+        failed.append(query)
+    lines = "".join(f"** server can't find {query}: NXDOMAIN\n\n" for query in failed)
+    yield write_text(f"Server:\t\t{server}\nAddress:\t{server}:53\n\n{lines}")
+    return 1
+
+
+def _nslookup_lines(reply: Reply) -> str:
+    formats = {
+        "A": "Name:\t{0}\nAddress: {1}\n",
+        "AAAA": "Name:\t{0}\nAddress: {1}\n",
+        "CNAME": "{0}\tcanonical name = {1}\n",
+        "PTR": "{0}\tname = {1}\n",
+        "SRV": "{0}\tservice = {1}\n",
+        "TXT": '{0}\ttext = "{1}"\n',
+    }
+    return "".join(
+        formats[record_type].format(name, value.rstrip(".") if record_type in ("CNAME", "PTR") else value)
+        for name, record_type, value in reply.records
+    )
+
+
+def _record_type_of(process: Process, prefixes: dict[str, bool]) -> tuple[str, list[str]]:
+    """Return the type of records in an option, and the other arguments; raise `UnknownProgram` for other options."""
+    record_type, rest = "", list[str]()
+    for argument in process.arguments:
+        prefix = next((prefix for prefix in prefixes if argument.startswith(prefix)), None)
+        if prefix is not None:
+            record_type = argument.removeprefix(prefix).upper()
+        elif argument.startswith("-"):
+            raise UnknownProgram(f"{process.name} {argument}")
+        else:
+            rest.append(argument)
+    if record_type and record_type not in _RECORD_TYPES:
+        raise UnknownProgram(f"{process.name} of type {record_type}")
+    return record_type, rest
+
+
+def getent(process: Process) -> Run:
+    match list(process.arguments):
+        case ["hosts" | "ahosts" | "ahostsv4" as database, *names] if names:
+            pass
+        case _:
+            raise UnknownProgram(" ".join(process.argv))
+    code = 0
+    for name in names:
+        if is_address(name):
+            local = next((aliases for address, aliases in network.hosts(process) if address == name), None)
+            if local is None:
+                reply = yield from _query(
+                    process, network.resolver_settings(process).server, reverse_name(name), "PTR"
+                )
+                local = [
+                    value.rstrip(".")
+                    for _, record_type, value in (reply.records if reply else ())
+                    if record_type == "PTR"
+                ]
+            addresses: Sequence[str] = (name,) if local else ()
+            owner = " ".join(local)
+        else:
+            resolution = yield from network.resolve(process, name)
+            addresses, owner = resolution.addresses, resolution.name
+        if not addresses:
+            code = _NOT_FOUND
+        for address in addresses:
+            if database == "hosts":
+                yield write_text(f"{address:<15} {owner}\n")
+            else:
+                socket_types = ("STREAM", "DGRAM", "RAW")
+                yield write_text(
+                    "".join(
+                        f"{address:<15} {socket_type:<6} {owner if socket_type == 'STREAM' else ''}".rstrip()
+                        + "\n"
+                        for socket_type in socket_types
+                    )
+                )
+    return code
+
+
+def host(process: Process) -> Run:
+    arguments = list(process.arguments)
+    record_type = ""
+    if arguments[:1] == ["-t"] and len(arguments) > 1:
+        record_type, arguments = arguments[1].upper(), arguments[2:]
+    if (
+        len(arguments) != 1
+        or arguments[0].startswith("-")
+        or (record_type and record_type not in _RECORD_TYPES)
+    ):
+        raise UnknownProgram(" ".join(process.argv))
+    name = arguments[0]
+    settings = network.resolver_settings(process)
+    queries = [reverse_name(name)] if is_address(name) else settings.queries(name)
+    for query in queries:
+        reply = yield from _query(
+            process, settings.server, query, record_type or ("PTR" if is_address(name) else "A")
+        )
+        if reply is None:
+            yield write_text(_NO_SERVER)
+            return 1
+        if reply.exists:
+            yield write_text(
+                "".join(_host_line(*record) for record in reply.records)
+                or f"{query} has no {record_type or 'A'} record\n"
+            )
+            return 0
+    yield write_text(f"Host {name} not found: 3(NXDOMAIN)\n")
+    return 1
+
+
+def _host_line(name: str, record_type: str, value: str) -> str:
+    texts = {
+        "A": "has address",
+        "AAAA": "has IPv6 address",
+        "CNAME": "is an alias for",
+        "PTR": "domain name pointer",
+        "SRV": "has SRV record",
+        "TXT": "descriptive text",
+    }
+    return f"{name} {texts[record_type]} {value}\n"
+
+
+def _dig_arguments(process: Process) -> tuple[str, str, str, set[str]]:
+    """Return the name, the type of records, the server and the flags."""
+    name, record_type, server, flags = "", "A", "", set[str]()
+    for argument in process.arguments:
+        if argument.startswith("@"):
+            server = argument[1:]
+        elif argument in ("+short", "+search", "+nosearch"):
+            flags.add(argument)
+        elif argument.upper() in _RECORD_TYPES:
+            record_type = argument.upper()
+        elif argument.startswith(("-", "+")) or name:
+            raise UnknownProgram(f"dig {argument}")
+        else:
+            name = argument
+    return name, record_type, server, flags
+
+
+def dig(process: Process) -> Run:
+    """Query a name without a search list, unless +search is set. The report has the answers only, or all of `+short`."""
+    name, record_type, server, flags = _dig_arguments(process)
+    settings = network.resolver_settings(process)
+    server = server or settings.server
+    reply: Reply | None = None
+    for query in settings.queries(name) if "+search" in flags else [name.rstrip(".")]:
+        reply = yield from _query(process, server, query, record_type)
+        if reply is None:
+            yield Output(1, f";; communications error to {server}#53: timed out\n{_NO_SERVER}".encode())
+            return 9
+        if reply.exists:
+            break
+    records = reply.records if reply is not None else ()
+    if "+short" in flags:
+        yield write_text("".join(f"{value}\n" for _, _, value in records))
+        return 0
+    status = "NOERROR" if reply is not None and reply.exists else "NXDOMAIN"
+    answers = "".join(f"{owner}.\t30\tIN\t{record_type}\t{value}\n" for owner, record_type, value in records)
+    yield write_text(
+        f";; ->>HEADER<<- opcode: QUERY, status: {status}, id: 1\n\n;; QUESTION SECTION:\n;{name.rstrip('.')}.\t\tIN\t{record_type}\n"
+        + (f"\n;; ANSWER SECTION:\n{answers}" if answers else "")
+        + f"\n;; SERVER: {server}#53({server}) (UDP)\n"
+    )
+    return 0

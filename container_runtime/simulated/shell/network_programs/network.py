@@ -1,0 +1,140 @@
+"""Calls of the network by a program, and the resolver of its C library: `/etc/hosts`, and the search list of `/etc/resolv.conf`."""
+
+from collections.abc import Generator, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery.hosts import is_address
+from mockube.container_runtime.simulated.network.calls import Call, Lookup, Reply, decode_reply, encode_call
+from mockube.container_runtime.simulated.shell.filesystem import FileError
+from mockube.container_runtime.simulated.shell.process import (
+    Effect,
+    NetworkCall,
+    Process,
+    Sleep,
+    UnknownProgram,
+)
+
+Steps = Generator[Effect, bytes | None, "Reply"]
+QUERY_SECONDS: Final = 5.0
+ATTEMPTS: Final = 2
+ROUND_TRIP: Final = 0.001
+"""The seconds that a use of the network takes, so that a loop of requests takes time."""
+CONNECT_SECONDS: Final = 130.0
+"""The time after which the kernel gives up a connection that nobody answers."""
+UNREACHABLE_SECONDS: Final = 3.0
+
+
+class Resolution(Struct, frozen=True, kw_only=True):
+    """The result of a look-up by the resolver."""
+
+    addresses: tuple[str, ...] = ()
+    name: str = ""
+    """The name that has the addresses."""
+    has_timed_out: bool = False
+    last_query: str = ""
+    """The last name that was looked up."""
+
+
+def call(process: Process, request: Call) -> Steps:
+    """Use the network; raise `UnknownProgram` if it is not simulated here, or not what the call needs."""
+    yield Sleep(ROUND_TRIP)
+    data = yield NetworkCall(encode_call(request))
+    if not data:
+        raise UnknownProgram(process.name)
+    reply = decode_reply(data)
+    if reply.problem:
+        raise UnknownProgram(f"{process.name}: {reply.problem}")
+    return reply
+
+
+def resolve(
+    process: Process, name: str, *, record_type: str = "A", limit: float = QUERY_SECONDS * ATTEMPTS
+) -> Generator[Effect, bytes | None, Resolution]:
+    """Look a name up as getaddrinfo does; `limit` is the time after which the program gives up."""
+    if is_address(name.strip("[]")):
+        return Resolution(addresses=(name.strip("[]"),), name=name)
+    addresses = [address for address, names in hosts(process) if name.lower() in names]
+    addresses = [address for address in addresses if (":" in address) == (record_type == "AAAA")] or addresses
+    if addresses:
+        return Resolution(addresses=(addresses[0],), name=name)
+    settings = resolver_settings(process)
+    query, is_outside = name, False
+    for query in settings.queries(name):
+        reply = yield from call(process, Lookup(server=settings.server, name=query, record_type=record_type))
+        if not reply.is_open and reply.outcome != "outside":
+            yield Sleep(min(limit, QUERY_SECONDS * ATTEMPTS))
+            return Resolution(has_timed_out=True, last_query=query)
+        records = [record for record in reply.records if record[1] == record_type]
+        if records:
+            addresses = [value for _, _, value in records]
+            return Resolution(addresses=tuple(addresses), name=records[0][0], last_query=query)
+        is_outside |= reply.outcome == "outside"
+    if is_outside:
+        raise UnknownProgram(f"{process.name} of {name}, which is outside of the cluster,")
+    return Resolution(last_query=query)
+
+
+def hosts(process: Process) -> Iterator[tuple[str, list[str]]]:
+    """Yield the addresses in /etc/hosts with their names."""
+    for line in _lines(process, "/etc/hosts"):
+        fields = line.partition("#")[0].split()
+        if len(fields) > 1:
+            yield fields[0], [name.lower() for name in fields[1:]]
+
+
+class ResolverSettings(Struct, frozen=True, kw_only=True):
+    server: str
+    search: tuple[str, ...] = ()
+    dots: int = 1
+
+    def queries(self, name: str) -> list[str]:
+        """Return the absolute names to look up, in order."""
+        if name.endswith("."):
+            return [name[:-1]]
+        searched = [f"{name}.{domain}".rstrip(".") for domain in self.search]
+        if name.count(".") >= self.dots:
+            return [*dict.fromkeys([name, *searched])]
+        return [*dict.fromkeys([*searched, name])]
+
+
+def resolver_settings(process: Process) -> ResolverSettings:
+    servers, search, dots = list[str](), list[str](), 1
+    for line in _lines(process, "/etc/resolv.conf"):
+        match line.split():
+            case ["nameserver", server, *_]:
+                servers.append(server)
+            case ["search" | "domain", *domains]:
+                search = domains
+            case ["options", *options]:
+                for option in options:
+                    name, _, value = option.partition(":")
+                    if name == "ndots" and value.isdecimal() and len(value) < 3:
+                        dots = int(value)
+            case _:
+                pass
+    return ResolverSettings(server=servers[0] if servers else "127.0.0.1", search=tuple(search), dots=dots)
+
+
+def _lines(process: Process, path: str) -> list[str]:
+    try:
+        return process.host.files.read(path).decode("utf-8", "replace").splitlines()
+    except FileError:
+        return []
+
+
+def wait_for_failure(reply: Reply, limit: float) -> Generator[Effect, bytes | None, bool]:
+    """Wait as long as a failed connection takes, at most `limit`; return whether the limit was reached first."""
+    seconds = {"timeout": CONNECT_SECONDS, "unreachable": UNREACHABLE_SECONDS}.get(reply.outcome, 0.0)
+    if seconds:
+        yield Sleep(min(seconds, limit))
+    return seconds > limit
+
+
+REASONS: Final = {
+    "refused": "Connection refused",
+    "timeout": "Connection timed out",
+    "unreachable": "Host is unreachable",
+}
+"""The C library's messages about failed connections."""

@@ -1,0 +1,69 @@
+"""The list of the programs that use the network."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.container_runtime.simulated.shell.process import Output, Process, Program, Run, UnknownProgram
+
+from . import databases, names
+from .connections import nc, ping
+from .curl import curl
+from .wget import wget
+
+
+def _kubectl(process: Process) -> Run:
+    from .kubectl.program import (  # noqa: PLC0415 - for few
+        kubectl,
+    )
+
+    return (yield from kubectl(process))
+
+
+def _certgen(process: Process) -> Run:
+    from .certgen import certgen  # noqa: PLC0415 - for few
+
+    return (yield from certgen(process))
+
+
+_PROGRAMS: Final[Mapping[str, Program]] = {
+    "wget": wget,
+    "curl": curl,
+    "nc": nc,
+    "ncat": nc,
+    "netcat": nc,
+    "ping": ping,
+    "nslookup": names.nslookup,
+    "getent": names.getent,
+    "host": names.host,
+    "dig": names.dig,
+    "redis-cli": databases.redis_cli,
+    "valkey-cli": databases.redis_cli,
+    "pg_isready": databases.pg_isready,
+    "mysqladmin": databases.mysqladmin,
+    "mariadb-admin": databases.mysqladmin,
+    "mongosh": databases.mongosh,
+    "mongo": databases.mongosh,
+    "kubectl": _kubectl,
+    "kube-webhook-certgen": _certgen,
+}
+
+
+def _report_unknown(program: Program) -> Program:
+    """Return a program that reports what it does not simulate, where a client sees it, instead of raising it."""
+
+    def run(process: Process) -> Run:
+        try:
+            return (yield from program(process))
+        except UnknownProgram as error:
+            if process.host.is_strict:
+                raise
+            process.host.on_unknown(str(error))
+            yield Output(2, f"mockube: {error} does not run: it is not simulated\n".encode())
+            return 1
+
+    return run
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    name: _report_unknown(program) for name, program in _PROGRAMS.items()
+}

@@ -1,0 +1,353 @@
+"""Programs that read and change files: cat, mkdir, rm, cp, mv, ln and touch."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from posixpath import basename, dirname, join, normpath, relpath
+from typing import Final
+
+from mockube.container_runtime.simulated.shell.devices import is_special
+from mockube.container_runtime.simulated.shell.filesystem import FileError, NoSuchFile
+from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
+from mockube.container_runtime.simulated.shell.process import (
+    Effect,
+    Output,
+    Process,
+    Program,
+    ProgramUsageError,
+    Run,
+    Steps,
+    read_input,
+    write_text,
+)
+from mockube.container_runtime.simulated.shell.redirection import open_output
+
+from .dates import parse_stamp, parse_time_text
+from .inputs import BLOCK, open_descriptor, read_path
+from .modes import parse_mode
+
+
+def modification_time(process: Process) -> float:
+    process.host.changes += 1
+    return process.host.now_running(is_shown=True).timestamp()
+
+
+def cat(process: Process) -> Run:
+    options = parse_options(process.arguments, "nbvteAuETs", long={"number": "n", "show-all": "A"})
+    for letter in "bvteAETs":
+        if letter in options:
+            raise ProgramUsageError(f"-{letter} is not simulated")
+    code, line = 0, 0
+    for name in options.arguments or ["-"]:
+        try:
+            stream = None if name == "-" else open_descriptor(process, name)
+            if name == "-" or stream is not None:
+                read = read_input if stream is None else stream.read
+                while block := (yield from read(BLOCK)):
+                    data, line = _number_lines(block, line) if "n" in options else (block, line)
+                    yield Output(1, data)
+                continue
+            data = yield from read_path(process, name)
+        except FileError as error:
+            words = (
+                f"read error: {error}" if str(error) == "Is a directory" else f"can't open '{name}': {error}"
+            )
+            yield process.error(words)
+            code = 1
+            continue
+        data, line = _number_lines(data, line) if "n" in options else (data, line)
+        yield Output(1, data)
+    return code
+
+
+def _number_lines(data: bytes, line: int) -> tuple[bytes, int]:
+    lines = data.splitlines(keepends=True)
+    text = b"".join(b"%6d\t%s" % (number, text) for number, text in enumerate(lines, start=line + 1))
+    return text, line + len(lines)
+
+
+Action = Callable[[str], Steps]
+Problem = Callable[[str, FileError], str]
+
+
+def for_each_file(process: Process, names: Sequence[str], problem: Problem, action: Action) -> Run:
+    """Do something with each file; report the files for which it fails, with the message that `problem` returns."""
+    code = 0
+    for name in names:
+        try:
+            yield from action(name)
+        except FileError as error:
+            yield process.error(problem(name, error))
+            code = 1
+    return code
+
+
+def mkdir(process: Process) -> Run:
+    options = parse_options(process.arguments, "pvm:", long={"parents": "p", "mode": "m", "verbose": "v"})
+    if not options.arguments:
+        raise ProgramUsageError("usage: mkdir [-m MODE] [-p] DIRECTORY...")
+    files = process.host.files
+
+    def make(name: str) -> Steps:
+        path, existed = process.path(name), files.exists(process.path(name))
+        files.make_directory(path, parents="p" in options, modified=modification_time(process))
+        if "m" in options:
+            files.change(path, mode=parse_mode(options.get("m"), 0o777))
+        if "v" in options and not existed:
+            yield write_text(f"mkdir: created directory '{name}'\n")
+
+    return (yield from for_each_file(process, options.arguments, creation_problem, make))
+
+
+def creation_problem(name: str, error: FileError) -> str:
+    return f"can't create directory '{name}': {error}"
+
+
+def rmdir(process: Process) -> Run:
+    long = {"parents": "p", "ignore-fail-on-non-empty": "ignore"}
+    options = parse_options(process.arguments, "p", long=long)
+    files = process.host.files
+
+    def remove(name: str) -> Steps:
+        while name:
+            path = process.path(name)
+            if list(files.children(path)):
+                if "ignore" in options:
+                    return
+                raise FileError("Directory not empty")
+            files.remove(path, recursive=True)
+            process.host.changes += 1
+            name = dirname(name.rstrip("/")) if "p" in options else ""
+        return
+        yield
+
+    return (
+        yield from for_each_file(process, options.arguments, lambda name, error: f"'{name}': {error}", remove)
+    )
+
+
+def touch(process: Process) -> Run:
+    long = {"no-create": "c", "date": "d", "reference": "r", "no-dereference": "h"}
+    options = parse_options(process.arguments, "chamd:t:r:", long=long)
+    files, now = process.host.files, process.host.now_running()
+    modified: float | None = None
+    if "d" in options:
+        modified = parse_time_text(options.get("d"), now).timestamp()
+    elif "t" in options:
+        modified = parse_stamp(options.get("t"), now).timestamp()
+    changes_time = "a" not in options or "m" in options
+
+    def change(name: str) -> Steps:
+        path = process.path(name)
+        at = files.entry(process.path(options.get("r"))).modified if "r" in options else modified
+        at = modification_time(process) if at is None else at
+        if not files.exists(path):
+            if "c" not in options:
+                files.write(path, b"", append=True, modified=at)
+        elif changes_time:
+            process.host.changes += 1
+            files.change(path, modified=at)
+        return
+        yield
+
+    return (yield from for_each_file(process, options.arguments, plain_problem, change))
+
+
+def plain_problem(name: str, error: FileError) -> str:
+    return f"{name}: {error}"
+
+
+def confirm(process: Process, question: str) -> Generator[Effect, bytes | None, bool]:
+    """Ask whether to go on, and read the answer from the input."""
+    yield Output(2, f"{process.name}: {question}? ".encode("utf-8", "surrogateescape"))
+    answer = b""
+    while (letter := (yield from read_input(1))) not in (b"", b"\n"):
+        answer += letter if len(answer) < 1 else b""
+    return answer in (b"y", b"Y")
+
+
+def rm(process: Process) -> Run:
+    options = parse_options(
+        process.arguments, "rRfivd", long={"recursive": "r", "force": "f", "dir": "d", "verbose": "v"}
+    )
+    if not options.arguments and "f" not in options:
+        raise ProgramUsageError("usage: rm [-irf] FILE...")
+    files = process.host.files
+    asks = "i" in options and "f" not in options
+
+    def remove(name: str) -> Steps:
+        path = process.path(name)
+        if normpath(name) in (".", "..") or path == "/":
+            raise FileError("Invalid argument")
+        if asks and files.exists(path) and not (yield from confirm(process, f"remove '{name}'")):
+            return
+        is_empty = "d" in options and files.exists(path) and files.entry(path).is_directory
+        is_empty = is_empty and not list(files.children(path))
+        try:
+            files.remove(path, recursive=options.has_any("rR") or is_empty)
+        except NoSuchFile:
+            if "f" in options:
+                return
+            raise
+        process.host.changes += 1
+        if "v" in options:
+            yield write_text(f"removed '{name}'\n")
+
+    def problem(name: str, error: FileError) -> str:
+        return f"can't remove '{name}': {error}"
+
+    return (yield from for_each_file(process, options.arguments, problem, remove))
+
+
+_COPY_OPTIONS: Final = "rRadpPLHfinuvTt:"
+_COPY_LONG: Final = {
+    "recursive": "r", "archive": "a", "force": "f", "no-clobber": "n", "update": "u", "verbose": "v", "no-target-directory": "T",
+    "target-directory": "t", "parents": "parents", "dereference": "L",
+}  # fmt: skip
+
+
+def cp(process: Process) -> Run:
+    options = parse_options(process.arguments, _COPY_OPTIONS, long=_COPY_LONG)
+    return (yield from _transfer(process, options, moves=False))
+
+
+def mv(process: Process) -> Run:
+    options = parse_options(process.arguments, "finvTt:", long=_COPY_LONG)
+    return (yield from _transfer(process, options, moves=True))
+
+
+def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
+    names = list(options.arguments)
+    last = options.get("t") if "t" in options else names.pop() if len(names) > 1 else ""
+    if not names or not last:
+        raise ProgramUsageError("missing file operand")
+    files = process.host.files
+    is_directory = files.exists(process.path(last)) and files.entry(process.path(last)).is_directory
+    if len(names) > 1 and not is_directory:
+        raise ProgramUsageError(f"target '{last}' is not a directory")
+
+    def transfer(name: str) -> Steps:
+        target = _target(process, name, last, options, is_directory=is_directory)
+        if not (yield from _may_overwrite(process, name, target, options)):
+            return
+        try:
+            if not moves and (is_special(process.path(name)) or is_special(target)):
+                output = open_output(process, target)
+                yield from output.write((yield from read_path(process, name)))
+            else:
+                _copy(process, name, target, options, moves=moves)
+        except NoSuchFile as error:
+            raise FileError(f"can't {'rename' if moves else 'stat'} '{name}': {error}") from error
+        except FileError as error:
+            raise FileError(_copy_problem(name, last, str(error), moves=moves)) from error
+        if "v" in options:
+            yield write_text(f"'{name}' -> '{last}'\n")
+
+    return (yield from for_each_file(process, names, lambda _, error: str(error), transfer))
+
+
+def _target(process: Process, name: str, last: str, options: ProgramOptions, *, is_directory: bool) -> str:
+    """Return the path that a file gets."""
+    target = process.path(last)
+    if not is_directory:
+        return target
+    if "parents" in options:
+        target = join(target, name.lstrip("/"))
+        process.host.files.make_directory(dirname(target), parents=True, modified=modification_time(process))
+        return target
+    return target if "T" in options else join(target, basename(process.path(name)))
+
+
+def _may_overwrite(
+    process: Process, name: str, target: str, options: ProgramOptions
+) -> Generator[Effect, bytes | None, bool]:
+    """Return whether the options let a file replace the target."""
+    files = process.host.files
+    if not options.has_any("niu") or not files.exists(target):
+        return True
+    if "n" in options:
+        return False
+    source = process.path(name)
+    if "u" in options and files.exists(source):
+        return files.entry(source).modified > files.entry(target).modified
+    return "i" not in options or (yield from confirm(process, f"overwrite '{target}'"))
+
+
+def _copy_problem(name: str, last: str, problem: str, *, moves: bool) -> str:
+    if problem == "omitting directory":
+        return f"omitting directory '{name}'"
+    return f"can't {'rename' if moves else 'create'} '{name if moves else last}': {problem}"
+
+
+def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, moves: bool) -> None:
+    files, source = process.host.files, process.path(name)
+    recursive = moves or options.has_any("rRa")
+    keeps = moves or options.has_any("apd")
+    keeps_links = (recursive or options.has_any("Pd")) and "L" not in options
+    source_entry = files.link_entry(source) if recursive or keeps_links else files.entry(source)
+    if source_entry.is_directory and not recursive:
+        raise FileError("omitting directory")
+    if target == source or target.startswith(f"{source}/"):
+        raise FileError("Invalid argument" if moves else "is a subdirectory of itself")
+    if moves and files.has(target):
+        if files.link_entry(target).is_directory and list(files.children(target)):
+            raise FileError("Directory not empty")
+        files.remove(target, recursive=True)
+    for path in list(files.walk(source)):
+        target_path = target + path.removeprefix(source)
+        entry = files.link_entry(path) if keeps_links else files.entry(path)
+        modified = entry.modified if keeps else modification_time(process)
+        if entry.target:
+            if files.has(target_path):
+                files.remove(target_path)
+            files.link(target_path, entry.target, modified=modified)
+        elif entry.data is None:
+            files.make_directory(target_path, parents=files.exists(target_path), modified=modified)
+            files.change(target_path, mode=entry.mode)
+        else:
+            files.write(target_path, entry.data, modified=modified)
+            files.change(target_path, mode=entry.mode)
+    if moves:
+        files.remove(source, recursive=True)
+
+
+def ln(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "sfnvrTt:",
+        long={"symbolic": "s", "force": "f", "no-dereference": "n", "relative": "r", "verbose": "v"},
+    )
+    if "s" not in options:
+        raise ProgramUsageError("hard links are not simulated")
+    names = list(options.arguments)
+    last = options.get("t") if "t" in options else names.pop() if len(names) > 1 else "."
+    if not names:
+        raise ProgramUsageError("missing file operand")
+    files = process.host.files
+    path = process.path(last)
+    is_link = files.has(path) and bool(files.link_entry(path).target)
+    is_directory = files.exists(path) and files.entry(path).is_directory
+    is_directory = is_directory and "T" not in options and not ("n" in options and is_link)
+
+    def link(name: str) -> Steps:
+        link_path = join(path, basename(name.rstrip("/"))) if is_directory else path
+        target = relpath(process.path(name), dirname(link_path)) if "r" in options else name
+        if "f" in options and files.has(link_path):
+            files.remove(link_path)
+        files.link(link_path, target, modified=modification_time(process))
+        if "v" in options:
+            label = join(last, basename(link_path)) if is_directory else last
+            yield write_text(f"'{label}' -> '{target}'\n")
+
+    return (yield from for_each_file(process, names, lambda _, error: plain_problem(last, error), link))
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "cat": cat,
+    "mkdir": mkdir,
+    "rmdir": rmdir,
+    "touch": touch,
+    "rm": rm,
+    "unlink": rm,
+    "cp": cp,
+    "mv": mv,
+    "ln": ln,
+}

@@ -1,0 +1,120 @@
+"""The input of programs: files by name, or the standard input."""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Final, NamedTuple
+
+from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.devices import NULL, descriptor_number, read_device
+from mockube.container_runtime.simulated.shell.filesystem import FileError, NoSuchFile
+from mockube.container_runtime.simulated.shell.process import (
+    DescriptorStream,
+    Effect,
+    Process,
+    ProgramUsageError,
+    read_input,
+)
+
+BLOCK: Final = 64 * 1024
+
+
+class InputFile(NamedTuple):
+    name: str
+    data: bytes
+
+
+Data = Generator[Effect, bytes | None, bytes]
+
+
+class Inputs(list[InputFile]):
+    """The files that could be read, and the exit code for the others."""
+
+    code = 0
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(file.data for file in self)
+
+
+def read_standard_input(process: Process) -> Data:
+    return (yield from _read_to_end(process, read_input))
+
+
+def _read_to_end(process: Process, read: Callable[[int], Data]) -> Data:
+    data = bytearray()
+    while block := (yield from read(BLOCK)):
+        data += block
+        if len(data) > limits.MAX_INPUT:
+            yield process.error("the input is too long")
+            break
+    return bytes(data)
+
+
+def open_descriptor(process: Process, name: str) -> DescriptorStream | None:
+    """Return the open descriptor that a name such as /dev/stdin stands for; None for a file. Raise `FileError` if it is closed."""
+    number = descriptor_number(process.path(name))
+    if number is None:
+        return None
+    stream = process.descriptors.get(number)
+    if stream is None:
+        raise NoSuchFile
+    return stream
+
+
+def read_path(process: Process, name: str) -> Data:
+    """Return what a file, a device or an open descriptor contains; raise `FileError`."""
+    path = process.path(name)
+    if path == NULL:
+        return b""
+    stream = open_descriptor(process, name)
+    if stream is None:
+        content = read_device(process.host, path)
+        return process.host.files.read(path) if content is None else content
+    return (yield from _read_to_end(process, stream.read))
+
+
+def read_operand(process: Process, name: str) -> Data:
+    """Return the standard input for `-`, or else what a path contains; raise `FileError`."""
+    return (yield from (read_standard_input(process) if name == "-" else read_path(process, name)))
+
+
+def read_files(
+    process: Process, names: Sequence[str], *, prefix: str = "", code: int = 1
+) -> Generator[Effect, bytes | None, Inputs]:
+    """Read files, or the standard input without names; errors are reported as they occur."""
+    inputs = Inputs()
+    for name in names or ["-"]:
+        if name == "-":
+            inputs.append(InputFile(name, (yield from read_standard_input(process))))
+            continue
+        try:
+            inputs.append(InputFile(name, (yield from read_path(process, name))))
+        except FileError as error:
+            words = f"can't open '{name}': {error}" if prefix else f"{name}: {error}"
+            yield process.error(words)
+            inputs.code = code
+    return inputs
+
+
+def split_lines(data: bytes, end: str = "\n") -> list[str]:
+    """Return the lines without their ends; raise `ProgramUsageError` if there are too many."""
+    text = data.decode("utf-8", "surrogateescape")
+    lines = text.split(end)
+    if lines[-1] == "":
+        lines.pop()
+    if len(lines) > limits.MAX_LINES:
+        raise ProgramUsageError("the input has too many lines", 2)
+    return lines
+
+
+def read_all(process: Process, names: Sequence[str]) -> Data:
+    """Return the concatenated files of these names, or the input."""
+    return (yield from read_files(process, names)).data
+
+
+def number_of(text: str, minimum: int = 0) -> int:
+    """Return a count that is an argument, with busybox' suffixes; raise `ProgramUsageError`."""
+    units = {"b": 512, "k": 1024, "K": 1024, "m": 1 << 20, "M": 1 << 20, "G": 1 << 30}
+    digits, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 16) or int(digits) * unit < minimum:
+        raise ProgramUsageError(f"invalid number '{text}'")
+    return int(digits) * unit

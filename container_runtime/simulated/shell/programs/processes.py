@@ -1,0 +1,226 @@
+"""Programs that list and signal processes: kill, ps, pgrep, pkill, pidof, killall, uptime, nproc, free."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.options import parse_options
+from mockube.container_runtime.simulated.shell.process import (
+    Child,
+    CommandStart,
+    MissingArguments,
+    Process,
+    Program,
+    ProgramUsageError,
+    Run,
+    write_text,
+)
+from mockube.container_runtime.simulated.shell.signals import NAMES, signal_number
+
+_TERM: Final = 15
+_SIGNAL_CODE: Final = 128
+_FIRST: Final = 1
+"""The first process of a container."""
+_MAX_DIGITS: Final = 18
+_USAGE: Final = "Usage: kill [-s sigspec | -signum | -sigspec] [pid | job]... or\nkill -l [exitstatus]"
+
+
+def kill(process: Process) -> Run:
+    arguments = list(process.arguments)
+    signal = _TERM
+    if arguments and arguments[0] in ("-l", "-L"):
+        return (yield from _list_signals(arguments[1:]))
+    if arguments and arguments[0].startswith("-") and arguments[0] != "--":
+        option = arguments.pop(0)[1:]
+        name = (arguments.pop(0) if arguments else "") if option in ("s", "n") else option
+        number = signal_number(name)
+        if number is None:
+            message = (
+                f"Illegal option -{name[:1]}" if name == option else f"invalid signal number or name: {name}"
+            )
+            raise ProgramUsageError(message, 2, bash=f"{name}: invalid signal specification", bash_code=1)
+        signal = number
+    arguments = arguments[1:] if arguments[:1] == ["--"] else arguments
+    if not arguments:
+        raise MissingArguments(_USAGE, 2)
+    code = 0
+    for argument in arguments:
+        targets = _targets(process, argument)
+        if not targets:
+            yield process.error(f"({argument}) - No such process" if process.is_bash else "No such process\n")
+            code = 1
+        for target in targets if signal else ():
+            target.send_signal(signal)
+            yield CommandStart()  # a process that signals itself may end here
+    return code
+
+
+def _targets(process: Process, argument: str) -> list[Child]:
+    """Return the processes with an id, or those of a group; all processes of a command are in one group."""
+    digits = argument.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()):
+        words = f"{argument}: arguments must be process or job IDs"
+        raise ProgramUsageError(f"Illegal number: {argument}", 2, bash=words, bash_code=1)
+    children = list(process.processes.children())
+    if argument == "0":
+        return children
+    if argument == "-1":
+        return [child for child in children if child.pid != _FIRST]
+    return [child for child in children if child.pid == int(digits[:_MAX_DIGITS])]
+
+
+def _list_signals(arguments: Sequence[str]) -> Run:
+    if not arguments:
+        yield write_text("".join(f"{number:2}) {name}\n" for number, name in NAMES.items()))
+        return 0
+    for argument in arguments:
+        number = signal_number(argument)
+        if argument.isdecimal():
+            value = int(argument[:9])
+            number = value - _SIGNAL_CODE if value > _SIGNAL_CODE else value
+            yield write_text(f"{NAMES.get(number, number)}\n")
+        elif number is not None:
+            yield write_text(f"{number}\n")
+        else:
+            words = f"{argument}: invalid signal specification"
+            raise ProgramUsageError(f"Illegal number: {argument}", 2, bash=words, bash_code=1)
+    return 0
+
+
+def _user(process: Process) -> str:
+    return "root" if process.host.user == 0 else str(process.host.user)
+
+
+def _processes(process: Process) -> list[Child]:
+    """Return the processes of the command: the container's other processes are not those of a command in it."""
+    return sorted(process.processes.children(), key=lambda child: child.pid)
+
+
+def ps(process: Process) -> Run:
+    arguments = [argument.lstrip("-") for argument in process.arguments]
+    if any(argument in ("o", "p", "C", "u", "U", "t", "format") for argument in arguments):
+        raise ProgramUsageError(f"option is not simulated: {process.arguments[0]}")
+    rows = ["PID   USER     TIME  COMMAND\n"]
+    for child in _processes(process):
+        seconds = int(process.processes.time - child.started)
+        rows.append(
+            f"{child.pid:5} {_user(process):<8} {seconds // 60:2}:{seconds % 60:02} {' '.join(child.name)}\n"
+        )
+    rows.append(f"{process.processes.next_pid():5} {_user(process):<8}  0:00 {' '.join(process.argv)}\n")
+    yield write_text("".join(rows))
+    return 0
+
+
+def _matches(pattern: str, text: str, *, is_exact: bool) -> bool:
+    if len(pattern) > limits.MAX_PROCESS_PATTERN or not re.fullmatch(r"[\w ./^$:@=,+-]*", pattern):
+        raise ProgramUsageError("this pattern is not simulated", 2)
+    plain = pattern.removeprefix("^").removesuffix("$")
+    if is_exact or (pattern.startswith("^") and pattern.endswith("$")):
+        return text == plain
+    if pattern.startswith("^"):
+        return text.startswith(plain)
+    return text.endswith(plain) if pattern.endswith("$") else plain in text
+
+
+def pgrep(process: Process) -> Run:
+    is_kill = process.name == "pkill"
+    arguments = list(process.arguments)
+    signal: int | None = _TERM
+    if is_kill and arguments and arguments[0].startswith("-") and signal_number(arguments[0][1:]) is not None:
+        signal = signal_number(arguments.pop(0)[1:])
+    options = parse_options(arguments, "flanovx", code=2)
+    if not options.arguments:
+        raise ProgramUsageError(f"usage: {process.name} [-flanovx] PATTERN", 2)
+    pattern = options.arguments[0]
+    matching = [
+        child
+        for child in _processes(process)
+        if _matches(pattern, _searched_text(child, full="f" in options), is_exact="x" in options)
+        is not ("v" in options)
+    ]
+    matching = matching[-1:] if "n" in options else matching[:1] if "o" in options else matching
+    for child in matching:
+        if is_kill:
+            child.send_signal(signal or 0)
+            yield CommandStart()
+        elif options.has_any("la"):
+            yield write_text(
+                f"{child.pid} {' '.join(child.name) if 'a' in options else _searched_text(child, full=False)}\n"
+            )
+        else:
+            yield write_text(f"{child.pid}\n")
+    return int(not matching)
+
+
+def _searched_text(child: Child, *, full: bool) -> str:
+    return " ".join(child.name) if full else child.name[0].rpartition("/")[2]
+
+
+def pidof(process: Process) -> Run:
+    options = parse_options(process.arguments, "s")
+    pids = [
+        str(child.pid)
+        for child in reversed(_processes(process))
+        if _searched_text(child, full=False) in options.arguments and str(child.pid) not in options.all("o")
+    ]
+    if pids:
+        yield write_text(" ".join(pids[:1] if "s" in options else pids) + "\n")
+    return int(not pids)
+
+
+def kill_all(process: Process) -> Run:
+    arguments = list(process.arguments)
+    signal: int | None = _TERM
+    if arguments and arguments[0].startswith("-") and signal_number(arguments[0][1:]) is not None:
+        signal = signal_number(arguments.pop(0)[1:])
+    code = 0
+    for name in arguments:
+        targets = [child for child in _processes(process) if _searched_text(child, full=False) == name]
+        for child in targets:
+            child.send_signal(signal or 0)
+            yield CommandStart()
+        if not targets:
+            yield process.error(f"{name}: no process killed")
+            code = 1
+    return code
+
+
+def uptime(process: Process) -> Run:
+    now = process.host.now_running()
+    seconds = int(process.processes.time)
+    yield write_text(
+        f" {now:%H:%M:%S} up {seconds // 3600}:{seconds // 60 % 60:02},  load average: 0.00, 0.00, 0.00\n"
+    )
+    return 0
+
+
+def processors(process: Process) -> Run:
+    parse_options(process.arguments, "", long={"all": "a", "ignore": "i"})
+    yield write_text("1\n")
+    return 0
+
+
+def free(process: Process) -> Run:
+    options = parse_options(process.arguments, "bkmg")
+    unit = {"b": 1, "m": 1 << 20, "g": 1 << 30}.get(
+        next((letter for letter in "bmg" if letter in options), ""), 1024
+    )
+    total = (1 << 30) // unit
+    head = f"{'':14}{'total':>11} {'used':>11} {'free':>11} {'shared':>11} {'buff/cache':>11} {'available':>11}\n"
+    row = f"{'Mem:':14}{total:11} {0:11} {total:11} {0:11} {0:11} {total:11}\n"
+    yield write_text(f"{head}{row}{'Swap:':14}{0:11} {0:11} {0:11}\n")
+    return 0
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "kill": kill,
+    "ps": ps,
+    "pgrep": pgrep,
+    "pkill": pgrep,
+    "pidof": pidof,
+    "killall": kill_all,
+    "uptime": uptime,
+    "nproc": processors,
+    "free": free,
+}

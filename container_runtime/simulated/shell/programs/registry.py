@@ -1,0 +1,54 @@
+"""All programs by their names."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockube.container_runtime.simulated.shell.invocation import run_shell
+from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
+from mockube.container_runtime.simulated.shell.process import Program
+
+from . import (
+    agnhost,
+    archives,
+    awk,
+    blocks,
+    comparing,
+    dates,
+    encoding,
+    files,
+    finding,
+    launchers,
+    lines,
+    listing,
+    permissions,
+    processes,
+    searching,
+    sed,
+    system,
+    text,
+    transforming,
+)
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    **agnhost.PROGRAMS,
+    **dict.fromkeys(("sh", "bash", "ash", "dash", "zsh"), run_shell),
+    **system.PROGRAMS,
+    **files.PROGRAMS,
+    **blocks.PROGRAMS,
+    **permissions.PROGRAMS,
+    **finding.PROGRAMS,
+    **listing.PROGRAMS,
+    **launchers.PROGRAMS,
+    **processes.PROGRAMS,
+    **text.PROGRAMS,
+    **archives.PROGRAMS,
+    **awk.PROGRAMS,
+    **comparing.PROGRAMS,
+    **dates.PROGRAMS,
+    **encoding.PROGRAMS,
+    **lines.PROGRAMS,
+    **searching.PROGRAMS,
+    **transforming.PROGRAMS,
+    "sed": sed.sed,
+    **NETWORK_PROGRAMS,
+}

@@ -1,0 +1,347 @@
+"""Programs that transform lines: cut, tr, sort, uniq."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from msgspec import Struct
+
+from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
+from mockube.container_runtime.simulated.shell.patterns import CLASSES
+from mockube.container_runtime.simulated.shell.process import (
+    Process,
+    Program,
+    ProgramUsageError,
+    Run,
+    write_text,
+)
+
+from .inputs import number_of, read_all, read_files, split_lines
+from .printf import unescape
+
+_RANGE: Final = re.compile(r"([0-9]{0,9})(-?)([0-9]{0,9})")
+_CLASS: Final = re.compile(r"\[:([a-z]+):\]|\[(.)\*([0-9]*)\]|\[=(.)=\]|(.)-(.)|(.)", re.DOTALL)
+_NUMBER: Final = re.compile(r"\s*(-?[0-9]{0,15}(?:\.[0-9]{0,15})?)")
+_KEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?([bdfghiMnRrV]*)")
+_VERSION: Final = re.compile(r"([0-9]+)")
+_BLANKS_AND_FIELD: Final = re.compile(r"[ \t]*[^ \t]*")
+_UNITS: Final = {"": 0, "K": 1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+
+
+def cut(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "b:c:f:d:sDnO:",
+        long={
+            "delimiter": "d",
+            "fields": "f",
+            "characters": "c",
+            "bytes": "b",
+            "only-delimited": "s",
+            "output-delimiter": "O",
+        },
+    )
+    letter = next((letter for letter in "fcb" if letter in options), "")
+    if not letter:
+        raise ProgramUsageError("expected a list of bytes, characters, or fields")
+    selections = _selections(options.get(letter))
+    inputs = yield from read_files(process, options.arguments)
+    mark = options.get("d", "\t") or "\0"
+    joint = options.get("O") if "O" in options else mark if letter == "f" else ""
+    output = []
+    for line in split_lines(inputs.data):
+        if letter == "f" and mark not in line:
+            output += [] if "s" in options else [line]
+            continue
+        parts: Sequence[str] = line.split(mark) if letter == "f" else line
+        selected: list[str] = []
+        for start, end in selections:
+            if start >= len(parts):
+                break
+            selected += parts[start:end]
+        output.append(joint.join(selected))
+    yield write_text("".join(f"{line}\n" for line in output))
+    return inputs.code
+
+
+def _selections(text: str) -> list[tuple[int, int]]:
+    ranges = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
+        if match is None or not (match[1] or match[3]):
+            raise ProgramUsageError(f"invalid range '{part}'" if part else "missing list of positions")
+        start = int(match[1] or 1)
+        end = int(match[3]) if match[3] else sys.maxsize if match[2] else start
+        if not start or end < start:
+            raise ProgramUsageError(f"invalid range '{part}'")
+        ranges.append((start - 1, end))
+    return merge(ranges)
+
+
+def merge(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges without overlap in order: a part is selected once."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        elif start < end:
+            merged.append((max(start, 0), end))
+    return merged
+
+
+def transliterate(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "cCds",
+        long={"delete": "d", "complement": "c", "squeeze-repeats": "s"},
+        stops=True,
+    )
+    sets = options.arguments
+    if not sets or (len(sets) < 2 and not options.has_any("ds")):
+        raise ProgramUsageError("usage: tr [-cds] STRING1 [STRING2]")
+    text = (yield from read_all(process, [])).decode("utf-8", "surrogateescape")
+    first = _characters(sets[0], 0)
+    members = set(first)
+    second = _characters(sets[1], len(first)) if len(sets) > 1 else ""
+    complements = options.has_any("cC")
+    if "d" in options:
+        distinct = set(text)
+        removed = {char for char in distinct if (char in members) is not complements}
+        text = text.translate(dict.fromkeys(map(ord, removed)))
+    elif second:
+        if complements:
+            table = {ord(char): second[-1] for char in set(text) if char not in members}
+        else:
+            table = {
+                ord(char): second[min(index, len(second) - 1)]
+                for index, char in reversed(list(enumerate(first)))
+            }
+        text = text.translate(table)
+    if "s" in options:
+        text = _squeeze(text, set(second) if second else members, complements=complements and not second)
+    yield write_text(text)
+    return 0
+
+
+def _end_of_fields(line: str, count: int) -> int:
+    """Return the end of the first fields of a line, each with the blanks before it."""
+    position = 0
+    for _ in range(count):
+        match = _BLANKS_AND_FIELD.match(line, position)
+        if match is None or match.end() == position:
+            break
+        position = match.end()
+    return position
+
+
+def _squeeze(text: str, members: set[str], *, complements: bool) -> str:
+    squeezed = {char for char in set(text) if (char in members) is not complements}
+    if not squeezed:
+        return text
+    return "".join(char if char in squeezed else "".join(run) for char, run in groupby(text))
+
+
+def _characters(text: str, length: int) -> str:
+    """Return the characters that a set of `tr` stands for."""
+    parts: list[str] = []
+    for match in _CLASS.finditer(unescape(text)):
+        name, repeated, count, equal, start, end, char = match.groups()
+        if name is not None:
+            if name not in CLASSES:
+                raise ProgramUsageError(f"invalid character class '{name}'")
+            parts += ["".join(map(chr, range(ord(first), ord(last) + 1))) for first, last in CLASSES[name]]
+        elif repeated is not None:
+            size = int(count[:9]) if count else max(length - sum(map(len, parts)), 0)
+            parts.append(repeated * min(size, 1000))
+        elif start is not None:
+            if end < start:
+                raise ProgramUsageError(f"{start}-{end}: reversed range")
+            parts.append("".join(map(chr, range(ord(start), ord(end) + 1))))
+        else:
+            parts.append(equal or char)
+    return "".join(parts)
+
+
+class _SortKey(Struct, frozen=True, kw_only=True):
+    first: int
+    first_offset: int
+    last: int
+    last_offset: int
+    letters: str
+
+
+def sort(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "bcCdfghik:MmnNo:rRsS:t:T:uVz",
+        long={
+            "key": "k",
+            "field-separator": "t",
+            "numeric-sort": "n",
+            "reverse": "r",
+            "unique": "u",
+            "output": "o",
+            "stable": "s",
+            "version-sort": "V",
+            "human-numeric-sort": "h",
+            "ignore-case": "f",
+            "check": "c",
+            "zero-terminated": "z",
+        },
+        code=2,
+    )
+    for letter in "CMR":
+        if letter in options:
+            raise ProgramUsageError(f"-{letter} is not simulated", 2)
+    keys = [_parse_key(text) for text in options.all("k")]
+    inputs = yield from read_files(process, options.arguments, code=2)
+    if inputs.code:
+        return inputs.code
+    end = "\0" if "z" in options else "\n"
+    lines = split_lines(inputs.data, end)
+    ordered = _sort_lines(lines, keys, options)
+    if "c" in options:
+        return int(ordered != lines)
+    text = "".join(f"{line}{end}" for line in ordered)
+    if "o" in options:
+        host = process.host
+        host.files.write(
+            process.path(options.get("o")),
+            text.encode("utf-8", "surrogateescape"),
+            modified=host.now_running(is_shown=True).timestamp(),
+        )
+        host.changes += 1
+        return 0
+    yield write_text(text)
+    return 0
+
+
+def _sort_lines(lines: Sequence[str], keys: Sequence[_SortKey], options: ProgramOptions) -> list[str]:
+    general = "".join(letter for letter in "bdfghinrV" if letter in options)
+    mark = options.get("t") or None
+    ordered = list(lines)
+    uses_whole = not (options.has_any("su") and (keys or general.strip("r")))
+    if uses_whole:
+        ordered.sort(reverse="r" in options)
+    parts = [
+        (_key_of(key, mark, key.letters or general), "r" in (key.letters or general))
+        for key in reversed(keys)
+    ]
+    if not keys and general.strip("r"):
+        parts = [(lambda line: _value(line, general), "r" in general)]
+    for function, is_reverse in parts:
+        ordered.sort(key=function, reverse=is_reverse)
+        if is_reverse and not uses_whole:
+            # A reverse sort of equal lines keeps their order.
+            ordered = list(ordered)
+    if "u" not in options:
+        return ordered
+    unique: list[str] = []
+    last: Any = object()
+    for line in ordered:
+        value = tuple(function(line) for function, _ in parts) or (line,)
+        if value != last:
+            unique.append(line)
+        last = value
+    return unique
+
+
+def _parse_key(text: str) -> _SortKey:
+    start, _, end = text.partition(",")
+    first = _KEY.fullmatch(start)
+    last = _KEY.fullmatch(end) if end else None
+    if first is None or (end and last is None) or first[1] == "0":
+        raise ProgramUsageError(f"bad field specification '{text}'", 2)
+    return _SortKey(
+        first=int(first[1]),
+        first_offset=int(first[2] or 1),
+        last=int(last[1]) if last else 0,
+        last_offset=int(last[2] or 0) if last else 0,
+        letters=first[3] + (last[3] if last else ""),
+    )
+
+
+def _key_of(key: _SortKey, mark: str | None, letters: str) -> Callable[[str], Any]:
+    def function(line: str) -> Any:
+        fields = (
+            line.split(mark)
+            if mark
+            else [part for part in _BLANKS_AND_FIELD.findall(line) if part.strip(" \t")]
+        )
+        joint = mark or ""
+        start = key.first - 1
+        if start >= len(fields):
+            return _value("", letters)
+        end = key.last or len(fields)
+        if key.last_offset and key.last <= len(fields):
+            fields = [*fields[: key.last - 1], fields[key.last - 1][: key.last_offset]]
+        text = joint.join(fields[start:end])
+        text = text.lstrip() if "b" in letters else text
+        return _value(text[key.first_offset - 1 :], letters)
+
+    return function
+
+
+def _value(text: str, letters: str) -> Any:
+    if "V" in letters:
+        return [int(part) if part.isdecimal() else part for part in _VERSION.split(text)[:64]]
+    if "h" in letters:
+        match = _NUMBER.match(text)
+        unit = text[match.end() : match.end() + 1] if match else ""
+        return _UNITS.get(unit, 0), _float(text)
+    if "n" in letters or "g" in letters:
+        return _float(text)
+    text = text.lstrip() if "b" in letters else text
+    text = "".join(char for char in text if char.isalnum() or char in " \t") if "d" in letters else text
+    return text.upper() if "f" in letters else text
+
+
+def _float(text: str) -> float:
+    match = _NUMBER.match(text)
+    try:
+        return float(match[1]) if match else 0.0
+    except ValueError:
+        return 0.0
+
+
+def unique(process: Process) -> Run:
+    options = parse_options(
+        process.arguments,
+        "cduif:s:w:",
+        long={
+            "count": "c",
+            "repeated": "d",
+            "unique": "u",
+            "ignore-case": "i",
+            "skip-fields": "f",
+            "skip-chars": "s",
+        },
+    )
+    lines = split_lines((yield from read_all(process, options.arguments[:1])))
+    skipped_fields, skipped = number_of(options.get("f", "0")), number_of(options.get("s", "0"))
+    width = number_of(options.get("w")) if "w" in options else None
+
+    def key(line: str) -> str:
+        start = _end_of_fields(line, skipped_fields) + skipped
+        line = line[start:] if width is None else line[start : start + width]
+        return line.lower() if "i" in options else line
+
+    groups: list[tuple[str, str, int]] = []
+    for line in lines:
+        value = key(line)
+        if groups and groups[-1][0] == value:
+            groups[-1] = (value, groups[-1][1], groups[-1][2] + 1)
+        else:
+            groups.append((value, line, 1))
+    if "d" in options:
+        groups = [group for group in groups if group[2] > 1]
+    if "u" in options:
+        groups = [group for group in groups if group[2] == 1]
+    text = "".join(f"{count:7} {line}\n" if "c" in options else f"{line}\n" for _, line, count in groups)
+    yield write_text(text)
+    return 0
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {"cut": cut, "tr": transliterate, "sort": sort, "uniq": unique}

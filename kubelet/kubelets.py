@@ -1,0 +1,120 @@
+"""The runner of the simulated kubelets' API: it listens, and writes its address into a ConfigMap.
+
+kind: ConfigMap
+metadata: {name: mockube-kubelets, namespace: kube-system}
+data:
+  address: 127.0.0.1:41235     the address of the kubelets of all simulated nodes
+  certificate: …               the server certificate of the kubelets, the only one that clients accept
+"""
+
+import socket
+import ssl
+from datetime import timedelta
+from ipaddress import ip_address
+from typing import Final
+
+from mockube.apimachinery.hosts import join_host_port
+from mockube.apimachinery.status import AlreadyExists, NotFound
+from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import CONFIG_MAPS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
+from mockube.component_base.serving_certificates import self_signed_certificate, tls_context_of_pair
+
+from .pods import shared_runtime
+from .server.authorization import KubeletAuthorizer
+from .server.container_logs import PodWatchers
+from .server.endpoints import KubeletEndpoints
+from .server.interactive import interactive_containers
+from .server.kwok_objects import KwokObjects
+from .server.listener import listen, serving
+from .server.node_counters import kubelet_counters
+from .settings import KubeletContext
+
+ENDPOINT: Final = Key(NAMESPACE_SYSTEM, "mockube-kubelets")
+AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authentication")
+"""The ConfigMap with the CAs of client certificates."""
+
+
+class SimulatedKubelets:
+    def __init__(self, context: KubeletContext) -> None:
+        self._context = context
+        self._settings = context.settings
+        self._config_maps = context.informers.of(CONFIG_MAPS)
+        self._nodes = context.informers.of(NODES)
+        self._pods = context.informers.of(PODS)
+        self._pods.add_index(BY_NODE, node_of_pod)
+        self._claims = context.informers.of(PERSISTENT_VOLUME_CLAIMS)
+        self._watchers = PodWatchers()
+        self._interactive = interactive_containers(context)
+        self._interactive.on_output = self._watchers.wake
+        self._processes = shared_runtime(context)
+        if self._processes is not None:
+            self._processes.on_output = self._watchers.wake
+        self._pods.add_handler(self._watchers.on_change)
+        self._config_maps.add_handler(self._on_config_map_change)
+        self._data: dict[str, str] = {}
+        self._loop = ReconcileLoop(
+            "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
+        )
+
+    async def run(self) -> None:
+        for informer in (self._config_maps, self._nodes, self._pods):
+            await informer.wait_synced()
+        endpoints = KubeletEndpoints(
+            self._pods.lister,
+            self._nodes.lister,
+            watchers=self._watchers,
+            interactive=self._interactive,
+            authorizer=KubeletAuthorizer(self._context.client, self._context.clock),
+            clock=self._context.clock,
+        )
+        endpoints.processes, endpoints.random = self._processes, self._context.random
+        endpoints.find_claim, endpoints.counters = self._claims.lister.get, kubelet_counters(self._context)
+        endpoints.kwok = KwokObjects(
+            self._context.client, self._context.clock, allowed=self._settings.allow_host_access
+        )
+        tls, certificate = self._credentials()
+        listener = listen(self._settings.address, self._settings.port)
+        async with serving(endpoints, listener, tls):
+            self._data = {"address": self._advertised_address(listener), "certificate": certificate}
+            self._loop.add(ENDPOINT)
+            await self._loop.run()
+
+    def _advertised_address(self, listener: socket.socket) -> str:
+        address, port = self._settings.address, listener.getsockname()[1]
+        host = socket.gethostname() if ip_address(address).is_unspecified else address
+        return join_host_port(host, port)
+
+    def _credentials(self) -> tuple[ssl.SSLContext, str]:
+        context = self._context
+        pair = self_signed_certificate(self._settings.address, now=context.clock.now(), random=context.random)
+        tls = tls_context_of_pair(*pair)
+        authentication = self._config_maps.lister.get(*AUTHENTICATION) or {}
+        client_ca = (authentication.get("data") or {}).get("client-ca-file")
+        if client_ca:
+            tls.load_verify_locations(cadata=client_ca)
+            tls.verify_mode = ssl.CERT_OPTIONAL
+        return tls, pair[0].decode()
+
+    def _on_config_map_change(self, change: Change) -> None:
+        if self._data and Key.of(change.last_known) == ENDPOINT:
+            self._loop.add(ENDPOINT)
+
+    async def _publish(self, key: Key) -> timedelta | None:
+        config_map = self._config_maps.lister.get(*key)
+        if config_map is not None and config_map.get("data") == self._data:
+            return None
+        client = self._context.client
+        try:
+            await client.patch(CONFIG_MAPS, key, {"data": self._data})
+        except NotFound:
+            metadata = {"name": key.name, "namespace": key.namespace}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
+            try:
+                await client.create(CONFIG_MAPS, body)
+            except AlreadyExists:
+                return timedelta(seconds=1)
+        return None

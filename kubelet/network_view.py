@@ -1,0 +1,149 @@
+"""The caches of the API's objects that the simulated network reads. They are watched from the first use of the network."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.informer import Informers
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.podview import PodView
+
+_WATCHED: Final = (
+    kinds.NAMESPACES,
+    kinds.NODES,
+    kinds.PODS,
+    kinds.SERVICES,
+    kinds.ENDPOINT_SLICES,
+    kinds.NETWORK_POLICIES,
+    kinds.INGRESSES,
+    kinds.INGRESS_CLASSES,
+)
+_SERVICE_NAME: Final = "kubernetes.io/service-name"
+_DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
+_BY_ADDRESS: Final = "network-address"
+_BY_NODE_PORT: Final = "network-node-port"
+_BY_SERVICE: Final = "network-service"
+
+
+class InformerView:
+    """A `ClusterView` over informers."""
+
+    def __init__(self, informers: Informers) -> None:
+        self._informers = informers
+        self._is_watching = False
+
+    async def wait_synced(self) -> None:
+        """Watch the objects, and wait until the caches are filled."""
+        if not self._is_watching:
+            self._is_watching = True
+            of = self._informers.of
+            of(kinds.PODS).add_index(BY_NODE, node_of_pod)
+            of(kinds.PODS).add_index(_BY_ADDRESS, _addresses_of_pod)
+            of(kinds.NODES).add_index(_BY_ADDRESS, _addresses_of_node)
+            of(kinds.SERVICES).add_index(_BY_ADDRESS, _addresses_of_service)
+            of(kinds.SERVICES).add_index(_BY_NODE_PORT, _node_ports)
+            of(kinds.ENDPOINT_SLICES).add_index(_BY_SERVICE, _service_of_slice)
+            of(kinds.ENDPOINT_SLICES).add_index(_BY_ADDRESS, _addresses_of_slice)
+        for resource in _WATCHED:
+            await self._informers.of(resource).wait_synced()
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        namespace = self._informers.of(kinds.NAMESPACES).lister.get("", name)
+        return None if namespace is None else meta.labels(namespace)
+
+    def service(self, namespace: str, name: str) -> ReadOnlyTree | None:
+        return self._informers.of(kinds.SERVICES).lister.get(namespace, name)
+
+    def services_at(self, address: str) -> Sequence[ReadOnlyTree]:
+        return self._informers.of(kinds.SERVICES).lister.by_index(_BY_ADDRESS, _canonical(address))
+
+    def services_on_node_port(self, port: int) -> Sequence[ReadOnlyTree]:
+        return self._informers.of(kinds.SERVICES).lister.by_index(_BY_NODE_PORT, str(port))
+
+    def slices(self, namespace: str, service: str) -> Sequence[ReadOnlyTree]:
+        return self._informers.of(kinds.ENDPOINT_SLICES).lister.by_index(
+            _BY_SERVICE, f"{namespace}/{service}"
+        )
+
+    def services_of_endpoint(self, address: str) -> Sequence[tuple[str, str]]:
+        slices = self._informers.of(kinds.ENDPOINT_SLICES).lister.by_index(_BY_ADDRESS, _canonical(address))
+        return [(meta.namespace(tree), meta.labels(tree).get(_SERVICE_NAME, "")) for tree in slices]
+
+    def pod_at(self, address: str) -> ReadOnlyTree | None:
+        pods = self._informers.of(kinds.PODS).lister.by_index(_BY_ADDRESS, _canonical(address))
+        return pods[-1].object if pods else None
+
+    def node_at(self, address: str) -> ReadOnlyTree | None:
+        nodes = self._informers.of(kinds.NODES).lister.by_index(_BY_ADDRESS, _canonical(address))
+        return nodes[0] if nodes else None
+
+    def pods_on_host(self, node: str) -> Sequence[ReadOnlyTree]:
+        pods = self._informers.of(kinds.PODS).lister.by_index(BY_NODE, node)
+        return [pod.object for pod in pods if pod.object["spec"].get("hostNetwork") and not pod.is_terminal]
+
+    def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
+        return self._informers.of(kinds.NETWORK_POLICIES).lister.in_namespace(namespace)
+
+    def ingresses(self) -> Sequence[ReadOnlyTree]:
+        return self._informers.of(kinds.INGRESSES).lister.all()
+
+    def ingress_controller(self, name: str) -> str:
+        lister = self._informers.of(kinds.INGRESS_CLASSES).lister
+        if name:
+            ingress_class = lister.get("", name)
+        else:
+            defaults = (c for c in lister.all() if meta.annotations(c).get(_DEFAULT_CLASS) == "true")
+            ingress_class = next(defaults, None)
+        return (ingress_class or {}).get("spec", {}).get("controller") or ""
+
+
+def _canonical(address: str) -> str:
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        return address
+
+
+def _addresses_of_pod(pod: PodView) -> Iterable[str]:
+    """Yield the addresses of a pod that has a network of its own, and has not ended."""
+    if pod.is_terminal or pod.object["spec"].get("hostNetwork"):
+        return
+    status = pod.object.get("status") or {}
+    addresses = [entry.get("ip") for entry in status.get("podIPs") or ()] or [status.get("podIP")]
+    yield from (_canonical(address) for address in addresses if address)
+
+
+def _addresses_of_node(node: ReadOnlyTree) -> Iterable[str]:
+    for entry in (node.get("status") or {}).get("addresses") or ():
+        if entry.get("type") in ("InternalIP", "ExternalIP"):
+            yield _canonical(entry["address"])
+
+
+def _addresses_of_service(service: ReadOnlyTree) -> Iterable[str]:
+    spec = service.get("spec") or {}
+    balanced = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    addresses = (*(spec.get("clusterIPs") or (spec.get("clusterIP"),)), *(spec.get("externalIPs") or ()))
+    for text in (*addresses, *(entry.get("ip") for entry in balanced)):
+        if text and text != "None":
+            yield _canonical(text)
+
+
+def _node_ports(service: ReadOnlyTree) -> Iterable[str]:
+    return (
+        str(port["nodePort"])
+        for port in (service.get("spec") or {}).get("ports") or ()
+        if port.get("nodePort")
+    )
+
+
+def _service_of_slice(tree: ReadOnlyTree) -> Iterable[str]:
+    name = meta.labels(tree).get(_SERVICE_NAME)
+    return (f"{meta.namespace(tree)}/{name}",) if name else ()
+
+
+def _addresses_of_slice(tree: ReadOnlyTree) -> Iterable[str]:
+    for endpoint in tree.get("endpoints") or ():
+        yield from map(_canonical, endpoint.get("addresses") or ())

@@ -1,0 +1,320 @@
+"""The lifecycle of one container: start, end and restart with back-off, by its program, script and restart policy.
+
+Pure and stateless: the container's status contains everything that the next call needs.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.durations import format_duration
+from mockube.apimachinery.timestamps import after, parse_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.kubelet.containers.program import RunBehavior, scripted_program
+from mockube.kubelet.containers.start_checks import pod_reference
+from mockube.kubelet.effects import EmitEvent, StopContainer
+from mockube.kubelet.pod_script import NEVER
+
+from . import container_start, container_status
+from .container_status import Container, ContainerUpdate, Role
+from .hooks import hook_result, pre_stop_result
+from .probed_runs import ProbedRun
+from .probing import Probe, restart_message
+from .process_state import ProcessState
+
+INITIAL_BACKOFF: Final = timedelta(seconds=10)
+MAX_BACKOFF: Final = timedelta(minutes=5)
+"""The delays of a kubelet before restarts: CrashLoopBackOff."""
+BACKOFF_RESET: Final = timedelta(minutes=10)
+"""The duration of a run that resets the back-off."""
+_DOUBLINGS: Final = 5
+_SIGKILL_CODE: Final = 137
+_LOST_MESSAGE: Final = (
+    "The container could not be located when the pod was synchronized. The container used to be Running"
+)
+
+
+def is_over(container: Container, status: ReadOnlyTree) -> bool:
+    """Return whether the container has ended and is not restarted."""
+    end = container_status.last_end(status)
+    return end is not None and not _restarts(container, end["exitCode"])
+
+
+def has_succeeded(container: Container, status: ReadOnlyTree) -> bool:
+    end = container_status.last_end(status)
+    return end is not None and end["exitCode"] == 0 and is_over(container, status)
+
+
+def is_initialized(container: Container, status: ReadOnlyTree) -> bool:
+    """Return whether the next container may run: an init container has succeeded, a sidecar has started at least once."""
+    if container.role is Role.SIDECAR:
+        runs = container_status.running_since(status) is not None and status["started"]
+        return runs or container_status.last_end(status) is not None
+    return has_succeeded(container, status)
+
+
+def _restarts(container: Container, exit_code: int) -> bool:
+    return container.restart_policy == "Always" or (
+        container.restart_policy == "OnFailure" and exit_code != 0
+    )
+
+
+def backoff(restarts: int, ran: timedelta) -> timedelta:
+    """Return the delay between the end of a run and the next run; the first restart is immediate."""
+    if restarts == 0 or ran >= BACKOFF_RESET:
+        return timedelta(0)
+    doublings = min(restarts - 1, _DOUBLINGS)
+    return min(INITIAL_BACKOFF * (1 << doublings), MAX_BACKOFF)
+
+
+# --- the next status
+
+
+def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerUpdate:
+    """Return the status up to now of a container that may run, from its last status."""
+    if status is None or never_ran(status):
+        update = container_start.start_run(container, status, now, restarts=0)
+    else:
+        update = _next_change(container, status, now)
+    while not _is_waiting(update) and update.status is not status:
+        status = update.status
+        next_update = _next_change(container, status, now)
+        update = replace(next_update, events=update.events + next_update.events)
+    return update
+
+
+def _is_waiting(update: ContainerUpdate) -> bool:
+    """Return whether the container does not run until something else happens."""
+    return bool(update.actions) or update.is_blocked or never_ran(update.status)
+
+
+def never_ran(status: ReadOnlyTree) -> bool:
+    return "running" not in status["state"] and container_status.last_end(status) is None
+
+
+def _next_change(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
+    """Return the next change that is due, or else the same status and the time of its next change."""
+    started = container_status.running_since(status)
+    if started is not None:
+        return _run(container, status, started, now)
+    end = container_status.last_end(status)
+    if end is None or is_over(container, status):
+        return ContainerUpdate(status=status)
+    return _back_off(container, status, end, now)
+
+
+def _run(container: Container, status: ReadOnlyTree, started: datetime, now: datetime) -> ContainerUpdate:
+    if container.process is not None:
+        return _run_process(container, status, container.process, now)
+    if status["image"] != container.spec["image"]:
+        return _restart_with_new_image(container, status, now)
+    program_without_script, restarts = container.program, status["restartCount"]
+    if container.program_of_run:
+        run_program = container.program_of_run(restarts=restarts, started=started)
+        program_without_script = run_program or program_without_script
+    hook = hook_result(container, "postStart", restarts=restarts)
+    if not hook.is_success:
+        program_without_script = RunBehavior(seconds=hook.seconds, exit_code=_SIGKILL_CODE)
+    program = scripted_program(container.script, program_without_script, restarts)
+    ends_at = None if program.seconds is None else after(started, span_of(program.seconds))
+    if ends_at is not None and ends_at <= now:
+        ended_status = container_status.end_container(
+            container, status, exit_code=program.exit_code, at=ends_at, message=program.message
+        )
+        return ContainerUpdate(status=ended_status)
+    probes = container.probed_run(restarts)
+    if probes is not None:
+        return _run_probed(container, status, probes, started, now, ends_at)
+    if (
+        status["ready"]
+        or container.role in (Role.INIT, Role.EPHEMERAL)
+        or container.script.ready_after == NEVER
+    ):
+        return ContainerUpdate(status=status, due=ends_at)
+    ready_at = after(started, span_of(container.script.ready_after))
+    if ready_at <= now:
+        return ContainerUpdate(status={**status, "ready": True}, due=ends_at)
+    return ContainerUpdate(status=status, due=ready_at if ends_at is None else min(ready_at, ends_at))
+
+
+def _run_probed(
+    container: Container,
+    status: ReadOnlyTree,
+    probes: ProbedRun,
+    started: datetime,
+    now: datetime,
+    ends_at: datetime | None,
+) -> ContainerUpdate:
+    """Advance a run with scripted or delayed probes whose command has not ended."""
+    seconds = (now - started).total_seconds()
+    if probes.killed_at <= seconds:
+        at = after(started, span_of(probes.killed_at))
+        ended_status = container_status.end_container(
+            container, status, exit_code=container.program.stop_code, at=at
+        )
+        failed = container_start.unhealthy_events(
+            container, probes.killed_by, status["restartCount"], probes.killed_at
+        )
+        message = restart_message(probes.killed_by, container.name)
+        killing_event = EmitEvent("Normal", "Killing", message, container.field)
+        return ContainerUpdate(status=ended_status, events=(*failed, killing_event))
+    readiness = {
+        "ready": container_status.counts_for_readiness(container) and probes.is_ready(seconds),
+        "started": probes.started_at <= seconds,
+    }
+    events = (
+        container_start.unhealthy_events(container, Probe.READINESS, status["restartCount"], seconds)
+        if status["ready"] and not readiness["ready"]
+        else ()
+    )
+    dues = [after(started, span_of(change)) for change in probes.changes if seconds < change < NEVER]
+    due = min([*dues, *([ends_at] if ends_at is not None else [])], default=None)
+    if readiness.items() <= status.items():
+        return ContainerUpdate(status=status, due=due)
+    return ContainerUpdate(status={**status, **readiness}, due=due, events=events)
+
+
+def pre_stop_failure(container: Container, status: ReadOnlyTree, now: datetime) -> tuple[EmitEvent, ...]:
+    """Return the event of a preStop hook that fails."""
+    if pre_stop_result(container, status, now).is_success:
+        return ()
+    return (EmitEvent("Warning", "FailedPreStopHook", "PreStopHook failed", container.field),)
+
+
+def _back_off(
+    container: Container, status: ReadOnlyTree, end: ReadOnlyTree, now: datetime
+) -> ContainerUpdate:
+    """Wait for the back-off between two runs, and then start the next run."""
+    finished = parse_time(end["finishedAt"])
+    ran = (
+        timedelta()
+        if end["reason"] == container_start.START_ERROR
+        else finished - parse_time(end["startedAt"])
+    )
+    delay = backoff(status["restartCount"], ran)
+    if status["image"] != container.spec["image"]:
+        delay = timedelta()  # The container with the new image has not failed yet.
+    if after(finished, delay) <= now:
+        return container_start.start_run(
+            container,
+            status,
+            now,
+            restarts=status["restartCount"] + 1,
+            last=end,
+            begin=after(finished, delay),
+        )
+    if "waiting" in status["state"]:
+        return ContainerUpdate(status=status, due=after(finished, delay))
+    pod_ref = pod_reference(container.pod)
+    span = format_duration(int(delay.total_seconds()) * 10**9)
+    message = f"back-off {span} restarting failed container={container.name} pod={pod_ref}"
+    backed_off = {
+        **status,
+        "state": {"waiting": {"message": message, "reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": end},
+    }
+    event = EmitEvent(
+        "Warning",
+        "BackOff",
+        f"Back-off restarting failed container {container.name} in pod {pod_ref}",
+        container.field,
+    )
+    return ContainerUpdate(status=backed_off, events=(event,))
+
+
+# --- a container that is a local process
+
+
+def _run_process(
+    container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
+) -> ContainerUpdate:
+    """Update the container's status from the state of its process."""
+    if process.restarts != status["restartCount"]:
+        lost_status = container_status.end_container(
+            container,
+            status,
+            exit_code=_SIGKILL_CODE,
+            at=now,
+            message=_LOST_MESSAGE,
+            reason="ContainerStatusUnknown",
+        )
+        return ContainerUpdate(status=lost_status)
+    if process.exit is not None:
+        return ContainerUpdate(status=end_process(container, status, now))
+    if status["image"] != container.spec["image"] and not process.is_stopping:
+        event = EmitEvent("Normal", "Killing", _definition_changed_message(container), container.field)
+        return ContainerUpdate(status=status, events=(event,), actions=(StopContainer(container.name),))
+    if process.is_simulated:
+        return _run_live(container, status, process, now)
+    readiness = {
+        "ready": container_status.counts_for_readiness(container) and process.is_ready,
+        "started": process.passed_startup,
+    }
+    return ContainerUpdate(status=status if readiness.items() <= status.items() else {**status, **readiness})
+
+
+def _run_live(
+    container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
+) -> ContainerUpdate:
+    """Update the status of a simulated container that runs in real time by its hook and its probes."""
+    restarts, started = status["restartCount"], container_status.running_since(status)
+    stop = () if process.is_stopping else (StopContainer(container.name),)
+    if not hook_result(container, "postStart", restarts=restarts).is_success:
+        return ContainerUpdate(status=status, actions=stop)
+    probes = container.probed_run(restarts)
+    if probes is None or started is None:
+        readiness = {"ready": container_status.counts_for_readiness(container), "started": True}
+        return ContainerUpdate(
+            status=status if readiness.items() <= status.items() else {**status, **readiness}
+        )
+    update = _run_probed(container, status, probes, started, now, None)
+    if "terminated" in update.status["state"]:
+        return ContainerUpdate(status=status, events=update.events if stop else (), actions=stop)
+    return update
+
+
+def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+    """Return the status after the end of the container's process; a lost process counts as killed."""
+    exit_state = container.process.exit if container.process is not None else None
+    if exit_state is None:
+        return container_status.end_container(
+            container,
+            status,
+            exit_code=_SIGKILL_CODE,
+            at=now,
+            message=_LOST_MESSAGE,
+            reason="ContainerStatusUnknown",
+        )
+    return container_status.end_container(
+        container,
+        status,
+        exit_code=exit_state.code,
+        at=exit_state.at,
+        message=exit_state.message,
+        reason=exit_state.reason,
+    )
+
+
+def _definition_changed_message(container: Container) -> str:
+    return f"Container {container.name} definition changed, will be restarted"
+
+
+def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
+    """Restart a container whose image was changed, whatever its restart policy."""
+    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
+    end = old["state"]["terminated"]
+    new = container_start.start_run(
+        container, old, now, restarts=status["restartCount"] + 1, last=end, begin=now
+    )
+    event = EmitEvent("Normal", "Killing", _definition_changed_message(container), container.field)
+    return replace(new, events=(event, *new.events))
+
+
+def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+    """Return the status after an immediate restart, for a resize with RestartContainer."""
+    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
+    end = old["state"]["terminated"]
+    return container_start.start_container(
+        container, now, restarts=status["restartCount"] + 1, last=end
+    ).status

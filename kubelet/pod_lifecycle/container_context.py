@@ -1,0 +1,33 @@
+"""What the containers of a pod need and the pod itself does not contain."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
+
+from .observations import ObservedRun
+
+
+class ContainerContext(Struct, frozen=True, kw_only=True):
+    """What the containers of a pod need and the pod itself does not contain."""
+
+    objects: ReferencedObjects = NO_OBJECTS
+    """The objects that the containers refer to."""
+    retry_at: datetime | None = None
+    """The time of the next attempt to create one, if the last attempt failed."""
+    fails_unknown_programs: bool = False
+    """Whether programs that are not simulated fail, if no annotation says otherwise."""
+    pod_ip: str = ""
+    """The address that probes connect to."""
+    observed: Mapping[str, ObservedRun] = {}
+    """What was observed of the containers whose probes and hooks run in real time, by name."""
+
+    def observed_run(self, name: str) -> ObservedRun:
+        return self.observed.get(name, _NOTHING_OBSERVED)
+
+
+_NOTHING_OBSERVED: Final = ObservedRun()
+NO_CONTEXT: Final = ContainerContext()

@@ -1,0 +1,226 @@
+"""The start of a container's run, from the checks of a kubelet to its first probes. Pure."""
+
+from datetime import datetime, timedelta
+from math import inf
+from typing import Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.timestamps import after, format_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.kubelet.containers.start_checks import CONFIG_ERROR, StartFailure, start_failure
+from mockube.kubelet.effects import EmitEvent, RunHook, StartContainer
+
+from . import container_status
+from .container_status import Container, ContainerUpdate
+from .hooks import first_start, hook_result
+from .probed_runs import ProbedRun, failure_message
+from .probing import Probe
+from .process_state import ProcessState
+
+START_ERROR: Final = "StartError"
+_START_ERROR_CODE: Final = 128
+_START_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
+_NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
+SYNC_PERIOD: Final = timedelta(seconds=10)
+"""The delay after which a container that could not be created is tried again."""
+RELIST_PERIOD: Final = timedelta(seconds=1)
+"""The period in which a kubelet lists the containers of its runtime."""
+
+
+def start_run(
+    container: Container,
+    status: ReadOnlyTree | None,
+    now: datetime,
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None = None,
+    begin: datetime | None = None,
+) -> ContainerUpdate:
+    """Start the run that is due, or report why the container is not created.
+
+    `last` is the end of the last run, and `begin` the time from which on the container may run; None in its first run.
+    """
+    failure = _start_failure(container, restarts)
+    if failure is not None:
+        return _not_created(container, status, failure, now, last=last)
+    if status is not None and (retry_at := _time_of_retry(container, status)) is not None and retry_at > now:
+        return ContainerUpdate(status=status, due=retry_at, is_blocked=True)
+    if container.process is not None:
+        return _start_process(container, container.process, status, now, restarts=restarts, last=last)
+    started = now
+    hook = hook_result(container, "postStart", restarts=restarts)
+    if hook.seconds or hook.began:
+        started = hook.began or (first_start(container, now) if begin is None else begin)
+        before = status or container_status.waiting_status(container, "ContainerCreating")
+        if waiting := _wait_for_hook(container, before, started, now, restarts):
+            return waiting
+    return start_container(container, started, restarts=restarts, last=last)
+
+
+def _wait_for_hook(
+    container: Container, before: ReadOnlyTree, started: datetime, now: datetime, restarts: int
+) -> ContainerUpdate | None:
+    """Return the update of a container whose postStart hook runs, because a kubelet reports it after its hook; None if none runs."""
+    hook = hook_result(container, "postStart", restarts=restarts)
+    runs_at = None if hook.seconds == inf else after(hook.began or started, span_of(hook.seconds))
+    if runs_at is not None and runs_at <= now:
+        return None
+    actions = (RunHook(container.name, "postStart", restarts),) if hook.is_pending else ()
+    return ContainerUpdate(status=before, due=runs_at, actions=actions)
+
+
+def _start_failure(container: Container, restarts: int) -> StartFailure | None:
+    has_process = container.process is not None and container.process.restarts == restarts
+    if has_process or container.script.ignore_missing:
+        return None
+    return start_failure(container.pod, container.spec, container.context.objects)
+
+
+def _not_created(
+    container: Container,
+    status: ReadOnlyTree | None,
+    failure: StartFailure,
+    now: datetime,
+    *,
+    last: ReadOnlyTree | None,
+) -> ContainerUpdate:
+    before = status or container_status.waiting_status(container, "ContainerCreating")
+    waiting = {
+        **before,
+        "image": container.spec["image"],
+        "state": {"waiting": {"message": failure.message, "reason": failure.reason}},
+        "lastState": {"terminated": last} if last else before["lastState"],
+    }
+    if waiting == before and (retry_at := container.context.retry_at) is not None and retry_at > now:
+        return ContainerUpdate(status=before, due=retry_at, is_blocked=True)
+    events = tuple(
+        EmitEvent("Warning", reason, message, container.field) for reason, message in failure.events
+    )
+    return ContainerUpdate(status=waiting, due=now + SYNC_PERIOD, is_blocked=True, events=events)
+
+
+def _time_of_retry(container: Container, status: ReadOnlyTree) -> datetime | None:
+    """Return when a container that could not be created is tried again; None: at once.
+
+    A kubelet tries again when it notices that another container of the pod has started, which takes it up to a second.
+    """
+    waiting = status["state"].get("waiting") or {}
+    if waiting.get("reason") != CONFIG_ERROR:
+        return None
+    statuses = (container.pod.get("status") or {}).get("containerStatuses") or ()
+    times = [time for other in statuses if (time := container_status.running_since(other)) is not None]
+    return max(times) + RELIST_PERIOD if times else None
+
+
+def _start_process(
+    container: Container,
+    process: ProcessState,
+    status: ReadOnlyTree | None,
+    now: datetime,
+    *,
+    restarts: int,
+    last: ReadOnlyTree | None = None,
+) -> ContainerUpdate:
+    """Start the process of the run that is due, or report why it has not started."""
+    before = status or container_status.waiting_status(container, "ContainerCreating")
+    if process.restarts != restarts:
+        return ContainerUpdate(status=before, actions=(StartContainer(container.name, restarts),))
+    if process.started is not None and process.is_simulated:
+        if process.exit is None and (
+            waiting := _wait_for_hook(container, before, process.started, now, restarts)
+        ):
+            return waiting
+        return start_container(container, process.started, restarts=restarts, last=last)
+    if process.started is not None:
+        update = start_container(container, process.started, restarts=restarts, last=last)
+        readiness = {
+            "ready": container_status.counts_for_readiness(container) and process.is_ready,
+            "started": process.passed_startup,
+        }
+        return replace(update, status={**update.status, **readiness})
+    if not process.waiting_reason:
+        return ContainerUpdate(status=before)
+    reason = {"message": process.waiting_message, "reason": process.waiting_reason}
+    state = {"waiting": {field: text for field, text in reason.items() if text}}
+    new_fields = {"state": state, **({"lastState": {"terminated": last}} if last else {})}
+    return ContainerUpdate(
+        status=before if new_fields.items() <= before.items() else {**before, **new_fields}
+    )
+
+
+def start_container(
+    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
+) -> ContainerUpdate:
+    """Return the start of a run, of a simulated container or of a process that has started."""
+    if container.process is None and container.script.fails_at_start(container.name, restarts):
+        return _failed_start(container, now, restarts=restarts, last=last)
+    state = {"running": {"startedAt": format_time(now)}}
+    status = container_status.running_status(container, restarts=restarts, state=state, last=last)
+    probes = container.probed_run(restarts)
+    if probes is not None:
+        status |= {
+            "ready": container_status.counts_for_readiness(container) and probes.is_ready(0),
+            "started": probes.started_at <= 0,
+        }
+    events = (
+        *_creation_events(container),
+        EmitEvent("Normal", "Started", "Container started", container.field),
+        *_first_probe_failures(container, probes, restarts),
+        *_post_start_failure(container, restarts),
+    )
+    return ContainerUpdate(status=status, events=events)
+
+
+def _creation_events(container: Container) -> tuple[EmitEvent, ...]:
+    image = container.spec["image"]
+    pulled_message = f'Container image "{image}" already present on machine and can be accessed by the pod'
+    return (
+        EmitEvent("Normal", "Pulled", pulled_message, container.field),
+        EmitEvent("Normal", "Created", "Container created", container.field),
+    )
+
+
+def _failed_start(
+    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None
+) -> ContainerUpdate:
+    """Return the end of a container that was created and cannot be started. Its time of start is that of Unix."""
+    state = {"running": {"startedAt": _NEVER_STARTED}}
+    created = container_status.running_status(container, restarts=restarts, state=state, last=last)
+    status = container_status.end_container(
+        container, created, exit_code=_START_ERROR_CODE, at=now, message=_START_MESSAGE, reason=START_ERROR
+    )
+    failed_event = EmitEvent("Warning", "Failed", f"Error: {_START_MESSAGE}", container.field)
+    return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
+
+
+def _first_probe_failures(
+    container: Container, probes: ProbedRun | None, restarts: int
+) -> tuple[EmitEvent, ...]:
+    """Return the events of the probes that fail from the start; their later failures repeat the same events."""
+    if probes is None or container.is_process:
+        return ()
+    return tuple(
+        event
+        for probe, at in probes.first_failures
+        for event in unhealthy_events(container, probe, restarts, at)
+    )
+
+
+def _post_start_failure(container: Container, restarts: int) -> tuple[EmitEvent, ...]:
+    if hook_result(container, "postStart", restarts=restarts).is_success:
+        return ()
+    return (
+        EmitEvent("Warning", "FailedPostStartHook", "PostStartHook failed", container.field),
+        EmitEvent("Normal", "Killing", "FailedPostStartHook", container.field),
+    )
+
+
+def unhealthy_events(
+    container: Container, probe: Probe, restarts: int, seconds: float
+) -> tuple[EmitEvent, ...]:
+    """Return the event of a probe that fails at a time of a run. One in real time has reported its failures itself."""
+    if probe in container.observed_run.probes:
+        return ()
+    results = container.probe_results(restarts)[probe]
+    return (EmitEvent("Warning", "Unhealthy", failure_message(results, seconds), container.field),)

@@ -1,0 +1,173 @@
+"""The results of the attempts of a simulated container's probes, over the time of a run. Pure.
+
+An annotation scripts them. Otherwise a command of an exec probe is interpreted, and a port is looked for: a program that is not
+simulated succeeds, and nobody knows the ports on which it listens, because containers need not declare them. So a connection is
+refused only where no container of the pod runs such a program, and neither a container nor an annotation has the port.
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Final
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.hosts import join_host_port
+from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.kubelet.containers.handlers import CommandResult
+from mockube.kubelet.containers.program import expand_probe_command, is_server_image
+from mockube.kubelet.pod_script import Script
+
+from . import probing
+from .container_context import ContainerContext
+from .container_programs import handler_timeline, program_of_run
+from .observations import SUCCESS, ProbeResult, Results
+from .probing import Probe, UnresolvedPort
+
+SUCCESSES: Final[Results] = ((0.0, SUCCESS),)
+NO_RESULTS: Final[Mapping[Probe, Results]] = {}
+
+
+def probe_results(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    context: ContainerContext,
+    *,
+    restarts: int = 0,
+) -> Mapping[Probe, Results]:
+    """Return the results of a container's probes, without those that always succeed at once."""
+    probes = [(probe, spec) for probe in Probe if (spec := container.get(probe.value))]
+    if not probes:
+        return NO_RESULTS
+    observed = context.observed_run(container["name"])
+    results = {}
+    for probe, spec in probes:
+        probe_timeline = scripted_results(probe, spec, script) or observed.results(probe, restarts)
+        if probe_timeline is None and "exec" in spec:
+            probe_timeline = _exec_results(pod, container, script, probe, context, restarts=restarts)
+        elif probe_timeline is None:
+            probe_timeline = _port_results(pod, container, script, probe, pod_ip=context.pod_ip)
+        if probe_timeline and probe_timeline != SUCCESSES:
+            results[probe] = probe_timeline
+    return results
+
+
+# --- scripted
+
+
+def scripted_results(probe: Probe, spec: ReadOnlyTree, script: Script) -> Results:
+    """Return the results that the annotations of a pod script; empty if they leave the probe alone."""
+    if not script.has_probes:
+        return ()
+    output = next((text for name, text in _SCRIPTED_OUTPUTS.items() if name in spec), "")
+    failure = ProbeResult(is_success=False, message=probing.unhealthy_message(probe, output))
+    if probe is Probe.STARTUP:
+        return _two_results(failure, script.startup_after, SUCCESS) if script.startup_after else ()
+    after = script.fail_readiness_after if probe is Probe.READINESS else script.fail_liveness_after
+    return _two_results(SUCCESS, after, failure) if after != inf else ()
+
+
+def _two_results(before: ProbeResult, time: float, after: ProbeResult) -> Results:
+    if time in (0, inf):
+        return ((0.0, before if time else after),)
+    return ((0.0, before), (time, after))
+
+
+_SCRIPTED_OUTPUTS: Final = {
+    "httpGet": "HTTP probe failed with statuscode: 500",
+    "tcpSocket": "dial tcp: connect: connection refused",
+    "grpc": 'service unhealthy (responded with "NOT_SERVING")',
+    "exec": "",
+}
+
+
+# --- commands
+
+
+def _exec_results(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    probe: Probe,
+    context: ContainerContext,
+    *,
+    restarts: int,
+) -> Results:
+    spec = container[probe.value]
+    argv = expand_probe_command(spec["exec"].get("command") or (), container)
+    timeline = handler_timeline(pod, container, script, argv, context, restarts=restarts)
+    timeout = float(probing.probe_times(spec).timeout)
+    command = " ".join(argv)
+    return tuple((time, exec_result(result, probe, command, timeout)) for time, result in timeline)
+
+
+def exec_result(result: CommandResult | None, probe: Probe, command: str, timeout: float) -> ProbeResult:
+    """Return the result of an attempt whose command has ended so, or whose result nobody can know."""
+    if result is None:
+        return SUCCESS
+    if result.seconds > timeout:
+        output = f"command timed out: {quote(command)} timed out after {timeout:g}s"
+    elif result.exit_code:
+        output = result.output
+    else:
+        return ProbeResult(seconds=result.seconds)
+    seconds = min(result.seconds, timeout)
+    return ProbeResult(is_success=False, message=probing.unhealthy_message(probe, output), seconds=seconds)
+
+
+# --- ports
+
+
+def _port_results(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, *, pod_ip: str
+) -> Results:
+    spec = container[probe.value]
+    action = spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc")
+    if not action:
+        return ()
+    try:
+        port = probing.resolve_port(action["port"], container)
+    except UnresolvedPort as error:
+        return ((0.0, ProbeResult(is_success=None, message=probing.errored_message(probe, str(error)))),)
+    if action.get("host") or not is_closed(pod, port, script):
+        return ()
+    message = probing.unhealthy_message(probe, _refusal(spec, join_host_port(pod_ip, port)))
+    return ((0.0, ProbeResult(is_success=False, message=message)),)
+
+
+def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
+    """Return whether nothing in the pod can listen on the port."""
+    if str(port) in script.answers or pod["spec"].get("hostNetwork"):
+        return False
+    has_port = any(
+        declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP"
+        for container in every_container(pod["spec"])
+        for declared in container.get("ports") or ()
+    )
+    running = (
+        *pod["spec"]["containers"],
+        *(pod["spec"].get("ephemeralContainers") or ()),
+        *(init for init in pod["spec"].get("initContainers") or () if init.get("restartPolicy") == "Always"),
+    )
+    return not has_port and not any(_may_listen(pod, container, script) for container in running)
+
+
+def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+    """Return whether the container's program is not simulated, or is one that a user's script stands for."""
+    is_scripted = script.command(container["name"]) is not None
+    return is_scripted or is_server_image(container) or program_of_run(pod, container, script)() is None
+
+
+def _refusal(spec: ReadOnlyTree, address: str) -> str:
+    """Return what a kubelet reports of a connection that is refused."""
+    refused = f"dial tcp {address}: connect: connection refused"
+    if spec.get("httpGet"):
+        action = spec["httpGet"]
+        path = action.get("path") or "/"
+        url = f"{(action.get('scheme') or 'HTTP').lower()}://{address}/{path.removeprefix('/')}"
+        return f"Get {quote(url)}: {refused}"
+    if spec.get("grpc"):
+        # A gRPC client connects again until its time is over.
+        timeout = probing.probe_times(spec).timeout
+        return f'timeout: failed to connect service "{address}" within {timeout}s: context deadline exceeded'
+    return refused

@@ -1,0 +1,99 @@
+"""Events about programs of containers that are not simulated."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.kubelet.containers.program import expand_probe_command, name_unknown
+from mockube.kubelet.containers.runs import container_spec
+from mockube.kubelet.effects import EmitEvent
+from mockube.kubelet.pod_script import script_of
+
+from .container_programs import unknown_handler_program
+from .container_status import Container, container_field
+from .containers import PodContainers
+from .probe_results import scripted_results
+from .probing import Probe
+
+NOT_SIMULATED: Final = "NotSimulated"
+"""The reason of the event about a program that is not simulated."""
+CONTINUES: Final = "its exit code is 127, and the command that called it goes on"
+"""What happens where an interactive command calls one."""
+
+
+def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
+    """Return a warning for each container whose command is not simulated, and for each such probe and hook."""
+    all_containers = [
+        container for container, _ in (*containers.init, *containers.main, *containers.ephemeral)
+    ]
+    return [
+        *(
+            _event(container.spec, container.field, program, end_without_program(_exit_code(container)))
+            for container in all_containers
+            if container.unknown_program is not None and (program := container.unknown_program())
+        ),
+        *(
+            _event(container.spec, container.field, program, end_of_handler(field, fails=_fails(container)))
+            for container in all_containers
+            for field, program in _unknown_handlers(container)
+        ),
+    ]
+
+
+def _fails(container: Container) -> bool:
+    return container.script.fails_unknown_programs(default=container.context.fails_unknown_programs)
+
+
+def end_of_handler(field: str, *, fails: bool) -> str:
+    """Return what becomes of a probe or a hook without its program."""
+    return f"its {field} {'fails' if fails else 'succeeds'} without it"
+
+
+def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
+    """Yield the probes and hooks of a container that need a program that is not simulated, with the program."""
+    if container.process is not None:
+        return
+    script, observed = container.script, container.observed_run
+    for probe in Probe:
+        handler = container.spec.get(probe.value) or {}
+        is_interpreted = probe not in observed.probes and not scripted_results(probe, handler, script)
+        if "exec" in handler and is_interpreted:
+            argv = expand_probe_command(handler["exec"].get("command") or (), container.spec)
+            program = unknown_handler_program(container.pod, container.spec, argv)
+            if program:
+                yield probe.value, program
+    for hook, is_scripted in (("postStart", script.fail_post_start), ("preStop", script.fail_pre_stop)):
+        handler = (container.spec.get("lifecycle") or {}).get(hook) or {}
+        if "exec" in handler and hook not in observed.hooks and not is_scripted:
+            argv = handler["exec"].get("command") or ()
+            program = unknown_handler_program(container.pod, container.spec, argv)
+            if program:
+                yield hook, program
+
+
+def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> EmitEvent | None:
+    """Return the warning about a program that a command in real time has run; `end` says what happens without it."""
+    container = container_spec(pod, name)
+    if container is None:
+        return None
+    has_script = script_of(meta.annotations(pod)).command(name) is not None
+    subject = name_unknown(container, program, has_script=has_script)
+    return _event(container, container_field(pod, name), subject, end)
+
+
+def _exit_code(container: Container) -> int | None:
+    return None if container.program.seconds is None else container.program.exit_code
+
+
+def end_without_program(exit_code: int | None) -> str:
+    """Return what becomes of a container; it runs on without an exit code."""
+    if exit_code is None:
+        return "the container runs without it until it is stopped"
+    return f"the container ends with exit code {exit_code} without it"
+
+
+def _event(container: ReadOnlyTree, field: str, subject: str, end: str) -> EmitEvent:
+    image = container.get("image")
+    program = subject if subject.startswith("the image ") else f"{subject} of the image {image}"
+    return EmitEvent("Warning", NOT_SIMULATED, f"{program} is not simulated: {end}", field)

@@ -1,0 +1,300 @@
+"""The runner of pods on simulated nodes: reconciles a pod when it changes, and when its next step is due.
+
+The steps come from `pod_lifecycle/`, or from the user's stages.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.store import Change
+from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
+from mockube.client.kinds import NODES, PODS
+from mockube.client.podview import PodView
+from mockube.client.queue.reconcile_loop import ReconcileLoop
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource
+
+from .admitted_pods import AdmittedPods
+from .containers.runs import may_run_live
+from .containers.start_checks import PossibleObjects
+from .effects import EmitEvent, Step
+from .node_objects import has_active_kubelet
+from .node_registry import NodeRegistry
+from .nodes import EVENT_SOURCE
+from .pod_certificates import pod_certificates
+from .pod_lifecycle import pod as pod_lifecycle
+from .pod_lifecycle.container_status import container_field
+from .pod_lifecycle.pod import NodeContext
+from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
+from .pod_lifecycle.process_state import ProcessState
+from .pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
+from .pod_objects import PodObjects
+from .possible_creators import PossibleCreators
+from .server.interactive import interactive_containers
+from .server.live_handlers import LiveHandlers
+from .server.local_connections import local_port
+from .server.node_counters import kubelet_counters
+from .settings import KubeletContext
+from .stages.files import load_stages, of_kind
+from .stages.runner import StageRunner
+from .status_writer import StatusWriter
+from .template_context import TemplateContext
+
+if TYPE_CHECKING:
+    from .processes.runtime import ProcessRuntime
+
+WORKERS: Final = 16
+_NO_STATES: Final[Mapping[str, ProcessState]] = {}
+SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
+"""Executes the step that is due for a pod on its node; returns the delay after which to requeue it."""
+
+
+def shared_runtime(context: KubeletContext) -> "ProcessRuntime | None":
+    """Return the runtime of containers that run as local processes; None if no container does."""
+    if context.settings.process_images is None:
+        return None
+    from .processes.runtime import process_runtime  # noqa: PLC0415 - for few
+
+    return process_runtime(context)
+
+
+class SimulatedPods:
+    def __init__(self, context: KubeletContext) -> None:
+        settings = context.settings
+        self._interactive = interactive_containers(context)
+        self._handlers = LiveHandlers(context.clock, self._interactive)
+        self._processes = shared_runtime(context)
+        self._clock = context.clock
+        self._counters = kubelet_counters(context)
+        self._nodes = context.informers.of(NODES)
+        self._pods = context.informers.of(PODS)
+        self._pods.add_index(BY_NODE, node_of_pod)
+        self._registry = NodeRegistry(
+            self._nodes.lister,
+            self._pods.lister,
+            details=settings.details,
+            waits_for_pod_cidrs=settings.waits_for_pod_cidrs,
+        )
+        stages = of_kind("Pod", load_stages(settings.stages))
+        self._recorder = context.recorder.of(EVENT_SOURCE if stages else "kubelet", can_wait=not stages)
+        host = (lambda _: "") if stages else _node_name
+        self._status_writer = StatusWriter(context.client, self._recorder, PODS, context.clock, host=host)
+        self._stages = StageRunner(
+            stages,
+            self._status_writer,
+            TemplateContext.of(self._registry, context.clock).pod_functions,
+            clock=context.clock,
+            random=context.random,
+        )
+        self._details = settings.details
+        self._fails_unknown_programs = settings.fails_unknown_programs
+        self._has_stages = bool(stages)
+        self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
+        self._loop = ReconcileLoop(
+            "simulated-pods", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
+        )
+        self._objects = PodObjects(
+            context.client,
+            context.informers,
+            self._loop.add,
+            creators=PossibleCreators(context.client, self._pods.lister, context.clock),
+            certificates=pod_certificates(context),
+            has_root_ca=settings.has_root_ca,
+            attaches_volumes=settings.attaches_volumes,
+        )
+        self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
+        self._nodes.add_handler(self._on_node_change)
+        self._pods.add_handler(self._on_pod_change)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Handle what happens in containers that run in real time."""
+        self._interactive.on_change = self._loop.add
+        self._interactive.on_unknown_program = self._on_unknown_program
+        self._handlers.on_change = self._loop.add
+        self._handlers.on_failure = self._on_probe_failure
+        self._handlers.on_unknown_program = self._report_unknown_program
+        processes = self._processes
+        if processes is not None:
+            self._interactive.network.local_port = partial(local_port, processes)
+            processes.on_change = self._loop.add
+
+    async def run(self) -> None:
+        # No address can be allocated before the addresses in use are known.
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._interactive.running())
+            await stack.enter_async_context(self._handlers.running())
+            if self._processes is not None:
+                await stack.enter_async_context(self._processes.running())
+            await self._loop.run()
+
+    def _on_pod_change(self, change: Change) -> None:
+        old: PodView | None = change.old
+        new: PodView | None = change.new
+        self._admitted_pods.on_change(change)
+        self._counters.on_pod_change(change)
+        if old is not None and (new is None or new.uid != old.uid):
+            self._registry.addresses.release(old.uid)
+            self._objects.forget(old.uid)
+            self._objects.certificates.forget(old.uid)
+            self._interactive.references.started.forget(old.uid)
+            self._status_writer.forget(old.key)
+            self._stages.forget(old.key)
+            self._interactive.forget(old.uid)
+            self._handlers.forget(old.uid)
+            if self._processes is not None:
+                self._processes.forget(old.uid)
+        if new is not None and new.node:
+            self._record_address(new)
+            # Nothing is due after a write of this runnable until the next step.
+            is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
+            self._status_writer.forget_seen(new.key, new.object)
+            if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
+                self._loop.add(new.key)
+
+    def _on_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
+        self._objects.note_unknown_program(pod)
+        self._report_unknown_program(pod, container, program, end)
+
+    def _report_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
+        event = event_of_live_run(pod, container, program, end)
+        if event is not None and self._details:
+            node = _node_name(pod)
+            self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)
+
+    def _on_probe_failure(self, pod: ReadOnlyTree, container: str, message: str) -> None:
+        if self._details:
+            part = container_field(pod, container)
+            self._recorder.record_on(_node_name(pod), pod, "Warning", "Unhealthy", message, part=part)
+
+    def _record_address(self, pod: PodView) -> None:
+        address = (pod.object.get("status") or {}).get("podIP")
+        if pod.is_terminal:
+            self._registry.addresses.release(pod.uid)
+        elif address and not pod.object["spec"].get("hostNetwork"):
+            self._registry.addresses.record(pod.uid, address)
+
+    def _on_node_change(self, change: Change) -> None:
+        if change.new is None and change.old is not None:
+            self._admitted_pods.forget_node(meta.name(change.old))
+            self._counters.forget(meta.name(change.old))
+        if change.new is not None and self._affects_pods(change.old, change.new):
+            for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
+                self._loop.add(pod.key)
+
+    def _affects_pods(self, old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
+        """Return whether a change of a node affects what is due for its pods."""
+        got_pod_cidr = (
+            old is not None and self._registry.lacks_pod_cidr(old) and not self._registry.lacks_pod_cidr(new)
+        )
+        return got_pod_cidr or _is_active(old) != _is_active(new)
+
+    async def _reconcile(self, key: Key) -> timedelta | None:
+        pod = self._pods.lister.get(*key)
+        if pod is None or self._status_writer.is_outdated(key, pod.object):
+            return None
+        node = self._registry.active_node(pod.node)
+        can_run = node is not None and (_has_address(pod) or not self._registry.lacks_pod_cidr(node))
+        began = self._clock.monotonic()
+        requeue_after = await self._sync_pod(key, pod, node) if node is not None and can_run else None
+        counters = self._counters.find(pod.node)
+        if counters is not None:
+            counters.record_sync(pod.object, self._clock.monotonic() - began)
+        # The cache may have had the last write, or have removed the pod, before the response arrived.
+        present = self._pods.lister.get(*key)
+        if present is None:
+            self._status_writer.forget(key)
+        else:
+            self._status_writer.forget_seen(key, present.object)
+        return requeue_after
+
+    async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
+        now = self._clock.now()
+        step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, now)
+        written = await self._status_writer.execute(key, pod.object, step.effects)
+        # The container's environment may have the pod's address, which is in the status that was just written.
+        present = written or pod.object
+        self._interactive.apply(present, step.actions)
+        self._handlers.apply(present, step.actions)
+        self._handlers.follow(present)
+        if self._processes is not None:
+            self._processes.apply(pod.object, step.actions)
+        return None if step.requeue_at is None else step.requeue_at - now
+
+    async def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
+        objects = self._objects.of(pod)
+        context = replace(
+            self._registry.context_of(pod, node),
+            objects=objects,
+            retry_at=self._objects.retry_at(pod.uid),
+            fails_unknown_programs=self._fails_unknown_programs,
+            observed=self._handlers.observations(pod.object),
+        )
+        step = self._next_step(pod, context, now)
+        while objects.has_unknown:
+            await objects.find_unknown()
+            step = self._next_step(pod, context, now)
+        if not step.is_blocked:
+            self._objects.note_run(pod)
+        elif creators := await self._objects.possible_creators(objects):
+            possible = replace(context, objects=PossibleObjects(objects, creators))
+            step = self._next_step(pod, possible, now)
+            if self._details and not step.is_blocked:
+                step = replace(step, effects=(_not_simulated(creators), *step.effects))
+        await self._interactive.references.started.note_step(pod.object, objects, step)
+        self._objects.note_step(pod, objects.used, step.requeue_at if step.is_blocked else None)
+        return step
+
+    def _next_step(self, pod: PodView, context: NodeContext, now: datetime) -> Step:
+        states = self._process_states(pod.object)
+        if states:
+            context = replace(context, processes=states)
+        preempted_at = self._admitted_pods.preemption_time(pod)
+        if preempted_at is not None and not pod.deleting and not pod.is_terminal:
+            return pod_lifecycle.preempt(pod.object, context, preempted_at, now)
+        return pod_lifecycle.step(pod.object, context, now)
+
+    def _preempt(self, pod: PodView) -> None:
+        """Stop a pod so that a critical pod fits on its node."""
+        if self._details:
+            self._recorder.record_on(pod.node, pod.object, "Warning", PREEMPTING, PREEMPTED_MESSAGE)
+        self._loop.add(pod.key)
+
+    def _process_states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
+        """Return the states of the pod's containers that are interactive or run as local processes."""
+        states = self._interactive.states(pod) if may_run_live(pod) else _NO_STATES
+        return states if self._processes is None else {**states, **self._processes.states(pod)}
+
+    async def _sync_by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
+        return await self._stages.run(key, pod.object)
+
+
+def _not_simulated(creators: Mapping[AnyResource, str]) -> EmitEvent:
+    reason = next(iter(creators.values()))
+    message = (
+        f"The pod refers to objects that do not exist. It starts, because {reason} a program that is not "
+        "simulated, and that may have created them"
+    )
+    return EmitEvent("Warning", NOT_SIMULATED, message)
+
+
+def _is_active(node: ReadOnlyTree | None) -> bool:
+    return node is not None and has_active_kubelet(node)
+
+
+def _node_name(pod: ReadOnlyTree) -> str:
+    return pod["spec"].get("nodeName") or ""
+
+
+def _has_address(pod: PodView) -> bool:
+    """Return whether the pod needs no address from the node's podCIDR."""
+    return bool((pod.object.get("status") or {}).get("podIP") or pod.object["spec"].get("hostNetwork"))

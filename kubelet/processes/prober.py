@@ -1,0 +1,222 @@
+"""One attempt of a probe or a hook of a container that runs as a process: a command, an HTTP request, a TCP connection, or a gRPC health check."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Final
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from msgspec import Struct
+
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
+from mockube.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
+
+from .grpc_health import USER_AGENT, GrpcError, check_health
+from .http2_get import get_status
+
+MAX_HEAD: Final = 64 << 10
+MAX_REDIRECTS: Final = 10
+LOOPBACK: Final = "127.0.0.1"
+
+
+class HandlerResult(Struct, frozen=True, kw_only=True):
+    success: bool
+    output: str = ""
+    is_unknown: bool = False
+    """Whether the handler could not be run, so that nothing is known of the container."""
+
+
+SUCCESS: Final = HandlerResult(success=True)
+
+
+def _failure(output: str) -> HandlerResult:
+    return HandlerResult(success=False, output=output)
+
+
+Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
+"""Runs a command in the container; returns its exit code and its output."""
+
+
+class ProbeTarget(Struct, frozen=True, kw_only=True):
+    """The container of a probe or hook."""
+
+    spec: ReadOnlyTree
+    ports: Mapping[int, int]
+    """The port of this machine for each port of the container."""
+    execute: Execute
+
+    def local_port(self, value: object) -> int:
+        port = resolve_port(value, self.spec)
+        return self.ports.get(port, port)
+
+
+async def run_handler(
+    handler: ReadOnlyTree, target: ProbeTarget, clock: Clock, seconds: float
+) -> HandlerResult:
+    """Run the handler of a probe or a hook, for at most `seconds`."""
+    try:
+        async with timeout(clock, seconds):
+            return await _run_handler(handler, target, clock)
+    except UnresolvedPort as error:
+        return HandlerResult(success=False, output=str(error), is_unknown=True)
+    except TimeoutError:
+        if "exec" in handler:
+            return _failure(
+                f'command timed out: "{" ".join(handler["exec"].get("command") or ())}" timed out after {seconds:g}s',
+            )
+        if "grpc" in handler:
+            address = f"{LOOPBACK}:{target.local_port(handler['grpc']['port'])}"
+            return _failure(
+                f'timeout: failed to connect service "{address}" within {seconds:g}s: context deadline exceeded',
+            )
+        return _failure("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+
+
+async def _run_handler(handler: ReadOnlyTree, target: ProbeTarget, clock: Clock) -> HandlerResult:
+    if "exec" in handler:
+        code, output = await target.execute(list(handler["exec"].get("command") or ()))
+        return HandlerResult(success=code == 0, output=output)
+    if "httpGet" in handler:
+        return await _get(handler["httpGet"], target)
+    if "tcpSocket" in handler:
+        return await _connect(handler["tcpSocket"], target)
+    if "grpc" in handler:
+        return await _check_grpc(handler["grpc"], target)
+    if "sleep" in handler:
+        await clock.sleep(handler["sleep"].get("seconds") or 0)
+        return SUCCESS
+    return _failure("missing probe handler")
+
+
+async def _connect(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
+    port = target.local_port(action["port"])
+    try:
+        _, writer = await asyncio.open_connection(action.get("host") or LOOPBACK, port)
+    except OSError as error:
+        return _failure(_dial_error(f"{action.get('host') or LOOPBACK}:{port}", error))
+    await _close(writer)
+    return SUCCESS
+
+
+async def _check_grpc(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
+    port = target.local_port(action["port"])
+    tls = _unverified_tls("h2") if action.get("mode") == "TLS" else None
+    try:
+        reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=tls)
+    except OSError as error:
+        address = f"{LOOPBACK}:{port}"
+        return _failure(f'failed to connect service "{address}": {_dial_error(address, error)}')
+    try:
+        scheme = "http" if tls is None else "https"
+        service = action.get("service") or ""
+        status = await check_health(reader, writer, f"{LOOPBACK}:{port}", service, scheme)
+    except (GrpcError, OSError, EOFError) as error:
+        return _failure(f"error: health rpc failed: {error}")
+    finally:
+        await _close(writer)
+    return HandlerResult(success=status == "SERVING", output=f'service unhealthy (responded with "{status}")')
+
+
+async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
+    scheme = str(action.get("scheme") or "HTTP").lower()
+    host = action.get("host") or LOOPBACK
+    url = f"{scheme}://{host}:{target.local_port(action['port'])}{_with_slash(action.get('path') or '/')}"
+    headers = {header["name"]: header.get("value") or "" for header in action.get("httpHeaders") or ()}
+    first = url
+    for _ in range(MAX_REDIRECTS):
+        try:
+            request = _request_http2 if action.get("protocol") == "HTTP2" else _request
+            code, location = await request(url, headers)
+        except (OSError, EOFError, ValueError) as error:
+            parts = urlsplit(url)
+            return _failure(f"Get {quote(first)}: {_dial_error(parts.netloc, error)}")
+        next_url = urljoin(url, location) if location and 300 <= code < 400 else ""
+        if not next_url or urlsplit(next_url).hostname != urlsplit(url).hostname:
+            output = f"HTTP probe failed with statuscode: {code}"
+            return HandlerResult(success=200 <= code < 400, output=output)
+        url = next_url
+    return _failure(f"Get {quote(first)}: stopped after {MAX_REDIRECTS} redirects")
+
+
+@cache
+def _unverified_tls(*protocols: str) -> ssl.SSLContext:
+    """Return a context as that of a kubelet, which does not verify certificates of pods."""
+    # It takes 20 ms, and probes are frequent.
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    if protocols:
+        tls.set_alpn_protocols(protocols)
+    return tls
+
+
+def _with_slash(path: str) -> str:
+    return path if path.startswith("/") else f"/{path}"
+
+
+async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
+    """Send a GET request; return the status code and the location of a redirect."""
+    parts = urlsplit(url)
+    tls = _unverified_tls() if parts.scheme == "https" else None
+    port = parts.port or (443 if tls else 80)
+    reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls, limit=MAX_HEAD)
+    try:
+        request_headers = {
+            "Host": parts.netloc,
+            "User-Agent": USER_AGENT,
+            "Accept": "*/*",
+            **headers,
+            "Connection": "close",
+        }
+        lines = [
+            f"GET {_target(parts)} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in request_headers.items()),
+            "",
+            "",
+        ]
+        writer.write("\r\n".join(lines).encode())
+        await writer.drain()
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError as error:
+            raise ValueError("the response header is too long") from error
+        first, *fields = head.decode("latin-1").split("\r\n")
+        response_headers = {
+            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in fields)
+        }
+        return int(first.split(" ")[1]), response_headers.get("location", "")
+    except IndexError as error:
+        raise ValueError("malformed HTTP response") from error
+    finally:
+        await _close(writer)
+
+
+async def _request_http2(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
+    """Send a GET request in HTTP/2; redirects are not read."""
+    parts = urlsplit(url)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+    try:
+        sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers}
+        return await get_status(reader, writer, parts.netloc, _target(parts), sent), ""
+    finally:
+        await _close(writer)
+
+
+def _target(parts: SplitResult) -> str:
+    return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+def _dial_error(address: str, error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"dial tcp {address}: connect: connection refused"
+    return str(error) or "EOF"

@@ -1,0 +1,176 @@
+"""Reads the objects that a container refers to: ConfigMaps, Secrets, Services, tokens. Missing ones are left out."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError, NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client import kinds
+from mockube.client.cache.store import Lister
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource, Client
+from mockube.client.wire import NoResponse
+from mockube.component_base.clock import Clock
+
+from .containers.environment import References
+from .containers.mounts import mounted_volumes, referenced_names, token_requests
+from .containers.projections import certificate_sources, has_bundles
+from .containers.runs import container_status
+from .pod_certificates import PodCertificates
+from .shared_work import SharedWork
+from .started_values import StartedValues
+
+LOG: Final = logging.getLogger(__name__)
+
+REFRESH_SECONDS: Final = 60.0
+"""The interval in which files of ConfigMaps, Secrets and tokens are updated: that of a kubelet."""
+MAX_SERVICES: Final = 500
+"""The maximum number of Services in a container's variables."""
+_RENEWAL_FRACTION: Final = 0.8
+"""The fraction of a token's lifetime after which it is renewed, as by a kubelet."""
+_NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
+T = TypeVar("T")
+
+
+async def retry_until_response(
+    work: Callable[[], Awaitable[T]], clock: Clock, seconds: float, name: str
+) -> T:
+    """Return the result of `work`, which is done again after some seconds while the server refuses its requests, or does not respond.
+
+    Logs say that `name` waits.
+    """
+    while True:
+        try:
+            return await work()
+        except (ApiError, NoResponse) as error:
+            LOG.warning("%s waits for the server: %s", name, error)
+            await clock.sleep(seconds)
+
+
+class ReferenceLoader:
+    def __init__(
+        self,
+        client: Client,
+        nodes: Lister[ReadOnlyTree],
+        certificates: PodCertificates,
+        *,
+        fails_unknown_programs: bool = False,
+    ) -> None:
+        self._certificates = certificates
+        self._client = client
+        self.fails_unknown_programs = fails_unknown_programs
+        self._nodes = nodes
+        self._loads = SharedWork[References]()
+        self.started = StartedValues(client)
+
+    async def load_shared(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None = None
+    ) -> References:
+        """Load the references of a container's run; concurrent calls for the same pod share the requests.
+
+        `restarts` is the run, if the pod's status lacks it yet.
+        """
+        key = (meta.uid(pod), meta.resource_version(pod), container["name"])
+        references = await self._loads.run(key, partial(self.load, pod, container))
+        if restarts is None:
+            restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
+        started = self.started.find(meta.uid(pod), container["name"], restarts)
+        if started is None:
+            return references
+        return replace(references, started_config_maps=started.config_maps, started_secrets=started.secrets)
+
+    async def load(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        tokens: Mapping[tuple[str, int], str] = _NO_TOKENS,
+    ) -> References:
+        """Load the references of a container; `tokens` are valid tokens that need no request."""
+        namespace = meta.namespace(pod)
+        maps, secrets = referenced_names(pod, container)
+        node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
+        volumes = [*mounted_volumes(pod, container)]
+        return References(
+            config_maps=await self._load(kinds.CONFIG_MAPS, namespace, maps),
+            secrets=await self._load(kinds.SECRETS, namespace, secrets),
+            services=await self._services(
+                namespace, links=pod["spec"].get("enableServiceLinks") is not False
+            ),
+            tokens={
+                key: token
+                for key in token_requests(pod, container)
+                if (token := tokens.get(key) or await self._token(pod, *key)) is not None
+            },
+            bundles=await self._bundles() if has_bundles(volumes) else (),
+            credentials={
+                (volume["name"], index): await self._certificates.ensure(pod, volume["name"], index)
+                for volume in volumes
+                for index, _ in certificate_sources(volume)
+            },
+            allocatable=(node.get("status") or {}).get("allocatable") or {},
+            fails_unknown_programs=self.fails_unknown_programs,
+        )
+
+    async def _load(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:
+        objects: dict[str, ReadOnlyTree] = {}
+        for name in sorted(names):
+            with suppress(NotFound):
+                objects[name] = await self._client.get(resource, Key(namespace, name))
+        return objects
+
+    async def _bundles(self) -> list[ReadOnlyTree]:
+        page = await self._client.list(kinds.CLUSTER_TRUST_BUNDLES)
+        return [*page.items]
+
+    async def _services(self, namespace: str, *, links: bool) -> list[ReadOnlyTree]:
+        services: list[ReadOnlyTree] = []
+        with suppress(NotFound):
+            services.append(await self._client.get(kinds.SERVICES, Key("default", "kubernetes")))
+        if links:
+            service_list = await self._client.list(kinds.SERVICES, namespace, limit=MAX_SERVICES)
+            services += [service for service in service_list.items if meta.name(service) != "kubernetes"]
+        return services
+
+    async def _token(self, pod: ReadOnlyTree, audience: str, seconds: int) -> str | None:
+        account = Key(meta.namespace(pod), pod["spec"].get("serviceAccountName") or "default")
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": meta.name(pod), "uid": meta.uid(pod)}
+        spec: dict[str, Any] = {
+            "audiences": [audience] if audience else [],
+            "expirationSeconds": seconds,
+            "boundObjectRef": bound,
+        }
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        try:
+            answer = await self._client.create(
+                kinds.SERVICE_ACCOUNTS, request, key=account, subresource="token"
+            )
+        except ApiError:
+            return None
+        token = (answer.get("status") or {}).get("token")
+        return None if token is None else str(token)
+
+
+class PodReferences:
+    """The references of the containers of one pod, with cached tokens that are renewed before they expire."""
+
+    def __init__(self, loader: ReferenceLoader, clock: Clock, pod: ReadOnlyTree) -> None:
+        self._loader = loader
+        self._clock = clock
+        self.pod = pod
+        """The latest version of the pod."""
+        self._tokens: dict[tuple[str, int], tuple[str, float]] = {}
+
+    async def load(self, container: ReadOnlyTree) -> References:
+        now = self._clock.monotonic()
+        valid = {key: token for key, (token, until) in self._tokens.items() if now < until}
+        references = await self._loader.load(self.pod, container, valid)
+        for key, token in references.tokens.items():
+            if key not in valid:
+                self._tokens[key] = token, now + _RENEWAL_FRACTION * key[1]
+        return references

@@ -1,0 +1,217 @@
+"""The pages of a simulated node: `/metrics` and its subpaths, `/stats/summary`, `/configz`."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.usage.usage import running_containers
+from mockube.component_base.clock import Clock
+from mockube.component_base.exposition import metrics_text
+from mockube.component_base.loop import yield_to_loop
+from mockube.component_base.metrics import Collected
+from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
+
+from .interactive import InteractiveContainers
+from .kubelet_metrics import (
+    BYTES_OF_INODE,
+    INTERFACE,
+    USAGE_METRICS,
+    amount_of,
+    kubelet_metrics,
+    limit_of,
+    volume_capacities,
+)
+from .kwok_objects import KwokObjects
+from .metric_objects import metric_family
+from .node_counters import KubeletCounters
+from .node_health import METRICS_HEADERS
+from .node_usage import Measurement, NodeUsage, started_at
+from .probe_metrics import TotalsByProbe, probe_metrics
+
+_CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
+"""The default configuration of a kubelet of 1.36."""
+NANO: Final = 1_000_000_000
+
+
+class NodePages:
+    def __init__(
+        self,
+        usage: NodeUsage,
+        kwok: KwokObjects,
+        clock: Clock,
+        interactive: InteractiveContainers,
+        process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
+        counters: KubeletCounters,
+    ) -> None:
+        """`process_totals` returns the results of the probes of a pod's processes."""
+        self._usage = usage
+        self._kwok = kwok
+        self._clock = clock
+        self._interactive = interactive
+        self._process_totals = process_totals
+        self._counters = counters
+
+    async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
+        """Return the response for a path; None if the path is unknown."""
+        if path == "/configz":
+            return _json({"kubeletconfig": configuration(node)})
+        if path == "/stats/summary":
+            measurement = await self._usage.measure(node)
+            return _json(summary(measurement, with_file_systems=query.get("only_cpu_and_memory") != "true"))
+        text = await self._metrics(path, node)
+        return None if text is None else web.Response(body=text, headers=METRICS_HEADERS)
+
+    async def _metrics(self, path: str, node: ReadOnlyTree) -> bytes | None:
+        """Return the text of the Metric object of a path, or else of the kubelet's own metrics; None without either."""
+        metrics = await self._metrics_of_object(path, meta.name(node))
+        families: Iterable[Collected | None]
+        if metrics is not None:
+            measurement = await self._usage.measure(node)
+            families = (metric_family(metric, self._usage, measurement) for metric in metrics)
+        elif path == "/metrics":
+            counted = self._counters.of(meta.name(node)).metrics.collect()
+            families = (*kubelet_metrics(self._usage.scraped_node(node)), *counted)
+        elif path == "/metrics/probes":
+            families = probe_metrics(
+                self._usage.scraped_node(node).pods,
+                self._clock.now(),
+                self._process_totals,
+                ContainerContext(fails_unknown_programs=self._interactive.references.fails_unknown_programs),
+                lambda pod: self._interactive.probe_totals.get(meta.uid(pod), {}),
+            )
+        elif path in USAGE_METRICS:
+            families = USAGE_METRICS[path](await self._usage.measure(node))
+        else:
+            return None
+        texts: dict[str, bytes] = {}
+        for family in families:
+            if family is not None:
+                texts[family.family.name] = texts.get(family.family.name, b"") + metrics_text([family])
+            await yield_to_loop()
+        return b"".join(texts[name] for name in sorted(texts))
+
+    async def _metrics_of_object(self, path: str, node: str) -> list[ReadOnlyTree] | None:
+        for metric_object in await self._kwok.list("metrics"):
+            spec = metric_object.get("spec") or {}
+            if (spec.get("path") or "").replace("{nodeName}", node) == path:
+                return list(spec.get("metrics") or ())
+        return None
+
+
+def configuration(node: ReadOnlyTree) -> dict[str, Any]:
+    """Return the KubeletConfiguration of a node: the defaults, with `maxPods` from its status."""
+    settings: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
+    pods = ((node.get("status") or {}).get("capacity") or {}).get("pods")
+    return {**settings, "maxPods": _to_int(pods)} if pods is not None else settings
+
+
+def summary(measurement: Measurement, *, with_file_systems: bool = True) -> dict[str, Any]:
+    """Return a Summary of stats.kubelet.k8s.io/v1alpha1: CPU and memory, and the capacity of the node's disk."""
+    node, at = measurement.node, measurement.at
+    status = node.get("status") or {}
+    capacity = status.get("capacity") or {}
+    stats: dict[str, Any] = {
+        "nodeName": meta.name(node),
+        "startTime": meta.metadata(node).get("creationTimestamp"),
+        "cpu": _cpu(measurement, node, at),
+        "memory": _memory(measurement, node, at, limit=_to_int(capacity.get("memory"))),
+    }
+    if with_file_systems:
+        disk = _disk(_to_int(capacity.get("ephemeral-storage")), at)
+        stats |= {"fs": disk, "runtime": {"imageFs": disk, "containerFs": disk}, "network": _network(at)}
+    pods = [_pod_stats(measurement, pod, at) for pod in measurement.pods]
+    if with_file_systems:
+        volumes = _volumes_by_pod(measurement, at)
+        for pod in pods:
+            pod |= {"network": _network(at), "volume": volumes.get(pod["podRef"]["uid"], [])}
+    return {"node": stats, "pods": pods}
+
+
+def _network(at: datetime) -> dict[str, Any]:
+    """Return the traffic of an interface: there is none, because no network is simulated."""
+    interface = {"name": INTERFACE, "rxBytes": 0, "rxErrors": 0, "txBytes": 0, "txErrors": 0}
+    return {"time": format_time(at), **interface, "interfaces": [interface]}
+
+
+def _volumes_by_pod(measurement: Measurement, at: datetime) -> dict[str, list[dict[str, Any]]]:
+    """Return the volumes of claims by the uid of their pod."""
+    volumes: dict[str, list[dict[str, Any]]] = {}
+    for pod, volume, claim, size in volume_capacities(measurement):
+        inodes = int(size // BYTES_OF_INODE)
+        reference = {"name": claim, "namespace": meta.namespace(pod)}
+        stats = {**_disk(int(size), at), "inodes": inodes, "inodesFree": inodes, "inodesUsed": 0}
+        volumes.setdefault(meta.uid(pod), []).append({**stats, "name": volume, "pvcRef": reference})
+    return volumes
+
+
+def _pod_stats(measurement: Measurement, pod: ReadOnlyTree, at: datetime) -> dict[str, Any]:
+    started = (pod.get("status") or {}).get("startTime")
+    return {
+        "podRef": {"name": meta.name(pod), "namespace": meta.namespace(pod), "uid": meta.uid(pod)},
+        "startTime": started,
+        "containers": list(_containers(measurement, pod, at)),
+        "cpu": _cpu(measurement, pod, at),
+        "memory": _memory(measurement, pod, at),
+    }
+
+
+def _containers(measurement: Measurement, pod: ReadOnlyTree, at: datetime) -> Iterator[dict[str, Any]]:
+    for container in running_containers(pod):
+        name = container["name"]
+        started = started_at(pod, name)
+        limit = limit_of(container, "memory")
+        yield {
+            "name": name,
+            "startTime": None if started is None else format_time(started),
+            "cpu": _cpu(measurement, pod, at, name),
+            "memory": _memory(measurement, pod, at, name, limit=None if limit is None else math.floor(limit)),
+        }
+
+
+def _cpu(measurement: Measurement, obj: ReadOnlyTree, at: datetime, container: str = "") -> dict[str, Any]:
+    return {
+        "time": format_time(at),
+        "usageNanoCores": round(measurement.usage_of(obj, "cpu", container) * NANO),
+        "usageCoreNanoSeconds": round(measurement.cumulative_usage(obj, "cpu", container) * NANO),
+    }
+
+
+def _memory(
+    measurement: Measurement,
+    obj: ReadOnlyTree,
+    at: datetime,
+    container: str = "",
+    *,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    used = round(measurement.usage_of(obj, "memory", container))
+    available = {} if limit is None else {"availableBytes": max(limit - used, 0)}
+    return {
+        "time": format_time(at),
+        **available,
+        "usageBytes": used,
+        "workingSetBytes": used,
+        "rssBytes": used,
+        "pageFaults": 0,
+        "majorPageFaults": 0,
+    }
+
+
+def _disk(capacity: int, at: datetime) -> dict[str, Any]:
+    return {"time": format_time(at), "availableBytes": capacity, "capacityBytes": capacity, "usedBytes": 0}
+
+
+def _to_int(amount: Any) -> int:
+    return math.floor(amount_of(amount) or 0)
+
+
+def _json(tree: Mapping[str, Any]) -> web.Response:
+    return web.Response(body=orjson.dumps(tree), content_type="application/json")

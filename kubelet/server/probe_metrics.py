@@ -1,0 +1,90 @@
+"""`/metrics/probes` of a simulated node: the results and durations of its pods' probes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import pairwise
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.metrics import Buckets, Collected, LabelValues
+from mockube.kubelet.containers.runs import container_status
+from mockube.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
+from mockube.kubelet.pod_lifecycle.probe_results import probe_results
+from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
+from mockube.kubelet.pod_lifecycle.probing import Probe
+from mockube.kubelet.pod_script import script_of
+
+from . import metric_families as families
+from .node_usage import started_at
+
+TotalsByProbe = Mapping[tuple[str, Probe], ProbeTotals]
+"""The results of probes, by container name and probe."""
+
+
+def probe_metrics(
+    pods: Iterable[ReadOnlyTree],
+    now: datetime,
+    process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
+    context: ContainerContext = NO_CONTEXT,
+    observed_totals: Callable[[ReadOnlyTree], TotalsByProbe] = lambda _: {},
+) -> Iterator[Collected]:
+    """Yield the metrics of `/metrics/probes`.
+
+    `process_totals` returns the results of the probes of a pod's processes, `observed_totals` those of simulated containers that run in
+    real time. Those of other simulated containers are computed.
+    """
+    entries = [
+        (_labels(pod, container, probe), meta.uid(pod), totals)
+        for pod in pods
+        for (container, probe), totals in {
+            **_totals(pod, now, process_totals(pod) or {}, context),
+            **observed_totals(pod),
+        }.items()
+    ]
+    durations = [(labels, _durations(totals)) for labels, _, totals in entries if totals.successful]
+    yield Collected(families.PROBE_DURATION, durations)
+    yield Collected(
+        families.PROBES,
+        [
+            ((*labels, uid, result), count)
+            for labels, uid, totals in entries
+            for result, count in (("failed", totals.failed), ("successful", totals.successful))
+            if count
+        ],
+    )
+
+
+def _totals(
+    pod: ReadOnlyTree, now: datetime, process_totals: TotalsByProbe, context: ContainerContext
+) -> TotalsByProbe:
+    script = script_of(meta.annotations(pod))
+    process_names = {container for container, _ in process_totals}
+    all_totals = dict(process_totals)
+    for container in _probed_containers(pod["spec"]):
+        name = container["name"]
+        since = None if name in process_names else started_at(pod, name)
+        if since is not None:
+            restarts = (container_status(pod, name) or {}).get("restartCount") or 0
+            results = probe_results(pod, container, script, context, restarts=restarts)
+            seconds = (now - since).total_seconds()
+            totals = simulated_totals(container, results, script.ready_after, seconds)
+            all_totals |= {(name, probe): total for probe, total in totals.items()}
+    return all_totals
+
+
+def _probed_containers(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+    yield from spec["containers"]
+    yield from (
+        container
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    )
+
+
+def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> LabelValues:
+    return container, meta.namespace(pod), meta.name(pod), probe.title
+
+
+def _durations(totals: ProbeTotals) -> Buckets:
+    cumulative = (0, *totals.bucket_counts, totals.successful)
+    return Buckets([after - before for before, after in pairwise(cumulative)], totals.seconds)

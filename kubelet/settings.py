@@ -1,0 +1,46 @@
+"""What kubelets are made from: the values of flags, and what else runs beside them. Pure."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from mockube.client.component import ComponentContext
+
+from .node_pools.pool import NodePools
+
+
+class KubeletSettings(Struct, frozen=True, kw_only=True):
+    nodes: NodePools
+    max_nodes: int
+    """How many simulated nodes can have addresses."""
+    stages: tuple[Path, ...]
+    details: bool
+    """Whether events, ids and final statuses of pods are written, which kwok does not."""
+    address: str
+    port: int
+    """The address and the port of the kubelets' server; port 0 is a free one."""
+    allow_host_access: bool
+    process_images: Path | None
+    """The file with the images that run as processes of this machine; None if all containers are simulated."""
+    fails_unknown_programs: bool
+    simulated_images: Path | None
+    pack_images: Sequence[Mapping[str, Any]]
+    """What packs say of the images of their kinds."""
+    server: str
+    """The address of the API server."""
+    grace_period: float
+    """The seconds without a renewal of the Lease until its node counts as unhealthy."""
+    waits_for_pod_cidrs: bool
+    """Whether a controller gives each node its pod CIDR."""
+    has_root_ca: bool
+    """Whether a controller writes the ConfigMap `kube-root-ca.crt` of each namespace."""
+    attaches_volumes: bool
+    """Whether a controller attaches volumes."""
+
+
+class KubeletContext(ComponentContext, frozen=True, kw_only=True):
+    """The dependencies of the runnables of simulated nodes, which share some values."""
+
+    settings: KubeletSettings

@@ -1,0 +1,108 @@
+"""Executes effects on the objects of one resource, and tracks own writes that the cache does not contain yet.
+
+It is the only writer of simulated objects apart from registration and heartbeats. It does not write to a deleted
+object, nor to another object of the same name.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.cache.revisions import EXPIRY_SECONDS
+from mockube.client.events.recorder import Recorder
+from mockube.client.resources import Key
+from mockube.client.verbs import AnyResource, Client
+from mockube.component_base.clock import Clock
+
+from .effects import DeleteObject, Effect, EmitEvent, PatchObject
+
+
+class _LastWrite(NamedTuple):
+    uid: str
+    revision: float
+    """The resource version after the write; infinite if the write deleted the object."""
+    base_revision: int
+    """The resource version of the object from which the write was computed."""
+    written_at: float
+
+
+class StatusWriter:
+    def __init__(
+        self,
+        client: Client,
+        recorder: Recorder,
+        resource: AnyResource,
+        clock: Clock,
+        *,
+        host: Callable[[ReadOnlyTree], str] = lambda _: "",
+    ) -> None:
+        """`host` returns the source host of an object's events."""
+        self._client = client
+        self._recorder = recorder
+        self._host = host
+        self._resource = resource
+        self._clock = clock
+        self._last_writes: dict[Key, _LastWrite] = {}
+
+    def is_outdated(self, key: Key, cached: ReadOnlyTree) -> bool:
+        """Return whether the cache does not contain the last write, so that the same step would be executed twice."""
+        last = self._last_writes.get(key)
+        if last is None or last.uid != meta.uid(cached):
+            return False
+        # A server that was restored to an older state may never reach this version.
+        is_recent = self._clock.monotonic() < last.written_at + EXPIRY_SECONDS
+        return is_recent and _revision(cached) < last.revision
+
+    def is_own(self, key: Key, before: ReadOnlyTree, obj: ReadOnlyTree) -> bool:
+        """Return whether a change from `before` to `obj` consists of the last own writes only."""
+        last = self._last_writes.get(key)
+        step = (meta.uid(obj), _revision(obj), _revision(before))
+        return last is not None and (last.uid, last.revision, last.base_revision) == step
+
+    def forget_seen(self, key: Key, cached: ReadOnlyTree) -> None:
+        """Forget the last write if the cache contains it."""
+        last = self._last_writes.get(key)
+        if last is not None and (last.uid != meta.uid(cached) or _revision(cached) >= last.revision):
+            del self._last_writes[key]
+
+    def forget(self, key: Key) -> None:
+        self._last_writes.pop(key, None)
+
+    async def execute(self, key: Key, obj: ReadOnlyTree, effects: Iterable[Effect]) -> ReadOnlyTree | None:
+        """Execute the effects in order; return the object after the last write, or None if it is deleted."""
+        base_revision = _revision(obj)
+        for effect in effects:
+            match effect:
+                case PatchObject(body=body, kind=kind, subresource=subresource):
+                    try:
+                        obj = await self._client.patch(
+                            self._resource, key, body, kind=kind, subresource=subresource
+                        )
+                    except NotFound:
+                        return None
+                    self._note_write(key, obj, _revision(obj), base_revision)
+                case DeleteObject():
+                    await self._remove(key, obj)
+                    return None
+                case EmitEvent(type=kind_of_event, reason=reason, message=message, part=part):
+                    self._recorder.record_on(self._host(obj), obj, kind_of_event, reason, message, part=part)
+        return obj
+
+    async def _remove(self, key: Key, obj: ReadOnlyTree) -> None:
+        uid = meta.uid(obj)
+        revision = float("inf")
+        with suppress(NotFound):
+            answer = await self._client.delete(self._resource, key, uid=uid, grace_period_seconds=0)
+            if meta.uid(answer) == uid and meta.finalizers(answer):
+                revision = _revision(answer)
+        self._note_write(key, obj, revision, _revision(obj))
+
+    def _note_write(self, key: Key, obj: ReadOnlyTree, revision: float, base_revision: int) -> None:
+        self._last_writes[key] = _LastWrite(meta.uid(obj), revision, base_revision, self._clock.monotonic())
+
+
+def _revision(obj: ReadOnlyTree) -> int:
+    return int(meta.resource_version(obj))

@@ -1,0 +1,120 @@
+"""Connections lead to ready endpoints by kube-proxy's rules."""
+
+import pytest
+
+from mockube.container_runtime.simulated.network.services import Outcome, route
+from mockube.container_runtime.simulated.network.view import Peer, peer_of
+from tests.support.network_cluster import NetworkCluster
+
+CLIENT = Peer(address="10.244.9.9", pod={"metadata": {"name": "c", "namespace": "default"}}, node="node-1")
+
+
+@pytest.fixture
+def cluster():
+    cluster = NetworkCluster()
+    for number in (1, 2, 3):
+        node = f"node-{number}"
+        cluster.add_pod(f"web-{number}", f"10.244.0.{number}", nodeName=node)
+        addresses = [{"type": "InternalIP", "address": f"172.18.0.{number}"}]
+        cluster.nodes.append({"metadata": {"name": node}, "status": {"addresses": addresses}})
+    return cluster
+
+
+def endpoint(number, **fields):
+    return {"addresses": [f"10.244.0.{number}"], "nodeName": f"node-{number}", **fields}
+
+
+def targets(cluster, address, port, protocol="TCP", source=CLIENT):
+    found = route(cluster, source, address, port, protocol)
+    return [(target.peer.address, target.port) for target in found.targets] or found.outcome
+
+
+def test_cluster_ip_leads_to_ready_endpoints(cluster):
+    ports = [{"name": "http", "port": 80, "to": 8080}, {"name": "dns", "port": 53, "protocol": "UDP"}]
+    unready = endpoint(2, conditions={"ready": False, "serving": False})
+    cluster.add_service(
+        "web", clusterIP="10.0.0.7", ports=ports, endpoints=[endpoint(1), unready, endpoint(3)]
+    )
+    assert targets(cluster, "10.0.0.7", 80) == [("10.244.0.1", 8080), ("10.244.0.3", 8080)]
+    assert targets(cluster, "10.0.0.7", 53, "UDP") == [("10.244.0.1", 53), ("10.244.0.3", 53)]
+    assert targets(cluster, "10.0.0.7", 53) is Outcome.TIMEOUT
+    assert targets(cluster, "10.0.0.7", 81) is Outcome.TIMEOUT
+
+
+def test_service_without_endpoints_refuses(cluster):
+    cluster.add_service("web", clusterIP="10.0.0.7")
+    assert targets(cluster, "10.0.0.7", 80) is Outcome.REFUSED
+
+
+def test_ending_endpoints_serve_if_no_other_is_ready(cluster):
+    ending = endpoint(2, conditions={"ready": False, "serving": True, "terminating": True})
+    cluster.add_service("web", clusterIP="10.0.0.7", endpoints=[ending])
+    assert targets(cluster, "10.0.0.7", 80) == [("10.244.0.2", 80)]
+
+
+def test_external_ips_and_load_balancers_lead_to_endpoints(cluster):
+    cluster.add_service("web", clusterIP="10.0.0.7", externalIPs=["192.0.2.1"], endpoints=[endpoint(1)])
+    cluster.services[0]["status"] = {"loadBalancer": {"ingress": [{"ip": "198.18.0.1"}]}}
+    assert targets(cluster, "192.0.2.1", 80) == targets(cluster, "198.18.0.1", 80) == [("10.244.0.1", 80)]
+
+
+def test_internal_traffic_policy_local_uses_endpoints_of_the_same_node(cluster):
+    every = [endpoint(1), endpoint(2)]
+    cluster.add_service("web", clusterIP="10.0.0.7", internalTrafficPolicy="Local", endpoints=every)
+    assert targets(cluster, "10.0.0.7", 80) == [("10.244.0.1", 80)]
+    other = Peer(address="10.244.9.8", node="node-3")
+    assert targets(cluster, "10.0.0.7", 80, source=other) is Outcome.TIMEOUT
+
+
+def test_session_affinity_keeps_endpoint_of_client(cluster):
+    every = [endpoint(1), endpoint(2), endpoint(3)]
+    cluster.add_service("web", clusterIP="10.0.0.7", sessionAffinity="ClientIP", endpoints=every)
+    clients = [Peer(address=f"10.244.5.{number}") for number in range(40)]
+    chosen = [targets(cluster, "10.0.0.7", 80, source=client) for client in clients]
+    assert chosen == [targets(cluster, "10.0.0.7", 80, source=client) for client in clients]
+    assert all(len(found) == 1 for found in chosen)
+    assert len({found[0] for found in chosen}) == 3
+
+
+def test_node_port_leads_to_endpoints_on_every_node(cluster):
+    ports = [{"port": 80, "nodePort": 30080}]
+    cluster.add_service("web", clusterIP="10.0.0.7", ports=ports, endpoints=[endpoint(1)])
+    assert targets(cluster, "172.18.0.2", 30080) == [("10.244.0.1", 80)]
+    assert targets(cluster, "172.18.0.2", 30081) is Outcome.REFUSED
+    cluster.services[0]["spec"]["externalTrafficPolicy"] = "Local"
+    assert targets(cluster, "172.18.0.1", 30080) == [("10.244.0.1", 80)]
+    assert targets(cluster, "172.18.0.2", 30080) is Outcome.TIMEOUT
+
+
+def test_address_leads_to_its_pod_or_nowhere(cluster):
+    assert targets(cluster, "10.244.0.1", 99) == [("10.244.0.1", 99)]
+    assert targets(cluster, "10.244.0.9", 80) is Outcome.UNREACHABLE
+    assert targets(cluster, "8.8.8.8", 53) is Outcome.OUTSIDE
+    assert targets(cluster, "no address", 53) is Outcome.UNREACHABLE
+
+
+def test_loopback_is_the_pod_itself(cluster):
+    pod = peer_of(cluster.pods[0])
+    assert targets(cluster, "127.0.0.1", 8080, source=pod) == [("10.244.0.1", 8080)]
+    assert targets(cluster, "::1", 8080, source=pod) == [("10.244.0.1", 8080)]
+
+
+def test_pod_in_the_network_of_its_node_serves_at_the_node(cluster):
+    cluster.add_pod(
+        "agent", "172.18.0.1", hostNetwork=True, nodeName="node-1", ports=[{"containerPort": 9100}]
+    )
+    cluster.add_service(
+        "agent", clusterIP="10.0.0.9", ports=[{"port": 9100}], endpoints=[{"addresses": ["172.18.0.1"]}]
+    )
+    assert targets(cluster, "172.18.0.1", 9100) == [("172.18.0.1", 9100)]
+    (target,) = route(cluster, CLIENT, "10.0.0.9", 9100).targets
+    assert target.pod["metadata"]["name"] == "agent"
+
+
+@pytest.mark.parametrize("endpoints", [["192.0.2.9"], []])
+def test_kubernetes_service_leads_to_the_api_server(cluster, endpoints):
+    cluster.add_service(
+        "kubernetes", clusterIP="10.0.0.1", ports=[{"port": 443, "to": 6443}], endpoints=endpoints
+    )
+    (target,) = route(cluster, CLIENT, "10.0.0.1", 443).targets
+    assert target.is_api_server

@@ -1,0 +1,284 @@
+"""Output and exit codes of scripts and programs in simulated containers."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
+from mockube.container_runtime.simulated.shell.invocation import run_command
+from mockube.container_runtime.simulated.shell.process import Host, Input, Output, Sleep, UnknownProgram
+from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+FILES = {
+    "/etc/config/colour": FileEntry(data=b"blue\n", read_only=True),
+    "/etc/config/size": FileEntry(data=b"7", read_only=True),
+    "/data": FileEntry(mode=0o755),
+}
+
+
+def container(**options):
+    return Host(
+        name="web-1",
+        files=FileSystem(FILES),
+        now=lambda: NOW,
+        programs=PROGRAMS,
+        address="10.1.2.3",
+        **options,
+    )
+
+
+def run(*argv, sent=b"", host=None, environment=None, maximum=100_000):
+    """Return stdout, stderr, the exit code, and the seconds slept."""
+    host = host or container()
+    running = run_command(host, argv, environment or {"NAME": "kube"})
+    written, answer = {1: b"", 2: b""}, None
+    for _ in range(maximum):
+        try:
+            effect = running.send(answer) if answer else next(running)
+        except StopIteration as ended:
+            return written[1].decode(), written[2].decode(), ended.value, host.elapsed
+        answer = None
+        if isinstance(effect, Output):
+            written[effect.descriptor] += effect.data
+        elif isinstance(effect, Sleep):
+            host.elapsed += effect.seconds
+        elif isinstance(effect, Input):
+            answer, sent = sent[: effect.limit], sent[effect.limit :]
+    raise AssertionError("it does not end")
+
+
+def script(text, **options):
+    return run("sh", "-c", text, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("echo a  b", "a b\n"),
+        ("echo 'a  b' \"c $NAME\" d\\ e", "a  b c kube d e\n"),
+        ("echo -n a; echo -e 'b\\tc'", "ab\tc\n"),
+        ("x=1; x=$((x + 2)); echo $x ${x} ${#NAME} ${y:-none} ${NAME%be} ${NAME#k}", "3 3 4 none ku ube\n"),
+        ("for i in 1 2 3; do [ $i = 2 ] && continue; echo $i; done", "1\n3\n"),
+        ("i=0; while [ $i -lt 3 ]; do i=$((i+1)); echo $i; done", "1\n2\n3\n"),
+        ("until false; do echo once; break; done", "once\n"),
+        ("if [ -f /etc/config/colour ]; then cat /etc/config/colour; else echo no; fi", "blue\n"),
+        ("case $NAME in a|b) echo ab;; k*) echo k;; *) echo other;; esac", "k\n"),
+        ('f() { echo "$1 of $#"; return 3; }; f x y; echo $?', "x of 2\n3\n"),
+        ("echo $(echo inner; echo more) `hostname`", "inner more web-1\n"),
+        ("seq 1 100 | tail -n 2 | wc -l", "2\n"),
+        ("yes | head -n 2", "y\ny\n"),
+        ("printf '%s=%03d\\n' a 1 b 22", "a=001\nb=022\n"),
+        ("echo out > /data/f; echo more >> /data/f; cat < /data/f", "out\nmore\n"),
+        ("echo hidden > /dev/null; echo seen 2>&1", "seen\n"),
+        ("(cd /data; pwd); pwd", "/data\n/\n"),
+        ("ls /etc/config; cd /etc/config; echo *", "colour\nsize\ncolour size\n"),
+        ("mkdir -p /data/a/b; touch /data/a/c; ls /data/a; rm -r /data/a; ls /data", "b\nc\n"),
+        ("date -u +%Y-%m-%dT%H:%M:%SZ", "2030-01-02T03:04:05Z\n"),
+        ("sleep 2; date +%S", "07\n"),
+        ("env | grep NAME; A=1 printenv A", "NAME=kube\n1\n"),
+        (
+            "echo b c a | tr ' ' '\\n' | sort | head -n1; echo abc | cut -c2; echo a:b | cut -d: -f2",
+            "a\nb\nb\n",
+        ),
+        (
+            "printf abc | base64; echo YWJj | base64 -d; hostname -i; basename /a/b.txt .txt",
+            "YWJj\nabc10.1.2.3\nb\n",
+        ),
+        ("set -- a 'b c'; for x in \"$@\"; do echo $x; done", "a\nb c\n"),
+        ("sh -c 'echo $0 $1' zero one; cat /data/../etc/config/size", "zero one\n7"),
+        ("# a comment\necho a # another\n\necho b", "a\nb\n"),
+        ("! false && echo yes; false || echo or; true && false; echo $?", "yes\nor\n1\n"),
+        ("eval 'echo evaluated'; { echo in; echo braces; } | wc -l", "evaluated\n2\n"),
+        ("timeout 1 sleep 5; echo $?", "124\n"),
+        ("printf 'k1=v\\nbad\\nx\\n' | grep 'k\\|bad'", "k1=v\nbad\n"),
+        ("printf 'aab\\na+b\\nb\\n' | grep 'a\\+b'; printf 'aab\\na?b\\n' | grep '^aa\\?b'", "aab\naab\n"),
+        (
+            "echo aab | sed 's/a\\+\\|x/Y/; s/c\\?b/Z/'; expr ab : 'x\\|a'; expr aab : 'c\\?a\\+'",
+            "YZ\n1\n2\n",
+        ),
+        ("echo hello > /data/f; cksum /data/f; cksum < /data/f", "3015617425 6 /data/f\n3015617425 6\n"),
+        ("seq 3 | grep -B 9999999999G 2; seq 3 | grep -A 9999999999G 2", "1\n2\n2\n3\n"),
+        (f"cd /data; touch a10 a9 {'٣' * 5_000}; ls -v", f"a9\na10\n{'٣' * 5_000}\n"),
+        ("seq 3 > /data/f; tail -n 1 --pid 99 -f /data/f; tail -n 1 --pid=99 -f /data/f", "3\n3\n"),
+        (
+            "(seq 3 | sort <&-; echo b | grep b <&-; echo $?; echo b | wc -l <&-) 2> /dev/null; wc -l <&- 2>&1 | cat",
+            "1\n0\n0\nwc: standard input: Bad file descriptor\n",
+        ),
+        ("cksum < /dev/null; seq 1 20000 | cksum", "4294967295 0\n3231941463 108894\n"),
+    ],
+)
+def test_script_output(text, output):
+    written, errors, code, _ = script(text)
+    assert (written, errors, code) == (output, "", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "errors", "code"),
+    [
+        ("exit 3", "", 3),
+        ("make all", "sh: 1: make: not found\n", 127),
+        ("cat <&-", "cat: read error: Bad file descriptor\n", 1),
+        ("md5sum <&-", "md5sum: standard input: Bad file descriptor\n", 1),
+        ("cat /none", "cat: can't open '/none': No such file or directory\n", 1),
+        (
+            "echo x > /etc/config/colour",
+            "sh: 1: cannot create /etc/config/colour: Read-only file system\n",
+            2,
+        ),
+        ("rm /etc/config/colour", "rm: can't remove '/etc/config/colour': Read-only file system\n", 1),
+        ("set -e; false; echo never", "", 1),
+        ("echo 'open", "sh: 1: Syntax error: Unterminated quoted string\n", 2),
+        ("echo $((1/0))", 'sh: 1: arithmetic expression: division by zero: "1/0"\n', 2),
+        ("echo a\n\nif x; fi", 'sh: 3: Syntax error: "fi" unexpected (expecting "then")\n', 2),
+        ("cd /none", "sh: 1: cd: can't cd to /none\n", 2),
+        ("[ a -eq b ]", "sh: 1: [: Illegal number: a\n", 2),
+        ("test -d /etc/config/size", "", 1),
+        ("echo to errors >&2; false", "to errors\n", 1),
+    ],
+)
+def test_script_failure(text, errors, code):
+    written, found, ended, _ = script(text)
+    assert (written, found, ended) == ("a\n" if text.startswith("echo a") else "", errors, code)
+
+
+def test_bash_reports_an_index_before_the_first_element():
+    problem = "bash: line 1: arr: bad array subscript\n"
+    assert run("bash", "-c", "arr=(a); echo [${arr[-1]}${arr[-2]}]")[:3] == ("[a]\n", problem, 0)
+    assert run("bash", "-c", "set -e; echo ${arr[-1]}; echo never")[:3] == ("", problem, 1)
+
+
+def test_shell_reads_commands_from_stdin():
+    written, errors, code, _ = run(
+        "sh", sent=b"x=4\nif true; then\necho $x\nfi\nread y\nhello\necho $y\nexit 2\n"
+    )
+    assert (written, errors, code) == ("4\nhello\n", "", 2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("! ( = = a )", 0),
+        ("( = )", 1),
+        ("( ! = a )", 2),
+        ("! = !", 0),
+        ("! ( a )", 1),
+        ("! = = x -a y", 0),
+        ("a -a !", 0),
+        ("! -nt -a ! !", 1),
+        ("-f = -f -a a", 0),
+        ("( ( = ( ) -a b", 2),
+        ("-o -o -o", 0),
+        ("! ( a", 2),
+        ("-o a", 2),
+        ("a b", 2),
+    ],
+)
+def test_condition_is_read_by_the_number_of_its_arguments(condition, code):
+    assert run("test", *condition.split(" "))[2] == code
+
+
+def test_reader_of_endless_lines_ends_them():
+    assert script("yes | head -c 3000000 | wc -c; yes no | head -n 300 | tail -n 1")[:3] == (
+        *("3000000\nno\n", ""),
+        0,
+    )
+
+
+def test_lines_without_reader_are_endless():
+    for text in ("yes", "yes > /dev/null"):
+        with pytest.raises(AssertionError):
+            script(text, maximum=200)
+
+
+def test_busy_loop_takes_simulated_time():
+    assert script("i=0; while [ $i -lt 5 ]; do i=$((i+1)); done")[3] == pytest.approx(0.005)
+
+
+def test_tar_archives_carry_files_between_containers():
+    source, target = container(), container()
+    script("mkdir -p /data/d; echo one > /data/d/f; chmod 600 /data/d/f", host=source)
+    running = run_command(source, ["tar", "cf", "-", "-C", "/data", "d"], {})
+    archive = b"".join(effect.data for effect in running if isinstance(effect, Output))
+    assert run("tar", "-xmf", "-", "-C", "/tmp", sent=archive, host=target)[2] == 1
+    assert run("tar", "-xmf", "-", "-C", "/data", sent=archive, host=target)[1:3] == ("", 0)
+    assert target.files.read("/data/d/f") == b"one\n"
+    assert target.files.entry("/data/d/f").mode == 0o600
+    assert run("tar", "tf", "-", sent=archive)[0] == "d/\nd/f\n"
+    assert run("tar", "xf", "-", sent=b"nonsense" * 100)[1:3] == ("tar: invalid tar magic\n", 1)
+
+
+def test_files_are_limited_in_size():
+    files = container().files
+    files.write("/data/a", b"x" * (limits.MAX_FILE_BYTES - 100))
+    with pytest.raises(FileError, match="No space left on device"):
+        files.write("/data/b", b"x" * 200)
+    files.remove("/data/a")
+    files.write("/data/b", b"x" * 200)
+
+
+def test_unsimulated_program_is_named():
+    with pytest.raises(UnknownProgram, match="nginx"):
+        run("nginx", "-g", "daemon off;")
+    with pytest.raises(UnknownProgram, match="make"):
+        script("make", host=container(is_strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a=x; while true; do a=$a$a; done", "f() { f; }; f", "echo $(yes)", "((((((((((" * 9, "${", "$((((1"],
+)
+def test_unbounded_growth_is_refused(text):
+    _, errors, code, _ = script(text)
+    assert errors
+    assert code != 0
+
+
+def test_mount_lists_file_systems():
+    output, _, code, _ = run("mount", "-t", "cgroup2")
+    assert (output, code) == ("cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)\n", 0)
+    assert len(run("mount")[0].splitlines()) == 2
+    with pytest.raises(UnknownProgram, match="mount /dev/sda /mnt"):
+        run("mount", "/dev/sda", "/mnt")
+
+
+def test_sysctl_prints_the_parameters_of_the_pod():
+    host = container()
+    host.files.put("/proc/sys/kernel/shm_rmid_forced", FileEntry(data=b"1\n", read_only=True))
+    result = run("sysctl", "kernel.shm_rmid_forced", "kernel.other", host=host)
+    assert result[:3] == (
+        "kernel.shm_rmid_forced = 1\n",
+        "sysctl: error: 'kernel.other' is an unknown key\n",
+        1,
+    )
+    with pytest.raises(UnknownProgram):
+        run("sysctl", "-w", "kernel.shm_rmid_forced=0")
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("/etc/config/none", 1), ("/etc/config/size", 0), ("/etc/other", 0), ("/tmp/none", 1), ("/removed", 1)],
+)
+def test_files_of_image_may_exist_outside_of_volumes(path, code):
+    files = {**FILES, "/etc/config": FileEntry(read_only=True)}
+    host = Host(name="web-1", files=FileSystem(files, is_partial=True), now=lambda: NOW, programs=PROGRAMS)
+    assert script(f"rm -f /removed; [ -f {path} ]", host=host)[2] == code
+
+
+@pytest.mark.parametrize(
+    ("groups", "output"),
+    [((2000,), "yes\n0 2000\nroot 2000\n"), ((), "no\n0\nroot\n")],
+)
+def test_supplementary_groups_may_read_files_of_group(groups, output):
+    files = {"/etc/config/key": FileEntry(data=b"1", mode=0o440, group=2000)}
+    host = Host(
+        name="web-1",
+        files=FileSystem(files),
+        now=lambda: NOW,
+        programs=PROGRAMS,
+        user=7,
+        other_groups=groups,
+    )
+    text = "[ -r /etc/config/key ] && echo yes || echo no; id -G; groups"
+    assert script(text, host=host)[0] == output

@@ -1,0 +1,157 @@
+"""The requests of the scheduler to one extender: connections, TLS, limits and times."""
+
+import contextlib
+import ssl
+
+import pytest
+
+from mockube.apimachinery.randomness import SeededRandom
+from mockube.apiserver.pki.issue import CertificateIssuer, Subject, make_authority
+from mockube.component_base.clock import RealClock
+from mockube.component_base.configuration_files import ConfigurationError
+from mockube.scheduler.config.extender_access import access_of
+from mockube.scheduler.config.types import Extender, ExtenderManagedResource, ExtenderTLSConfig
+from mockube.scheduler.extenders import extender as module
+from mockube.scheduler.extenders.extender import HTTPExtender
+from mockube.scheduler.extenders.messages import ExtenderError
+from tests.support.controllers.scheduler_objects import info, node, pod, snapshot
+from tests.support.server.raw_server import answer, serving
+
+NAMES = b'{"NodeNames": ["a"]}'
+
+
+@contextlib.asynccontextmanager
+async def extender_at(url, **fields):
+    configuration = Extender(url_prefix=url, filter_verb="filter", node_cache_capable=True, **fields)
+    extender = HTTPExtender(access_of(configuration))
+    try:
+        yield extender
+    finally:
+        await extender.close()
+
+
+async def filtered(extender):
+    """Return the names of the nodes that an extender accepts, or its error."""
+    try:
+        nodes, _ = await extender.filter(info(pod()), snapshot([node("a"), node("b")]).nodes)
+    except ExtenderError as error:
+        return str(error)
+    return [one.name for one in nodes]
+
+
+def server_certificate(folder, seed):
+    """Return the certificate of an authority, and the TLS context of a server for localhost."""
+    now, random = RealClock().now(), SeededRandom(seed)
+    authority = make_authority("test", now=now, random=random)
+    pair = CertificateIssuer(authority, now=now, random=random).issue(
+        Subject(name="server", hosts=("localhost",))
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for name, data in (("crt", pair.certificate), ("key", pair.key)):
+        (folder / name).write_bytes(data)
+    context.load_cert_chain(folder / "crt", folder / "key")
+    return authority.certificate, context
+
+
+def sending(*parts):
+    async def send(writer):
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+
+    return send
+
+
+async def cut(writer):
+    writer.transport.abort()
+
+
+async def test_one_connection_carries_all_requests():
+    async with serving(sending(answer(NAMES))) as server, extender_at(f"{server.url}/a b/") as extender:
+        assert await filtered(extender) == ["a"]
+        assert await filtered(extender) == ["a"]
+    assert len(server.connections) == 1
+    assert server.lines == ["POST /a%20b/filter HTTP/1.1"] * 2
+
+
+async def test_cut_connection_is_an_error_of_one_attempt():
+    async with serving(cut) as server, extender_at(server.url) as extender:
+        assert (await filtered(extender)).startswith(f'Post "{server.url}/filter": ')
+        server.talk = sending(answer(NAMES))
+        assert await filtered(extender) == ["a"]
+
+
+async def test_endless_response_ends_the_request(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_BODY_BYTES", 1000)
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"100\r\n%s\r\n" % (b" " * 0x100)
+    async with serving(sending(head, *[chunk] * 9)) as server, extender_at(server.url) as extender:
+        assert await filtered(extender) == f'Post "{server.url}/filter": the response body is too long'
+
+
+async def test_late_response_ends_the_request():
+    async with serving(sending()) as server, extender_at(server.url, http_timeout="10ms") as extender:
+        assert (await filtered(extender)).endswith(
+            "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_trusted"),
+    [
+        pytest.param({}, False, id="roots of the machine"),
+        pytest.param({"enable_https": True}, True, id="no CA"),
+        pytest.param({"tls_config": ExtenderTLSConfig(insecure=True)}, True, id="insecure"),
+        pytest.param({"tls_config": "CA"}, True, id="CA"),
+        pytest.param({"tls_config": "CA", "enable_https": True}, True, id="CA and enableHTTPS"),
+        pytest.param({"tls_config": "other CA"}, False, id="other CA"),
+    ],
+)
+async def test_certificate_of_extender_is_verified(fields, is_trusted, tmp_path):
+    authority, context = server_certificate(tmp_path, 1)
+    other, _ = server_certificate(tmp_path, 2)
+    authorities = {
+        "CA": ExtenderTLSConfig(ca_data=authority, server_name="localhost"),
+        "other CA": ExtenderTLSConfig(ca_data=other, server_name="localhost"),
+    }
+    used = {name: authorities.get(value, value) for name, value in fields.items()}
+    async with (
+        serving(sending(answer(NAMES)), tls=context) as server,
+        extender_at(server.url, **used) as extender,
+    ):
+        assert (await filtered(extender) == ["a"]) == is_trusted
+
+
+@pytest.mark.parametrize(
+    ("tls", "message"),
+    [
+        pytest.param({"ca_file": "/none"}, "open /none: no such file or directory", id="no file"),
+        pytest.param(
+            {"ca_data": b"x", "insecure": True},
+            "specifying a root certificates file with the insecure flag is not allowed",
+            id="CA that is not used",
+        ),
+        pytest.param({"ca_data": b"x"}, "the CA of https://a: ", id="CA that is none"),
+        pytest.param({"cert_data": b"x", "key_data": b"x"}, "", id="certificate that is none"),
+    ],
+)
+def test_unusable_tls_settings_are_refused_at_the_start(tls, message):
+    configuration = Extender(url_prefix="https://a", tls_config=ExtenderTLSConfig(**tls))
+    with pytest.raises(ConfigurationError) as caught:
+        access_of(configuration)
+    assert str(caught.value).startswith(f"couldn't build extenders: {message}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_interested"),
+    [
+        pytest.param({}, False, id="none"),
+        pytest.param({"containers": [{"resources": {"limits": {"e.com/x": "1"}}}]}, True, id="limit"),
+        pytest.param({"initContainers": [{"resources": {"requests": {"e.com/x": "1"}}}]}, True, id="init"),
+        pytest.param({"containers": [{"resources": {"requests": {"e.com/y": "1"}}}]}, False, id="other"),
+    ],
+)
+def test_extender_is_interested_in_pods_with_its_resources(spec, is_interested):
+    managed = (ExtenderManagedResource(name="e.com/x"),)
+    extender = HTTPExtender(access_of(Extender(url_prefix="http://a", managed_resources=managed)))
+    assert extender.is_interested(info(pod(**spec))) is is_interested

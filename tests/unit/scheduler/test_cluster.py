@@ -1,0 +1,136 @@
+"""The scheduler's cache: which pods are on which node, and how many match a selector."""
+
+import pytest
+
+from mockube.apimachinery.labels import from_label_selector
+from mockube.client.podview import PodView
+from mockube.scheduler.cluster import SchedulerCache
+from tests.support.controllers.scheduler_objects import HOST, info, node, pod
+
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def cache_of(*names):
+    cache = SchedulerCache()
+    for name in names:
+        cache.set_node(node(name))
+    return cache
+
+
+def update(cache, at, **fields):
+    cache.update_pod(PodView.of(pod("web", **fields)), at)
+
+
+def pods_of(cache):
+    return {one.name: [*one.pods] for one in cache.nodes()}
+
+
+def test_pod_moves_to_the_node_of_its_last_version():
+    cache = cache_of("a", "b")
+    update(cache, "a")
+    update(cache, "b")
+    assert pods_of(cache) == {"a": [], "b": ["web"]}
+    assert cache.has_pod("web")
+    cache.remove_pod("web")
+    cache.remove_pod("web")
+    assert pods_of(cache) == {"a": [], "b": []}
+    assert not cache.has_pod("web")
+
+
+def test_assumed_pod_counts_as_one_that_runs():
+    cache = cache_of("a", "b")
+    cache.assign_pod(info(pod("web", requests={"cpu": "1"})), "a")
+    assert (cache.has_pod("web"), cache.node("a").requested["cpu"]) == (True, 1000)
+    update(cache, "a", requests={"cpu": "2"})
+    assert cache.node("a").requested["cpu"] == 2000
+
+
+def test_update_without_effect_on_sums_keeps_them_and_the_new_version():
+    cache = cache_of("a")
+    update(cache, "a", requests={"cpu": "1"})
+    update(cache, "a", requests={"cpu": "1"}, status={"phase": "Running"})
+    assert cache.node("a").requested["cpu"] == 1000
+    assert cache.node("a").pods["web"].view.phase == "Running"
+
+
+def test_pods_wait_for_their_node_to_be_known():
+    cache = SchedulerCache()
+    update(cache, "a", requests={"cpu": "1"})
+    assert (cache.nodes(), cache.node("a").requested["cpu"]) == ([], 1000)
+    cache.set_node(node("a"))
+    assert pods_of(cache) == {"a": ["web"]}
+
+
+def test_node_is_forgotten_with_its_last_pod():
+    cache = cache_of("a")
+    update(cache, "a")
+    cache.remove_node("a")
+    assert (cache.nodes(), cache.node("a") is None) == ([], False)
+    cache.remove_pod("web")
+    assert cache.node("a") is None
+    cache.set_node(node("b"))
+    cache.remove_node("b")
+    assert cache.node("b") is None
+
+
+def test_hostname_of_two_nodes_is_ambiguous_until_one_changes_or_goes():
+    cache = cache_of("a", "b")
+    found = []
+    for change in (
+        lambda: None,
+        lambda: cache.set_node(node("b", labels={HOST: "a"})),
+        lambda: cache.set_node(node("b", labels={HOST: "a"}, cpu="8")),
+        lambda: cache.set_node(node("b")),
+        lambda: cache.set_node(node("c", labels={HOST: "a"})),
+        lambda: cache.remove_node("c"),
+        lambda: cache.set_node(node("b", labels={HOST: ""})),
+        lambda: cache.set_node({"metadata": {"name": "b"}}),
+        lambda: cache.remove_node("b"),
+    ):
+        change()
+        found.append(cache.has_ambiguous_hostnames)
+    assert found == [False, True, True, False, True, False, True, False, False]
+
+
+WEB = {"app": "web"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        pytest.param({"labels": WEB}, 1, id="that match"),
+        pytest.param({"labels": WEB | {"tier": "front"}}, 1, id="with more labels"),
+        pytest.param({"labels": {"app": "db"}}, 0, id="with other labels"),
+        pytest.param({"labels": WEB, "namespace": "other"}, 0, id="in another namespace"),
+        pytest.param({"labels": WEB, "metadata": DELETED}, 0, id="that are terminating"),
+    ],
+)
+def test_pods_of_node_are_counted(fields, count):
+    cache = cache_of("a")
+    update(cache, "a", **fields)
+    counts = cache.matching_counts("default", from_label_selector({"matchLabels": WEB}))
+    assert dict(counts) == ({"a": count} if count else {})
+
+
+def test_counts_follow_changes_of_pod():
+    selector = from_label_selector({"matchLabels": WEB})
+    cache = cache_of("a", "b")
+    cache.update_pod(PodView.of(pod("other", labels=WEB)), "a")
+    for at, fields, counts in (
+        ("a", {"labels": WEB}, {"a": 2}),
+        ("b", {"labels": WEB}, {"a": 1, "b": 1}),
+        ("b", {"labels": {"app": "db"}}, {"a": 1}),
+        ("b", {"labels": WEB}, {"a": 1, "b": 1}),
+        ("b", {"labels": WEB, "metadata": DELETED}, {"a": 1}),
+    ):
+        update(cache, at, **fields)
+        assert dict(cache.matching_counts("default", selector)) == counts
+    cache.remove_pod("web")
+    cache.remove_pod("other")
+    assert cache.matching_counts("default", selector) == {}
+
+
+def test_empty_selector_counts_no_pods():
+    cache = cache_of("a")
+    update(cache, "a", labels=WEB)
+    assert cache.matching_counts("default", from_label_selector({})) == {}

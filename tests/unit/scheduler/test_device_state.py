@@ -1,0 +1,189 @@
+"""The scheduler's state of devices: which are in use, and which slices a node sees."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery import meta
+from mockube.client.cache.store import Change
+from mockube.client.kinds import DEVICE_CLASSES, DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES
+from mockube.client.podview import PodView
+from mockube.component_base.clock import SteppedClock
+from mockube.component_base.supervision import start
+from mockube.scheduler.devices.claims import waits_for_claims
+from mockube.scheduler.devices.pools import DeviceId
+from mockube.scheduler.devices.state import MAX_SYNC_SECONDS, DeviceState
+from tests.support.controllers.devices import claim, pod, request, slices, spec
+from tests.support.controllers.fake_caches import FakeCaches
+
+NOW = "2030-01-01T00:00:00Z"
+
+
+class Informer:
+    def __init__(self):
+        self.handlers, self.objects, self.indexes = [], {}, {}
+        self.lister = self
+        self.synced = asyncio.Event()
+
+    async def wait_synced(self):
+        await self.synced.wait()
+
+    def add_handler(self, handler):
+        self.handlers.append(handler)
+
+    def add_index(self, name, function):
+        self.indexes[name] = function
+
+    def by_index(self, name, value):
+        return [one for one in self.objects.values() if value in self.indexes[name](one)]
+
+    def all(self):
+        return self.objects.values()
+
+    def get(self, _, name):
+        return self.objects.get(name)
+
+    def put(self, tree):
+        old = self.objects.get(meta.name(tree))
+        self.objects[meta.name(tree)] = tree
+        self.notify(Change(old, tree))
+
+    def drop(self, name):
+        self.notify(Change(self.objects.pop(name), None))
+
+    def notify(self, change):
+        for handler in self.handlers:
+            handler(change)
+
+
+class Informers:
+    def __init__(self):
+        self.all = {}
+
+    @property
+    def caches(self):
+        return FakeCaches({})
+
+    def of(self, resource):
+        return self.all.setdefault(resource, Informer())
+
+
+@pytest.fixture
+def informers():
+    return Informers()
+
+
+@pytest.fixture
+def state(informers):
+    return DeviceState(informers, lambda *_: None, lambda _: None)
+
+
+ALLOCATED = {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g0"}]}}
+G0 = DeviceId("d", "p", "g0")
+
+
+def test_assumed_allocation_counts_until_cached(informers, state):
+    claims = informers.of(RESOURCE_CLAIMS)
+    claims.put(claim(spec(request())))
+    state.assume({"uid-c": ALLOCATED})
+    assert G0 in state.snapshot().in_use
+    claims.put(claim(spec(request())))
+    assert G0 in state.snapshot().in_use
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    assert not state.snapshot().in_flight
+    state.forget(["uid-c"])
+    assert G0 in state.snapshot().in_use
+
+
+def test_node_changes_with_its_slices_and_their_use(informers):
+    changed = []
+    state = DeviceState(informers, lambda *_: None, changed.append)
+    informers.of(RESOURCE_SLICES).put(slices(1, nodeName="a")[0])
+    assert changed == ["a"]
+    informers.of(RESOURCE_SLICES).put(slices(2, nodeName="b")[0])
+    assert changed == ["a", "a", "b"]
+    changed.clear()
+    state.assume({"uid-c": ALLOCATED})
+    assert changed == ["b"]
+    state.forget(["uid-c"])
+    assert changed == ["b", "b"]
+    changed.clear()
+    claims = informers.of(RESOURCE_CLAIMS)
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    assert changed == ["b"]
+    claims.drop("c")
+    assert changed == ["b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("place", "is_of_single_nodes"),
+    [({"nodeName": "a"}, True), ({"allNodes": True}, False), ({"nodeSelector": {}}, False)],
+)
+def test_devices_of_several_nodes_are_known(informers, state, place, is_of_single_nodes):
+    assert state.snapshot().is_of_single_nodes
+    informers.of(RESOURCE_SLICES).put(slices(1, **place)[0])
+    assert state.snapshot().is_of_single_nodes is is_of_single_nodes
+    if is_of_single_nodes:
+        informers.of(DEVICE_TAINT_RULES).put({"metadata": {"name": "rule"}})
+        assert not state.snapshot().is_of_single_nodes
+
+
+def test_released_assumed_allocation_is_free(state):
+    state.assume({"uid-c": ALLOCATED})
+    state.forget(["uid-c"])
+    assert G0 not in state.snapshot().in_use
+
+
+@pytest.mark.parametrize("goes", [True, False], ids=["deleted", "deallocated"])
+def test_released_devices_are_free(informers, state, goes):
+    claims = informers.of(RESOURCE_CLAIMS)
+    claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
+    assert G0 in state.snapshot().in_use
+    if goes:
+        claims.drop("c")
+    else:
+        claims.put(claim(spec(request())))
+    assert G0 not in state.snapshot().in_use
+
+
+def test_node_sees_own_and_shared_slices(informers, state):
+    for name, place in (("a", {"nodeName": "na"}), ("b", {"nodeName": "nb"}), ("c", {"allNodes": True})):
+        (one,) = slices(1, **place)
+        informers.of(RESOURCE_SLICES).put({**one, "metadata": {"name": name}})
+    assert [meta.name(one) for one in state.snapshot().slices("nb")] == ["b", "c"]
+
+
+async def test_sync_of_devices_is_awaited(informers, state):
+    waiting = start("sync", state.wait_synced(SteppedClock()))
+    for resource in (RESOURCE_CLAIMS, DEVICE_CLASSES, RESOURCE_SLICES, DEVICE_TAINT_RULES):
+        await asyncio.wait([waiting], timeout=0)
+        assert not waiting.done()
+        informers.of(resource).synced.set()
+    await waiting
+
+
+async def test_sync_of_unserved_devices_ends(state):
+    clock = SteppedClock()
+    waiting = start("sync", state.wait_synced(clock))
+    await asyncio.wait([waiting], timeout=0)
+    clock.advance(MAX_SYNC_SECONDS)
+    await waiting
+
+
+def test_pod_waits_for_its_claims(informers, state):
+    claims = informers.of(RESOURCE_CLAIMS)
+    view = pod("c").view
+    assert waits_for_claims(view, claims)
+    claims.put(claim(spec(request())))
+    assert not waits_for_claims(view, claims)
+    going = claim(spec(request()))
+    going["metadata"]["deletionTimestamp"] = NOW
+    claims.put(going)
+    assert waits_for_claims(view, claims)
+    made = PodView.of(
+        {**view.object, "spec": {"resourceClaims": [{"name": "c", "resourceClaimTemplateName": "t"}]}}
+    )
+    assert waits_for_claims(made, claims)
+    named = PodView.of({**made.object, "status": {"resourceClaimStatuses": [{"name": "c"}]}})
+    assert not waits_for_claims(named, claims)
