@@ -69,7 +69,7 @@ OWNERS = {
     "kubernetes/pkg/registry/authorization/localsubjectaccessreview/rest.go": f"{_REVIEWS}._answer",
     "kubernetes/pkg/registry/authorization/selfsubjectaccessreview/rest.go": f"{_REVIEWS}._answer",
     "kubernetes/pkg/registry/authorization/selfsubjectrulesreview/rest.go": f"{_REVIEWS}.rules",
-    "kubernetes/pkg/kubelet/server/server.go": "controller_manager.kubelet.server.authorization:KubeletAuthorizer._review",
+    "kubernetes/pkg/kubelet/server/server.go": "kubelet.server.authorization:KubeletAuthorizer._review",
 }
 """By file of upstream, the function of ours that asks the same."""
 ABSENT = {

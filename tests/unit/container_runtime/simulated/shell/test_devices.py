@@ -1,7 +1,8 @@
 """Programs read zeros and random bytes from devices."""
 
 import pytest
-from tests.unit.controller_manager.kubelet.shell.test_scripts import run
+
+from tests.unit.container_runtime.simulated.shell.test_scripts import run
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import gc
 from time import thread_time
 
 import pytest
-from tests.unit.controller_manager.kubelet.shell.test_scripts import container, run
 
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import CommandStart, Output, Sleep
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.kubelet.server.execution import SLICE
+from tests.unit.container_runtime.simulated.shell.test_scripts import container, run
 
 ENOUGH = 1.0
 """Seconds of CPU time without a pause, on a slow machine: about 0.1 s at most is usual."""
