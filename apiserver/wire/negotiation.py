@@ -245,7 +245,7 @@ _PARAMETER: Final = re.compile(
     rf"""\s*;\s*({_WORD})\s*=\s*(?:({_WORD})|"((?:\\[()<>@,;:\\"/\[\]?=]|[^"\r\n])*+)")"""
 )
 _ESCAPED: Final = re.compile(r'\\([()<>@,;:\\"/\[\]?=])')
-_END: Final = re.compile(r"\s*;?\s*\Z")
+_END: Final = re.compile(r"\s*+(?:;\s*+)?\Z")
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?")
 _SORTED_BY_INSERTION: Final = 12
 """The maximum number of items that Go sorts by insertion."""

@@ -24,7 +24,7 @@ from .environment import (
 from .file_projection import Content, FileProjection, Permissions, default_permissions
 from .images import behavior_of
 from .network_files import hosts_file, resolver_file
-from .program import REFERENCE, expand_references
+from .program import expand_references, reference_names
 from .projections import certificate_files, certificate_sources, trust_anchors
 
 API_VOLUMES: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
@@ -254,7 +254,7 @@ def config_error(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
         return ""
     environment = known_environment(pod, container)
     for mount in mounts:
-        names = {match[1] for match in REFERENCE.finditer(mount["subPathExpr"]) if match[1] is not None}
+        names = reference_names(mount["subPathExpr"])
         missing = sorted(name for name in names - unknown if not environment.get(name))
         if missing:
             return f"missing value for {', '.join(missing)}"

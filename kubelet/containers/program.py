@@ -4,7 +4,7 @@ Pure. The command is interpreted. The result is None for a command that is not s
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
@@ -69,7 +69,6 @@ EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
 RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
-REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 ANY_YEAR: Final = 2030
 _HOSTNAME: Final = re.compile(r"hostname|uname", re.IGNORECASE)
 
@@ -230,11 +229,35 @@ def is_server_image(container: Mapping[str, Any]) -> bool:
 
 def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """Replace $(NAME) as a kubelet does: unknown names are left unchanged, such as scripts, and $$ elsewhere becomes a dollar."""
+    return [_expand(argument, environment) for argument in argv]
 
-    def replace(match: re.Match[str]) -> str:
-        return "$" if match[1] is None else environment.get(match[1], match[0])
 
-    return [REFERENCE.sub(replace, argument) for argument in argv]
+def _expand(text: str, environment: Mapping[str, str]) -> str:
+    parts: list[str] = []
+    position = 0
+    for start, end, name in _references(text):
+        parts += [text[position:start], "$" if name is None else environment.get(name, text[start:end])]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def reference_names(text: str) -> frozenset[str]:
+    """Return the names in a text's references $(NAME)."""
+    return frozenset(name for _, _, name in _references(text) if name is not None)
+
+
+def _references(text: str) -> Iterator[tuple[int, int, str | None]]:
+    """Yield the place of each $(NAME) with its name, and of each $$ with None. Linear, which no regular expression would be."""
+    position, last = 0, text.rfind(")")
+    while (start := text.find("$", position)) >= 0:
+        position = start + 1
+        if text.startswith("$$", start):
+            position = start + 2
+            yield start, position, None
+        elif start < last and text.startswith("$(", start):
+            end = text.index(")", start)
+            position = end + 1
+            yield start, position, text[start + 2 : end]
 
 
 def expand_probe_command(argv: Sequence[str], container: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,10 +10,8 @@ from .fields import ServiceFields
 from .object_set import SERVICE, ContainerAt, ObjectSet, PodTemplate
 from .problem import Problem
 
-_ADDRESS: Final = re.compile(
-    r"(?<![\w.$/@:-])(?:[a-z][a-z0-9+.-]*://)?(?:[^\s/@,;]*@)?"
-    r"([a-z](?:[-a-z0-9]*[a-z0-9])?)((?:\.[a-z0-9][-a-z0-9]*)*):(\d{2,5})(?![\w.:-])"
-)
+_SEPARATORS: Final = re.compile(r"[\s,;=\"'()\[\]{}<>|&?#]")
+_HOST_AND_PORT: Final = re.compile(r"([a-z](?:[-a-z0-9]*[a-z0-9])?)((?:\.[a-z0-9][-a-z0-9]*)*):(\d{2,5})")
 _IN_CLUSTER: Final = re.compile(r"\.([a-z0-9][-a-z0-9]*)(?:\.svc(?:\.[-a-z0-9.]+)?)?")
 _MIN_PORT: Final = 80
 """A smaller number may be a tag of an image: `postgres:17`."""
@@ -37,7 +35,7 @@ def addresses(objects: ObjectSet) -> Iterator[Address]:
         seen = set()
         for at in pod.containers:
             for field, text in _texts(at):
-                for name, domain, port in _ADDRESS.findall(text) if ":" in text else ():
+                for name, domain, port in _hosts_and_ports(text):
                     place = _IN_CLUSTER.fullmatch(domain)
                     if (domain and not place) or int(port) < _MIN_PORT:
                         continue
@@ -47,6 +45,14 @@ def addresses(objects: ObjectSet) -> Iterator[Address]:
                         if fields is not None and (name, namespace, port) not in seen:
                             seen.add((name, namespace, port))
                             yield Address(pod, field, item, fields, int(port))
+
+
+def _hosts_and_ports(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the domain and the port of each address in a text, such as `http://user@web.shop.svc:8080/path`."""
+    for word in _SEPARATORS.split(text) if ":" in text else ():
+        authority = word.rpartition("://")[2].partition("/")[0]
+        if found := _HOST_AND_PORT.fullmatch(authority.rpartition("@")[2]):
+            yield found[1], found[2], found[3]
 
 
 def _texts(at: ContainerAt) -> Iterator[tuple[str, str]]:
