@@ -91,7 +91,8 @@ class RequestContext(Struct, kw_only=True):
     """Made below, from the body and the resource."""
 
     def __post_init__(self) -> None:
-        self.work = RequestWork(body_size=len(self.body.data), factor=self.resource.work)
+        body_size = len(self.body.data)
+        self.work = RequestWork(user=self.user.name, body_size=body_size, factor=self.resource.work)
 
     @property
     def is_unstructured(self) -> bool:

@@ -11,6 +11,8 @@ from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 class RequestWork(Struct, kw_only=True):
     """The sizes of a request and of its object, and the memory that is reserved for them."""
 
+    user: str
+    """The name of the user whose share of the memory the request uses."""
     body_size: int
     factor: int
     """How much longer than most kinds the kind takes to process."""
@@ -50,7 +52,7 @@ class RequestWork(Struct, kw_only=True):
         if self.memory is None:
             return False
         if self.reservation is None:
-            self.reservation = Reservation(self.memory)
+            self.reservation = Reservation(self.memory, self.user)
         return await self.reservation.grow(self.bytes)
 
     def release(self) -> None:

@@ -119,7 +119,7 @@ class Endpoints:
         self._routes = routes
         self._renderer = renderer
         self._watch_handler = watch_handler
-        self._bodies = MemoryLimit(BODIES_BYTES, minimum=SMALL_BODY)
+        self.bodies = MemoryLimit(BODIES_BYTES, minimum=SMALL_BODY)
         self._connect_handler = ConnectHandler(
             registry,
             routes.proxy,
@@ -152,7 +152,7 @@ class Endpoints:
         size = _announced_size(request)
         if size < SMALL_BODY:
             return await self._handle(request, resource, await self._body(request))
-        reservation = Reservation(self._bodies)
+        reservation = Reservation(self.bodies, request.user.name)
         try:
             body = await self._body(request, partial(reservation.grow, size))
             return await self._handle(request, resource, body, reservation)

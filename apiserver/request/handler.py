@@ -116,8 +116,8 @@ class Handler:
         self.in_flight = config.in_flight
         watch_handler, endpoints, filters = _parts(config)
         self.watch_handler = watch_handler(registry, renderer, config.watches, seconds=config.watch_seconds)
-        endpoint = endpoints(registry, routes, renderer, self.watch_handler, config)
-        self.handle: Handle = build_handler_chain(endpoint.serve, config, filters)
+        self.endpoints = endpoints(registry, routes, renderer, self.watch_handler, config)
+        self.handle: Handle = build_handler_chain(self.endpoints.serve, config, filters)
 
 
 def _parts(config: FilterConfig) -> tuple[type[WatchHandler], type[Endpoints], Sequence[Filter]]:

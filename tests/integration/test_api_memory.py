@@ -16,8 +16,10 @@ from mockube.apimachinery.piecewise import MIN_BYTES_IN_PIECES
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.registry.registry import DECODED_BYTES
+from mockube.apiserver.request.endpoints import MAX_BODY
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server import apiserver
+from tests.support.server.apiserver import Client
 from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -37,7 +39,7 @@ async def client():
 @pytest.fixture
 async def all_memory(client):
     """A reservation of all memory that requests may use."""
-    reservation = Reservation(client.server.registry.memory)
+    reservation = Reservation(client.server.registry.memory, "another user")
     await reservation.grow(DECODED_BYTES)
     return reservation
 
@@ -94,6 +96,20 @@ async def test_large_request_waits_for_memory(client, all_memory, name):
     all_memory.release()
     await answer
     assert client.server.registry.memory.reserved == 0
+
+
+async def test_slow_bodies_of_one_user_do_not_delay_those_of_another(client):
+    """The slow bodies never end."""
+    server, slow = client.server, Client(client.session, client.url, authorization="Bearer alice")
+    request = head(slow, f"POST {MAPS}", f"Content-Type: application/json\r\nContent-Length: {MAX_BODY}")
+    sockets = [await connect_slowly(slow, request + "{") for _ in range(150)]
+    bodies = server.handler.endpoints.bodies
+    await until(lambda: bodies.reserved // MAX_BODY + bodies.waiting == 150)
+    assert (await client.post(MAPS, LARGE | {"metadata": {"name": "new"}})).status == 201
+    assert server.handler.in_flight.count("create") == 150, "no slow request has ended"
+    assert bodies.capacity // 2 - MAX_BODY < bodies.reserved <= bodies.capacity // 2
+    await disconnect(client, sockets)
+    await until(lambda: (bodies.reserved, bodies.waiting) == (0, 0))
 
 
 async def test_request_that_times_out_while_waiting_leaves_the_queue(client, all_memory):

@@ -1,6 +1,7 @@
-"""Large requests reserve memory: those beyond the capacity wait, and all reservations are released."""
+"""Large requests reserve memory: those beyond the capacity or their user's share wait, and all reservations are released."""
 
 import asyncio
+from itertools import count
 
 import pytest
 
@@ -9,15 +10,25 @@ from mockube.apiserver.memory_limit import MAX_WAITING_REQUESTS, MemoryLimit, Re
 from tests.support.event_loop import yield_to_loop
 from tests.support.seeded import source
 
+numbers = count()
+
 
 def limit(capacity=100, *, minimum=10):
     return MemoryLimit(capacity, minimum=minimum)
 
 
-async def reserve(limit, size):
-    reservation = Reservation(limit)
+async def reserve(limit, size, user=None):
+    """Reserve bytes for a request of a user; without a name, of one who has no other request."""
+    reservation = Reservation(limit, user or f"user-{next(numbers)}")
     await reservation.grow(size)
     return reservation
+
+
+async def begin(limit, *requests):
+    """Begin to reserve bytes for each (user, size), one after the other; return the tasks."""
+    tasks = [asyncio.create_task(reserve(limit, size, user)) for user, size in requests]
+    await yield_to_loop(2)
+    return tasks
 
 
 async def test_request_waits_until_its_bytes_fit():
@@ -150,13 +161,128 @@ async def test_new_request_is_refused_when_queue_is_full():
         task.cancel()
 
 
+async def test_user_leaves_as_much_as_they_have():
+    bounds = limit()
+    requests = [("slow", 10)] * 10
+    tasks = await begin(bounds, *requests)
+    assert (bounds.reserved, bounds.waiting) == (50, 5)
+    await reserve(bounds, 10, "other")
+    for task in tasks:
+        task.cancel()
+
+
+async def test_each_further_user_has_a_share_of_the_rest():
+    bounds = limit(256)
+    tasks = await begin(bounds, *[(user, 10) for user in "abcde" for _ in range(30)])
+    assert [sum(task.done() for task in tasks[start : start + 30]) for start in range(0, 150, 30)] == [
+        12,
+        6,
+        3,
+        2,
+        1,
+    ]
+    for task in tasks:
+        task.cancel()
+
+
+async def test_one_request_of_a_user_may_have_more_than_the_share():
+    bounds = limit()
+    await reserve(bounds, 20, "a")
+    await reserve(bounds, 70, "b")
+    assert bounds.reserved == 90
+
+
+async def test_users_take_turns():
+    bounds, order = limit(), []
+
+    async def request(user):
+        reservation = await reserve(bounds, 100, user)
+        order.append(user)
+        await yield_to_loop()
+        reservation.release()
+
+    first = await reserve(bounds, 100)
+    tasks = [asyncio.create_task(request(user)) for user in "aaaabbc"]
+    await yield_to_loop(2)
+    first.release()
+    await asyncio.gather(*tasks)
+    assert "".join(order) == "abcabaa"
+
+
+async def test_user_whose_small_requests_never_end_does_not_starve_a_large_one():
+    bounds = limit()
+    first, second = await reserve(bounds, 10, "a"), await reserve(bounds, 10, "b")
+    (large,) = await begin(bounds, ("c", 100))
+    in_turn = await begin(bounds, ("a", 10), ("b", 10))
+    assert all(task.done() for task in in_turn), "their last turn was before"
+    later = await begin(bounds, ("a", 10), ("b", 10), ("d", 10))
+    assert not any(task.done() for task in later), "there is room, but the large one is before them"
+    for reservation in (first, second, *[task.result() for task in in_turn]):
+        reservation.release()
+    (await large).release()
+    for task in later:
+        (await task).release()
+    assert bounds.reserved == 0
+
+
+async def test_growing_request_beyond_its_share_does_not_hold_up_other_users():
+    bounds = limit()
+    grows, other = await reserve(bounds, 10, "slow"), await reserve(bounds, 40, "slow")
+    growing = asyncio.create_task(grows.grow(20))
+    await yield_to_loop(2)
+    assert not growing.done(), "40 and 20 are more than they leave"
+    (await reserve(bounds, 20, "other")).release()
+    (behind,) = await begin(bounds, ("slow", 10))
+    assert not behind.done(), "it does not overtake what has begun"
+    other.release()
+    await growing
+    await behind
+    assert bounds.reserved == 30
+
+
+async def test_full_queue_of_one_user_does_not_refuse_another():
+    bounds = limit()
+    first = await reserve(bounds, 100, "first")
+    slow = await begin(bounds, *[("slow", 100)] * MAX_WAITING_REQUESTS)
+    others = await begin(bounds, *[("other", 100)] * MAX_WAITING_REQUESTS)
+    refused = [task.done() and isinstance(task.exception(), TooManyRequests) for task in slow + others]
+    assert refused == ([False] * 100 + [True] * 100) * 2, (
+        "the last ones are refused; each user has half of the queue"
+    )
+    assert bounds.waiting == MAX_WAITING_REQUESTS
+    first.release()
+    (await slow[0]).release()
+    (await others[0]).release()
+    for task in slow + others:
+        task.cancel()
+    await asyncio.gather(*slow, *others, return_exceptions=True)
+    assert (bounds.reserved, bounds.waiting) == (0, 0)
+
+
+async def test_request_that_is_refused_and_cancelled_at_once_releases_nothing():
+    bounds = limit()
+    first = await reserve(bounds, 100, "first")
+    slow = await begin(bounds, *[("slow", 100)] * MAX_WAITING_REQUESTS)
+    other = asyncio.create_task(reserve(bounds, 100, "other"))
+    await yield_to_loop()
+    slow[-1].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await slow[-1]
+    assert (bounds.reserved, bounds.waiting) == (100, MAX_WAITING_REQUESTS)
+    for task in (*slow, other):
+        task.cancel()
+    await asyncio.gather(*slow, other, return_exceptions=True)
+    first.release()
+    assert (bounds.reserved, bounds.waiting) == (0, 0)
+
+
 async def test_any_sequence_of_requests_leaves_no_reservation():
     bounds, seeded = limit(), source("memory", 12)
     maximum = 0
 
     async def request():
         nonlocal maximum
-        reservation = Reservation(bounds)
+        reservation = Reservation(bounds, seeded.choice("abc"))
         try:
             for _ in range(seeded.randint(1, 4)):
                 await reservation.grow(seeded.randint(0, 130))
