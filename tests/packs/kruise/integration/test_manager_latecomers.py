@@ -8,6 +8,7 @@ from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.packs.kruise.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.packs.kruise.pack import PACK
 from tests.packs.kruise.support.united_scenarios import UNITED
@@ -17,7 +18,8 @@ from tests.support.event_loop import WAIT_TIMEOUT
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-CONTROLLERS = [UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET]
+# Without a ServiceAccount the creation of a pod would wait on the server for the clock.
+CONTROLLERS = [UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET, SERVICE_ACCOUNT]
 
 
 async def until_established(server, definition):
