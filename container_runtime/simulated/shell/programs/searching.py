@@ -171,12 +171,16 @@ class _FileSearch:
         self._following = 0
         """The number of lines of context that are still shown."""
         self._last_shown = -1
+        # Options are looked up once for a file, not for each of its lines.
+        self._stops_at_first = search.options.has_any("qlL")
+        self._shows_lines = not search.options.has_any("qclL")
 
     @property
     def is_done(self) -> bool:
         """Whether later lines do not matter."""
-        stops_at_first = self._search.options.has_any("qlL") and self._matches > 0
-        return stops_at_first or (self._matches == self._search.limit and self._following == 0)
+        return (self._stops_at_first and self._matches > 0) or (
+            self._matches == self._search.limit and self._following == 0
+        )
 
     @property
     def has_result(self) -> bool:
@@ -229,7 +233,7 @@ class _FileSearch:
         is_open = self._matches != search.limit
         if is_open and contains_match(search.expression, line) is not ("v" in options):
             self._matches += 1
-            if not options.has_any("qclL"):
+            if self._shows_lines:
                 yield from self._only_matches(line) if "o" in options else self._with_context(line)
         elif self._following:
             self._following -= 1
