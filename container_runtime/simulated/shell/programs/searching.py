@@ -215,15 +215,16 @@ class _FileSearch:
     def _search_lines(self, lines: Sequence[bytes]) -> str:
         search = self._search
         search.lines += len(lines)
+        if search.lines > limits.MAX_LINES:
+            raise ProgramUsageError("the input has too many lines", 2)
         search.steps += search.instructions * (sum(map(len, lines)) + len(lines))
         output: list[str] = []
+        may_end_early = self._stops_at_first or "m" in search.options
         for line in lines:
-            if self.is_done:
+            if may_end_early and self.is_done:
                 break
             output += self._search_line(line.decode("utf-8", "surrogateescape"))
             self._index += 1
-        if search.lines > limits.MAX_LINES:
-            raise ProgramUsageError("the input has too many lines", 2)
         if search.steps > limits.MAX_GREP_STEPS:
             raise ProgramUsageError("the pattern is too large for this input", 2)
         return "".join(output)
