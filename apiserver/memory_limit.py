@@ -52,7 +52,7 @@ class MemoryLimit:
         """Bytes that a request uses without a reservation."""
         self.reserved = 0
         self._owners: dict[str, _Owner] = {}
-        """The users with requests that wait or have a reservation, by name; the user whose last turn is longest ago is first."""
+        """The users with requests that wait or have a reservation, by name; the user whose last turn is largest ago is first."""
 
     @property
     def waiting(self) -> int:
@@ -141,10 +141,10 @@ class MemoryLimit:
         queues = {name: requests.beginning for name, requests in self._owners.items()}
         if sum(map(len, queues.values())) < MAX_WAITING_REQUESTS:
             return
-        longest = max(queues.values(), key=len)
-        if len(longest) <= len(queues.get(owner, ())) + 1:
+        largest = max(queues.values(), key=len)
+        if len(largest) <= len(queues.get(owner, ())) + 1:
             raise _too_many()
-        last = longest.pop()
+        last = largest.pop()
         if not last.reserved.done():
             last.reserved.set_result(False)
 

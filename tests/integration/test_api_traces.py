@@ -185,7 +185,7 @@ async def main():
         await client.get("/version")
 
 asyncio.run(main())
-print(*sorted(name for name in sys.modules if "grpc" in name or "trac" in name and name.startswith("mockube.")))
+print(*sorted(name for name in sys.modules if "grpc" in name or "tracing" in name and name.startswith("mockube.")))
 """
 
 
