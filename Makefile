@@ -59,25 +59,25 @@ fuzz: environment ## Run the fuzzer; MINUTES=60 SEED=7 ARGS="--targets yaml,patc
 	@"$(BIN)/python" -m tests.fuzz --minutes "$(or $(MINUTES),5)" --seed "$(or $(SEED),1)" $(ARGS)
 
 differential: environment ## Send random requests to a real kube-apiserver and to mockube; ARGS="--requests 20000 --seed 7"
-	@"$(BIN)/python" -m tests.differential $(ARGS)
+	@"$(BIN)/python" -m judges.differential $(ARGS)
 
 shell-differential: environment ## Run random scripts in real shells (dash, busybox, bash) and in the simulated shell; ARGS="--scripts 10000 --seed 7"
-	@"$(BIN)/python" -m tests.differential.shell $(ARGS)
+	@"$(BIN)/python" -m judges.differential.shell $(ARGS)
 
 scheduling-differential: environment ## Compare the decisions of a real kube-scheduler with ours on random clusters; ARGS="--rounds 100 --seed 7"
-	@"$(BIN)/python" -m tests.differential.scheduling $(ARGS)
+	@"$(BIN)/python" -m judges.differential.scheduling $(ARGS)
 
-record: environment ## Record the responses of a real control plane to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
-	@"$(BIN)/python" -m tests.recorder $(ARGS)
+record: environment ## Record the responses of a real control plane to a scenario; ARGS="judges/recorder/scenarios/refusals.yaml"
+	@"$(BIN)/python" -m judges.recorder $(ARGS)
 
 e2e: environment ## Run Kubernetes' conformance suite against a mockube cluster (needs Go); ARGS="--focus sig-apps --jobs 2"
-	@"$(BIN)/python" -m tests.e2e $(ARGS)
+	@"$(BIN)/python" -m judges.e2e $(ARGS)
 
 charts: environment ## Install, test, upgrade and remove public charts; CHARTS=DIR names a folder of packaged ones, ARGS="--only redis"
-	@"$(BIN)/python" -m tests.charts $(if $(CHARTS),--charts "$(CHARTS)") $(ARGS)
+	@"$(BIN)/python" -m judges.charts $(if $(CHARTS),--charts "$(CHARTS)") $(ARGS)
 
 suites: environment ## Run public test suites (needs Go, Maven, cargo); SUITES=DIR names a folder of checkouts, ARGS="--only jobset"
-	@"$(BIN)/python" -m tests.suites $(if $(SUITES),--suites "$(SUITES)") $(ARGS)
+	@"$(BIN)/python" -m judges.suites $(if $(SUITES),--suites "$(SUITES)") $(ARGS)
 
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
 	@"$(BIN)/python" -m tools.definitions

@@ -196,7 +196,7 @@ def recordings() -> str:
 
 def conformance_suite() -> str:
     """Return how many specs of each group pass."""
-    folder = ROOT / "tests/e2e"
+    folder = ROOT / "judges/e2e"
     passing = (folder / "passing.txt").read_text().splitlines()
     failing = yaml.safe_load((folder / "failing.yaml").read_text())
     groups = [

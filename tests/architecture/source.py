@@ -47,7 +47,7 @@ def settings() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-TESTS = ("tests",)
+TESTS = ("tests", "judges")
 RECORDINGS = ROOT / "tests/conformance/golden"
 """Recorded elsewhere, together with the runners that replay them."""
 TOOLS = ("benchmarks", "tools")

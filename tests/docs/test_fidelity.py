@@ -7,12 +7,12 @@ import msgspec
 import pytest
 import yaml
 
+from judges.e2e.__main__ import read_failing, read_passing
 from mockube.apimachinery.schema.minors import NEWEST
 from mockube.apiserver.admission.chain import PLUGINS
 from mockube.apiserver.config.features import IMPLEMENTED_GATES
 from mockube.controller_manager.config.selection import DISABLED_UPSTREAM, UNIMPLEMENTED
 from tests.architecture.documents import anchors
-from tests.e2e.__main__ import read_failing, read_passing
 from tests.support.recorded.recordings import COUNTS, DIFFERENCES
 from tools.fidelity_pages import FOLDER, pages, problems, program_text, read_area, read_areas
 from tools.packages import ROOT

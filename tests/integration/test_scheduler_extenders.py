@@ -1,4 +1,4 @@
-"""Extenders of the scheduler: what real kube-schedulers did with them, recorded by tests/differential/scheduling_extenders.py."""
+"""Extenders of the scheduler: what real kube-schedulers did with them, recorded by judges/differential/scheduling_extenders.py."""
 
 import asyncio
 import threading

@@ -109,8 +109,8 @@ def record(release: Release, options: argparse.Namespace) -> str:
     components = {"MOCKUBE_REAL_KUBERNETES": str(folder)}
     # Responses of another patch release are not kept: a minor is served as its newest patch.
     older = ["--older", options.since.minor] if options.since.minor != release.minor else []
-    _run_python("-m", "tests.recorder.again", *older, environment=components)
-    _run_python("-m", "tests.recorder.openapi", environment=components)
+    _run_python("-m", "judges.recorder.again", *older, environment=components)
+    _run_python("-m", "judges.recorder.openapi", environment=components)
     return "see git diff tests/conformance/golden"
 
 

@@ -1,4 +1,4 @@
-"""Scenarios of a scheduler with extenders: `tests.differential.scheduling_extenders` records what a real kube-scheduler does.
+"""Scenarios of a scheduler with extenders: `judges.differential.scheduling_extenders` records what a real kube-scheduler does.
 
 In each, pods are created one after the other. Compared are what the extenders get, and what becomes of the pods: their node, or the
 reason and the message of their condition and of their event.

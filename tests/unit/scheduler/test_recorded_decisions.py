@@ -1,4 +1,4 @@
-"""Decisions of real kube-schedulers on random clusters, recorded by tests/differential/scheduling.py."""
+"""Decisions of real kube-schedulers on random clusters, recorded by judges/differential/scheduling.py."""
 
 from pathlib import Path
 

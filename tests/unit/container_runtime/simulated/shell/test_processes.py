@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.differential.shell.shells import run_simulated
+from judges.differential.shell.shells import run_simulated
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.differential.shell.shells import run_simulated
+from judges.differential.shell.shells import run_simulated
 
 RECORDS = [
     orjson.loads(line)

@@ -1,0 +1,199 @@
+"""`make e2e` runs the official Kubernetes conformance suite against a mockube cluster.
+
+    python -m judges.e2e --focus 'sig-apps' --jobs 2
+
+A spec that `passing.txt` lists and that fails makes the exit code 1. The specs that `failing.yaml` lists, with the reason, are
+left out unless `--all` is given or `--focus` names them. `--update` rewrites `passing.txt` with what passes now as well.
+`--minor 1.36` runs the suite of an older minor against a cluster of that minor; its lists are in the folder `1.36`.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import yaml
+
+from judges.e2e.suite import Result, Suite
+from mockube.apimachinery.schema import minors
+from tests.support.processes.commands import Mockube
+from tests.support.processes.process import ROOT
+
+HERE = Path(__file__).parent
+PER_PROCESS = 12
+"""How many specs one process of the suite runs at most: it takes seconds to start."""
+AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:*"
+SERVING = re.compile(
+    r"AdmissionWebhook|CustomResourceConversionWebhook|CustomResourceFieldSelectors"
+    r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
+)
+"""Specs whose pods answer the API server or probes: their image runs as processes, and all others are simulated."""
+
+
+def main() -> int:
+    options = _options()
+    built = ROOT / "build" / "e2e" / options.minor
+    suite = Suite(Path(options.suite or built), options.minor)
+    suite.build()
+    passing = read_passing(options.minor)
+    failing = {spec for specs in read_failing(options.minor).values() for spec in specs}
+    specs = [
+        spec
+        for spec in suite.conformance_specs()
+        if (options.focus and re.search(options.focus, spec))
+        or (not options.focus and (options.all or spec not in failing))
+    ]
+    folder = Path(options.output or built / "reports").absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    serving = [spec for spec in specs if SERVING.search(spec)]
+    others = [spec for spec in specs if spec not in serving]
+    results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
+    # Their pods listen on the same ports.
+    results |= run_in_cluster(suite, serving, folder / "serving", options, jobs=1, agnhost=suite.agnhost)
+    status, passed = report(specs, passing, results)
+    if options.update:
+        path = lists(options.minor) / "passing.txt"
+        path.write_text("".join(f"{spec}\n" for spec in sorted(passed.union(passing))))
+    return status
+
+
+def run_in_cluster(
+    suite: Suite, specs: Sequence[str], folder: Path, options, *, jobs: int, agnhost: Path | None = None
+) -> dict[str, Result]:
+    """Run specs in an existing cluster, or in a new one."""
+    if not specs:
+        return {}
+    own = contextlib.nullcontext(options.kubeconfig)
+    with own if options.kubeconfig else cluster(options.minor, agnhost) as kubeconfig:
+        return run(suite, specs, Path(kubeconfig), folder, options, jobs=jobs)
+
+
+def run(
+    suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options, *, jobs: int
+) -> dict[str, Result]:
+    """Run specs in parallel, then those that must run alone."""
+    serial = [spec for spec in specs if "[Serial]" in spec or "[Disruptive]" in spec]
+    parallel = [spec for spec in specs if spec not in serial]
+    results: dict[str, Result] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        size = min(PER_PROCESS, -(-len(parallel) // jobs)) or 1
+        batches = [parallel[start : start + size] for start in range(0, len(parallel), size)]
+        for found in pool.map(
+            lambda pair: _run_all(suite, pair[1], kubeconfig, folder / f"{pair[0]}", options),
+            enumerate(batches),
+        ):
+            results |= found
+    return results | _run_all(suite, serial, kubeconfig, folder / "serial", options)
+
+
+def _run_all(
+    suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options
+) -> dict[str, Result]:
+    """Start processes for specs until each spec has a result or a process returns none."""
+    results: dict[str, Result] = {}
+    for number in range(len(specs)):
+        left = [spec for spec in specs if spec not in results]
+        if not left:
+            break
+        found = suite.run(left, kubeconfig, folder / str(number), options.spec_timeout)
+        for result in found.values():
+            print(f"{'ok  ' if result.passed else 'FAIL'} {result.seconds:6.1f}s {result.spec}", flush=True)
+        if not found:
+            break
+        results |= found
+    return results
+
+
+@contextlib.contextmanager
+def cluster(minor: str, agnhost: Path | None = None) -> Iterator[Path]:
+    """Start a cluster of a minor as `mockube up` does, on a free port; a local program may replace the image."""
+    with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
+        mockube = Mockube(Path(folder))
+        flags = [f"--kubernetes-version={minor}"]
+        if agnhost is not None:
+            images = Path(folder) / "images.yaml"
+            # `command` of a pod is replaced whole: the probes' pods without `args` name the server of health checks there.
+            program = {"command": [str(agnhost.absolute())], "args": ["grpc-health-checking"]}
+            images.write_text(yaml.safe_dump({"images": {AGNHOST: program}}))
+            flags += ["--container-runtime=process", f"--images={images}"]
+        try:
+            done = mockube.run(
+                "up", "--detach", "--name=e2e", "--secure-port=0", "--simulate-nodes=3", *flags
+            )
+            if done.returncode:
+                sys.exit(done.stderr)
+            yield mockube.folder("e2e").kubeconfig
+        finally:
+            mockube.run("down", "--name=e2e")
+            mockube.close()
+
+
+def report(
+    specs: Sequence[str], passing: Sequence[str], results: dict[str, Result]
+) -> tuple[int, AbstractSet[str]]:
+    """Print the results of each group, and return the exit code and the specs that passed."""
+    passed = {spec for spec in specs if spec in results and results[spec].passed}
+    of, good = (Counter(spec.partition("]")[0][1:] for spec in group) for group in (specs, passed))
+    for group in sorted(of):
+        print(f"{group:22} {good[group]:4} of {of[group]:4} pass")
+    print(f"{'':22} {len(passed):4} of {len(specs):4} pass")
+    lost = [spec for spec in passing if spec in specs and spec not in passed]
+    for spec in lost:
+        print(f"listed as passing, and fails: {spec}\n    {_message(results, spec)}")
+    for spec in sorted(passed - set(passing)):
+        print(f"passes, and is not listed: {spec}")
+    return int(bool(lost)), passed
+
+
+def _message(results: dict[str, Result], spec: str) -> str:
+    result = results.get(spec)
+    return result.message.strip().partition("\n")[0][:300] if result else "it was not run"
+
+
+def lists(minor: str) -> Path:
+    """Return the folder with the lists of specs of a minor."""
+    return HERE if minor == minors.NEWEST else HERE / minor
+
+
+def listed_minors() -> list[str]:
+    return [minor for minor in minors.MINORS if (lists(minor) / "passing.txt").exists()]
+
+
+def read_passing(minor: str) -> list[str]:
+    """Return the specs that are known to pass."""
+    return (lists(minor) / "passing.txt").read_text().splitlines()
+
+
+def read_failing(minor: str) -> dict[str, list[str]]:
+    """Return the specs that are known to fail, by reason."""
+    return yaml.safe_load((lists(minor) / "failing.yaml").read_text())
+
+
+def _options():
+    parser = argparse.ArgumentParser(prog="python -m judges.e2e", description=__doc__.partition("\n")[0])
+    parser.add_argument("--focus", help="run the specs whose names match this expression")
+    parser.add_argument("--all", action="store_true", help="run those as well that are known to fail")
+    parser.add_argument("--jobs", type=int, default=2, help="how many processes run specs at a time")
+    parser.add_argument(
+        "--spec-timeout", type=float, default=700.0, help="seconds after which a spec has failed"
+    )
+    parser.add_argument("--kubeconfig", help="of a cluster that runs, instead of one that is started")
+    parser.add_argument(
+        "--minor", choices=listed_minors(), default=minors.NEWEST, help="of the suite and the cluster"
+    )
+    parser.add_argument("--suite", help="the folder of the programs, once built")
+    parser.add_argument("--output", help="a folder for logs and reports")
+    parser.add_argument("--update", action="store_true", help="add to passing.txt what passes")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    os.nice(10)
+    sys.exit(main())
