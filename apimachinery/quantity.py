@@ -229,12 +229,12 @@ def amount_of(text: str) -> Int64Amount | None:
     return Int64Amount(value, scale)
 
 
-def milli_value(text: str) -> int:
-    """Return a thousand times a valid quantity, as upstream computes it: a large number keeps only its low 64 bits."""
+def int64_value(text: str, scale: int) -> int:
+    """Return a valid quantity in units of 10**scale as upstream computes it: a large number keeps only its low 64 bits."""
     amount, number = amount_of(text), parse(text).number
-    power = _exponent(number) - MILLI
+    power = _exponent(number) - scale
     if amount is not None or power < 0:
-        count = parse(text).scaled_value(MILLI)
+        count = parse(text).scaled_value(scale)
         return 0 if amount is not None and abs(count) >= _MAX_INT64 else count
     unscaled = int(number.scaleb(-_exponent(number), _READ_CONTEXT))
     return _low_64_bits(_low_64_bits(unscaled) * (10**power if power < _INT64_POWERS else -(2**63)))

@@ -2,6 +2,7 @@
 
 from mockube.apimachinery import status, wellknown
 from mockube.apimachinery.groups import NAMESPACES, GroupResource
+from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.status import Cause
 from mockube.apiserver.registry.registry import Backend
@@ -41,6 +42,9 @@ def _check(backend: Backend, attributes: AdmissionAttributes) -> None:
     name = attributes.namespace
     stored = backend.find_cached(NAMESPACES, "", name)
     if stored is None:
+        # kube-apiserver reads the namespace with its client, which refuses a name that is no segment of a path.
+        if problems := check_path_segment_name(name):
+            raise status.internal_error(f'invalid resource name "{name}": [{" ".join(problems)}]')
         raise status.not_found(NAMESPACES, name)
     if attributes.operation is Operation.UPDATE:
         return

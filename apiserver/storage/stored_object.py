@@ -77,12 +77,20 @@ class Layout:
     def scope(self, resource: KeyedResource, namespace: str) -> bytes:
         """Return the prefix of the objects in a namespace; "" for all namespaces."""
         prefix = self.prefix(resource)
-        return prefix + _folder(namespace) if namespace else prefix
+        if not namespace:
+            return prefix
+        try:
+            return prefix + _folder(namespace)
+        except _RelativeNamespace:
+            raise _invalid_key(resource, namespace) from None
 
     def object(self, resource: KeyedResource, namespace: str, name: str) -> bytes:
         segment = path_segment(name)
         if namespace:
-            return self.root + resource.folder + _folder(namespace) + segment
+            try:
+                return self.root + resource.folder + _folder(namespace) + segment
+            except _RelativeNamespace:
+                raise _invalid_key(resource, f"{namespace}/{name}") from None
         return self.root + resource.folder + segment
 
     def resource_of(
@@ -106,8 +114,17 @@ def _make_folder(namespace: str) -> bytes:
     if not namespace:
         raise status.BadRequest("Namespace parameter required.")
     if namespace in {".", ".."} or "/" in namespace:
-        raise status.BadRequest(f"Namespace parameter invalid: {quote(namespace)}")
+        raise _RelativeNamespace
     return namespace.encode() + b"/"
+
+
+class _RelativeNamespace(Exception):
+    """A key with this namespace would not be in the folder of its resource."""
+
+
+def _invalid_key(resource: KeyedResource, rest: str) -> status.ApiError:
+    """Return the error that kube-apiserver's storage has for such a key; it has no reason."""
+    return status.ApiError(f"invalid key: {quote(f'/{resource.folder.decode()}{rest}')}")
 
 
 _usual_folder = lru_cache(maxsize=1024)(_make_folder)

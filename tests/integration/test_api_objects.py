@@ -2,6 +2,7 @@
 
 import asyncio
 
+import orjson
 import pytest
 
 from tests.support.server import apiserver
@@ -107,7 +108,6 @@ async def test_escapes_are_decoded_once(client, path, status, message):
     ("path", "status"),
     [
         pytest.param(f"{MAPS}/..", 400, id="dots"),
-        pytest.param("/api/v1/namespaces/%2e%2e/configmaps", 400, id="encoded dots"),
         pytest.param(f"{MAPS}/a%2Fb", 404, id="encoded slash"),
         pytest.param("/api/v1//configmaps", 404, id="an empty segment"),
         pytest.param("/api/v1/namespaces/default/nodes", 404, id="a cluster's resource in a namespace"),
@@ -118,6 +118,26 @@ async def test_escapes_are_decoded_once(client, path, status, message):
 async def test_unknown_paths_are_refused(client, path, status):
     answer = await client.get(path)
     assert answer.status == status
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "message"),
+    [
+        ("GET", "namespaces/%2e%2e/configmaps", 'invalid key: "/configmaps/.."'),
+        ("GET", "namespaces/./configmaps?watch=1", 'invalid key: "/configmaps/."'),
+        ("DELETE", "namespaces/./services", 'invalid key: "/services/specs/."'),
+        ("GET", "namespaces/./configmaps/x", 'invalid key: "/configmaps/./x"'),
+        ("PUT", "namespaces/../configmaps/x", 'invalid key: "/configmaps/../x"'),
+        ("DELETE", "namespaces/./pods/x", 'invalid key: "/pods/./x"'),
+        ("POST", "namespaces/./configmaps", "Internal error occurred: invalid resource name \".\": [may not be '.']"),
+        ("POST", "namespaces/a%25b/configmaps?dryRun=All",
+         "Internal error occurred: invalid resource name \"a%b\": [may not contain '%']"),
+    ],
+)  # fmt: skip
+async def test_relative_namespace_makes_no_key(client, verb, path, message):
+    body = orjson.dumps({"metadata": {"name": "x"}}) if verb in {"PUT", "POST"} else b""
+    answer = await client.send(verb, f"/api/v1/{path}", body, Content_Type="application/json")
+    assert (answer.status, answer.body["message"]) == (500, message)
 
 
 @pytest.mark.parametrize(

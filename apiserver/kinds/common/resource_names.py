@@ -104,7 +104,7 @@ def check_positive(amount: str, path: Path) -> Iterable[FieldError]:
 def check_amount(name: str, amount: str, path: Path) -> Iterator[FieldError]:
     """Check an amount of a resource."""
     yield from check_not_negative(amount, path)
-    if is_integer(name) and quantity.milli_value(amount) % 1000:
+    if is_integer(name) and quantity.int64_value(amount, quantity.MILLI) % 1000:
         yield errors.invalid(path, amount, "must be an integer")
 
 

@@ -53,12 +53,8 @@ _MODES: Final = checks.all_of(
 
 
 def check_basic_amount(amount: str, path: Path) -> Iterable[FieldError]:
-    parsed = quantity.parse(amount)
-    return (
-        (errors.invalid(path, parsed.scaled_value(), "must be a valid resource quantity"),)
-        if parsed < quantity.ZERO
-        else ()
-    )
+    value = quantity.int64_value(amount, 0)
+    return (errors.invalid(path, value, "must be a valid resource quantity"),) if value < 0 else ()
 
 
 def _check_capacity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -66,6 +66,13 @@ VOLUMES = [
     pytest.param({"capacity": {"storage": "-1"}},
         ["spec.capacity[storage]: Invalid value: -1: must be a valid resource quantity",
          'spec.capacity[storage]: Invalid value: "-1": must be greater than zero'], id="negative capacity"),
+    pytest.param({"capacity": {"storage": "9223372036854775808"}},
+        ["spec.capacity[storage]: Invalid value: -9223372036854775808: must be a valid resource quantity"],
+        id="capacity beyond 64 bits"),
+    pytest.param({"capacity": {"storage": "9223372036854775807k"}},
+        ["spec.capacity[storage]: Invalid value: -1000: must be a valid resource quantity"],
+        id="capacity whose low 64 bits are negative"),
+    pytest.param({"capacity": {"storage": "10E"}}, [], id="capacity that upstream reads as zero"),
     pytest.param({"persistentVolumeReclaimPolicy": "Keep"},
         [('spec.persistentVolumeReclaimPolicy: Unsupported value: "Keep": supported values: "Delete", '
           '"Recycle", "Retain"')], id="unknown policy"),
