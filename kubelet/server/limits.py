@@ -12,7 +12,7 @@ from typing import Final
 MAX_UNREAD: Final = 256 << 10
 """Unread input, after which the client has to wait."""
 MAX_DISCARDED: Final = 16 << 20
-"""What a program can write after its client has left."""
+"""What a program can write after its client has left, before it ends."""
 MAX_TAIL_BYTES: Final = 10 << 20
 """What `tailLines` buffers: the size of a kubelet's log file."""
 
@@ -39,5 +39,7 @@ MAX_FORWARDED_PORTS: Final = 64
 """Ports of a session over a WebSocket."""
 MAX_FORWARDED_PAIRS: Final = 500
 """Forwarded connections that have one of their two streams only."""
+MAX_LEFT_COMMANDS: Final = 200
+"""Commands that continue when their client has left; beyond it the oldest ends."""
 MAX_DECISIONS: Final = 10_000
 """Cached decisions about the rights of clients."""

@@ -144,6 +144,8 @@ class StreamServer:
             status = _final_status(listener, worker)
             if status:
                 await supervision.cancel_and_wait([worker])
+            else:
+                self._sessions.leave(worker)
             await self._finish(streams, status)
             await self._wait(listener, LINGER_SECONDS)
         except BaseException:

@@ -142,7 +142,7 @@ class ClientConnection(Protocol):
 class ProgramStreams:
     """The streams of a program that continues when its client has left, as with containerd.
 
-    Its output is discarded then. After a limit the program waits, as with a pipe that nobody reads.
+    Its output is discarded then. After a limit it ends, as one that writes to a closed pipe.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -157,7 +157,7 @@ class ProgramStreams:
         except StreamsClosed:
             self._discarded += len(data)
         if self._discarded > limits.MAX_DISCARDED:
-            await asyncio.get_running_loop().create_future()
+            raise StreamsClosed
 
 
 def success_status() -> bytes:

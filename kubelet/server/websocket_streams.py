@@ -63,7 +63,8 @@ async def write_message(socket: web.WebSocketResponse, channel: int, data: bytes
 class WebSocketStreams:
     def __init__(self, socket: web.WebSocketResponse, requested: frozenset[int]) -> None:
         """`requested` has the numbers of the streams that the client requested."""
-        self._socket = socket
+        self._socket: web.WebSocketResponse | None = socket
+        """None after the end: a command that continues does not keep its client's connection."""
         self._requested = requested
         protocol = socket.ws_protocol or ""
         self._has_status = protocol.startswith(("v4", "v5"))
@@ -79,8 +80,10 @@ class WebSocketStreams:
 
     async def listen(self) -> None:
         """Read messages until the client closes the socket, or sends an invalid end of a stream."""
-        while (message := await self._socket.receive()).type not in CLOSE_TYPES:
-            data = decode_message(self._socket, message.data)
+        socket = self._socket
+        assert socket is not None
+        while (message := await socket.receive()).type not in CLOSE_TYPES:
+            data = decode_message(socket, message.data)
             if not data:
                 continue
             channel, content = data[0], data[1:]
@@ -97,6 +100,8 @@ class WebSocketStreams:
     async def write(self, stream: int, data: bytes, *, sends_empty: bool = False) -> None:
         if (not data and not sends_empty) or (stream != streams.ERROR and stream not in self._requested):
             return
+        if self._socket is None:
+            raise StreamsClosed
         await write_message(self._socket, stream, data)
 
     async def finish(self, status: bytes) -> None:
@@ -105,4 +110,6 @@ class WebSocketStreams:
         with suppress(StreamsClosed):
             if status:
                 await self.write(streams.ERROR, status if self._has_status else streams.plain_status(status))
-        await self._socket.close()
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            await socket.close()

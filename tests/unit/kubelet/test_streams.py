@@ -1,6 +1,8 @@
 """The queues between a client and a container: in order, complete, bounded; what the reader leaves does not stop the sender."""
 
 import asyncio
+import contextlib
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -8,13 +10,16 @@ import pytest
 from mockube.component_base.loop import yield_to_loop
 from mockube.kubelet.container_output import MAX_REST, MAX_UNREAD, OUTPUT_END, ContainerOutput
 from mockube.kubelet.server import limits
+from mockube.kubelet.server.sessions import Sessions
 from mockube.kubelet.server.streams import (
+    STDOUT,
     InputStream,
     ProgramStreams,
     StreamsClosed,
     TerminalSize,
     TerminalSizes,
 )
+from mockube.kubelet.server.websocket_streams import WebSocketStreams
 
 
 async def turns():
@@ -132,7 +137,37 @@ async def test_program_continues_without_its_client_until_it_has_written_too_muc
     for _ in range(limits.MAX_DISCARDED >> 20):
         await program.write(1, b"x" * size)
     assert written == [(1, b"seen")]
-    task = asyncio.create_task(program.write(1, b"x" * (1 << 20)))
+    with pytest.raises(StreamsClosed) if size > 1 else contextlib.nullcontext():
+        await program.write(1, b"x" * (1 << 20))
+
+
+async def test_oldest_command_without_a_client_ends_beyond_a_limit():
+    sessions = Sessions()
+    commands = [
+        sessions.start("a command", asyncio.Event().wait()) for _ in range(limits.MAX_LEFT_COMMANDS + 2)
+    ]
+    for command in commands:
+        sessions.leave(command)
     await turns()
-    assert task.done() is (size == 1)
-    task.cancel()
+    assert [number for number, command in enumerate(commands) if command.cancelled()] == [0, 1]
+    await sessions.end()
+
+
+class Socket:
+    ws_protocol = "v5.channel.k8s.io"
+
+    async def send_bytes(self, data): ...
+
+    async def close(self): ...
+
+
+async def test_command_that_continues_does_not_keep_its_clients_socket():
+    socket = Socket()
+    kept = weakref.ref(socket)
+    streams = WebSocketStreams(socket, frozenset({STDOUT}))
+    await streams.write(STDOUT, b"a")
+    del socket
+    await streams.finish(b"")
+    assert kept() is None
+    with pytest.raises(StreamsClosed):
+        await streams.write(STDOUT, b"b")
