@@ -22,12 +22,12 @@ from mockube.client.kinds import CONFIG_MAPS, NODES, PERSISTENT_VOLUME_CLAIMS, P
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.component_base.serving_certificates import self_signed_certificate, tls_context_of_pair
+from mockube.container_runtime.simulated.interactive import interactive_containers
 
 from .pods import shared_runtime
 from .server.authorization import KubeletAuthorizer
 from .server.container_logs import PodWatchers
 from .server.endpoints import KubeletEndpoints
-from .server.interactive import interactive_containers
 from .server.kwok_objects import KwokObjects
 from .server.listener import listen, serving
 from .server.node_counters import kubelet_counters

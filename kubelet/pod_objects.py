@@ -18,8 +18,8 @@ from mockube.client.kinds import CLUSTER_TRUST_BUNDLES, CONFIG_MAPS, SECRETS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource, Client
+from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential
 
-from .containers.projections import NOT_ISSUED, PodCredential
 from .pod_certificates import PodCertificates
 from .possible_creators import PossibleCreators, has_unknown_program
 from .shared_work import SharedWork

@@ -20,10 +20,12 @@ from mockube.client.podview import PodView
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource
+from mockube.container_runtime.simulated.connections.local_connections import local_port
+from mockube.container_runtime.simulated.interactive import interactive_containers
+from mockube.container_runtime.simulated.programs.commands import may_run_live
+from mockube.container_runtime.state import ProcessState
 
 from .admitted_pods import AdmittedPods
-from .containers.runs import may_run_live
-from .containers.start_checks import PossibleObjects
 from .effects import EmitEvent, Step
 from .node_objects import has_active_kubelet
 from .node_registry import NodeRegistry
@@ -33,22 +35,20 @@ from .pod_lifecycle import pod as pod_lifecycle
 from .pod_lifecycle.container_status import container_field
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from .pod_lifecycle.process_state import ProcessState
 from .pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
 from .pod_objects import PodObjects
 from .possible_creators import PossibleCreators
-from .server.interactive import interactive_containers
-from .server.live_handlers import LiveHandlers
-from .server.local_connections import local_port
+from .probes.live_handlers import LiveHandlers
 from .server.node_counters import kubelet_counters
 from .settings import KubeletContext
 from .stages.files import load_stages, of_kind
 from .stages.runner import StageRunner
+from .start_checks import PossibleObjects
 from .status_writer import StatusWriter
 from .template_context import TemplateContext
 
 if TYPE_CHECKING:
-    from .processes.runtime import ProcessRuntime
+    from mockube.container_runtime.process.runtime import ProcessRuntime
 
 WORKERS: Final = 16
 _NO_STATES: Final[Mapping[str, ProcessState]] = {}
@@ -60,7 +60,7 @@ def shared_runtime(context: KubeletContext) -> "ProcessRuntime | None":
     """Return the runtime of containers that run as local processes; None if no container does."""
     if context.settings.process_images is None:
         return None
-    from .processes.runtime import process_runtime  # noqa: PLC0415 - for few
+    from mockube.container_runtime.process.runtime import process_runtime  # noqa: PLC0415 - for few
 
     return process_runtime(context)
 

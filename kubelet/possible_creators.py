@@ -15,11 +15,11 @@ from mockube.client.kinds import SUBJECT_ACCESS_REVIEWS
 from mockube.client.podview import RUNNING, PodView
 from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated.predictions import is_simulated
+from mockube.container_runtime.simulated.programs.program import EXITS_IMMEDIATELY, SERVICE
 
-from .containers.program import EXITS_IMMEDIATELY, SERVICE
-from .pod_lifecycle.container_programs import is_simulated
 from .pod_lifecycle.containers import containers_of
-from .pod_script import script_of
 from .shared_work import SharedWork
 
 _SECONDS: Final = 5.0

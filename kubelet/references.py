@@ -17,11 +17,11 @@ from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource, Client
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.config.projections import certificate_sources, has_bundles
+from mockube.container_runtime.simulated.files.mounts import mounted_volumes, referenced_names, token_requests
+from mockube.container_runtime.simulated.programs.commands import container_status
 
-from .containers.environment import References
-from .containers.mounts import mounted_volumes, referenced_names, token_requests
-from .containers.projections import certificate_sources, has_bundles
-from .containers.runs import container_status
 from .pod_certificates import PodCertificates
 from .shared_work import SharedWork
 from .started_values import StartedValues

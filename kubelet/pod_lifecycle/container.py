@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.program import RunBehavior, scripted_program
-from mockube.kubelet.containers.start_checks import pod_reference
+from mockube.container_runtime.pod_script import NEVER
+from mockube.container_runtime.simulated.programs.program import RunBehavior, scripted_program
+from mockube.container_runtime.state import ProcessState
 from mockube.kubelet.effects import EmitEvent, StopContainer
-from mockube.kubelet.pod_script import NEVER
+from mockube.kubelet.start_checks import pod_reference
 
 from . import container_start, container_status
 from .container_status import Container, ContainerUpdate, Role
 from .hooks import hook_result, pre_stop_result
 from .probed_runs import ProbedRun
 from .probing import Probe, restart_message
-from .process_state import ProcessState
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)

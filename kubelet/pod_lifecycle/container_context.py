@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
+from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects
 
 from .observations import ObservedRun
 

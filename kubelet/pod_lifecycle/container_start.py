@@ -8,15 +8,15 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.start_checks import CONFIG_ERROR, StartFailure, start_failure
+from mockube.container_runtime.state import ProcessState
 from mockube.kubelet.effects import EmitEvent, RunHook, StartContainer
+from mockube.kubelet.start_checks import CONFIG_ERROR, StartFailure, start_failure
 
 from . import container_status
 from .container_status import Container, ContainerUpdate
 from .hooks import first_start, hook_result
 from .probed_runs import ProbedRun, failure_message
 from .probing import Probe
-from .process_state import ProcessState
 
 START_ERROR: Final = "StartError"
 _START_ERROR_CODE: Final = 128

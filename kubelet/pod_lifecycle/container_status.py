@@ -11,16 +11,16 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.program import RunBehavior
+from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.simulated.programs.program import RunBehavior
+from mockube.container_runtime.state import ProcessState
 from mockube.kubelet.effects import ContainerAction, EmitEvent
-from mockube.kubelet.pod_script import Script
 
 from .container_context import NO_CONTEXT, ContainerContext
 from .observations import ObservedRun, Results
 from .probe_results import NO_RESULTS, probe_results
 from .probed_runs import ProbedRun, probed_run
 from .probing import Probe
-from .process_state import ProcessState
 
 RestartPolicy = Literal["Always", "OnFailure", "Never"]
 

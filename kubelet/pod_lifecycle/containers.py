@@ -16,14 +16,15 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.client import podview
+from mockube.container_runtime.pod_script import Script, script_of
+from mockube.container_runtime.simulated.predictions import program_of_run, unknown_program
+from mockube.container_runtime.simulated.programs.program import EXITS_IMMEDIATELY, SERVICE, RunBehavior
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
-from mockube.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE, RunBehavior
+from mockube.container_runtime.state import ProcessState
 from mockube.kubelet.effects import ContainerAction, EmitEvent, StopContainer
-from mockube.kubelet.pod_script import Script, script_of
 
 from . import container as lifecycle
 from .container_context import NO_CONTEXT, ContainerContext
-from .container_programs import program_of_run, unknown_program
 from .container_status import (
     Container,
     ContainerUpdate,
@@ -34,7 +35,6 @@ from .container_status import (
     waiting_status,
 )
 from .phase import running_pod_phase, stopped_pod_phase
-from .process_state import ProcessState
 from .unknown_ends import with_unknown_ends
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {

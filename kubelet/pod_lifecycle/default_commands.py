@@ -4,8 +4,12 @@ from shlex import join
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.images import behavior_of
-from mockube.kubelet.containers.program import command_of, has_default_command, has_open_input
+from mockube.container_runtime.simulated.images.table import behavior_of
+from mockube.container_runtime.simulated.programs.program import (
+    command_of,
+    has_default_command,
+    has_open_input,
+)
 from mockube.kubelet.effects import EmitEvent
 
 from .container_status import Container, Role

@@ -9,8 +9,8 @@ from datetime import datetime
 from mockube.apimachinery import conditions
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.simulated.predictions import handler_timeline
 
-from .container_programs import handler_timeline
 from .container_status import Container, running_since
 from .observations import HOOK_SUCCESS, Hook, HookResult
 from .pod_conditions import CONDITION_READY_TO_START

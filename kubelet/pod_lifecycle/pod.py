@@ -14,18 +14,14 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.podview import FAILED, PENDING, SUCCEEDED
-from mockube.kubelet.containers.attachments import unattached_volumes
-from mockube.kubelet.containers.host_paths import PathType
-from mockube.kubelet.containers.node_volumes import lacking_volumes
-from mockube.kubelet.containers.program import KILLED
-from mockube.kubelet.containers.start_checks import (
-    NO_OBJECTS,
-    ReferencedObjects,
-    missing_pull_secrets,
-    mount_failures,
-)
+from mockube.container_runtime.pod_script import NEVER, Script, script_of
+from mockube.container_runtime.simulated.programs.program import KILLED
+from mockube.container_runtime.state import ProcessState
 from mockube.kubelet.effects import NO_STEP, DeleteObject, Effect, EmitEvent, PatchObject, Step
-from mockube.kubelet.pod_script import NEVER, Script, script_of
+from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects, missing_pull_secrets, mount_failures
+from mockube.kubelet.volumes.attachments import unattached_volumes
+from mockube.kubelet.volumes.host_paths import PathType
+from mockube.kubelet.volumes.node_volumes import lacking_volumes
 
 from .container_context import ContainerContext
 from .containers import (
@@ -46,7 +42,6 @@ from .observations import ObservedRun
 from .pod_conditions import PodState, kubelet_conditions
 from .pre_stops import pending_pre_stops, pre_stop_ends, pre_stop_seconds
 from .preemption import preempted_status
-from .process_state import ProcessState
 from .resize import NodeResources, resize
 from .status_patch import status_patch
 from .unknown_programs import not_simulated_events

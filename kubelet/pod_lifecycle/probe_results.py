@@ -13,13 +13,13 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.handlers import CommandResult
-from mockube.kubelet.containers.program import expand_probe_command, is_server_image
-from mockube.kubelet.pod_script import Script
+from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.simulated.predictions import handler_timeline, program_of_run
+from mockube.container_runtime.simulated.programs.handlers import CommandResult
+from mockube.container_runtime.simulated.programs.program import expand_probe_command, is_server_image
 
 from . import probing
 from .container_context import ContainerContext
-from .container_programs import handler_timeline, program_of_run
 from .observations import SUCCESS, ProbeResult, Results
 from .probing import Probe, UnresolvedPort
 

@@ -5,12 +5,12 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.program import expand_probe_command, name_unknown
-from mockube.kubelet.containers.runs import container_spec
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated.predictions import unknown_handler_program
+from mockube.container_runtime.simulated.programs.commands import container_spec
+from mockube.container_runtime.simulated.programs.program import expand_probe_command, name_unknown
 from mockube.kubelet.effects import EmitEvent
-from mockube.kubelet.pod_script import script_of
 
-from .container_programs import unknown_handler_program
 from .container_status import Container, container_field
 from .containers import PodContainers
 from .probe_results import scripted_results

@@ -16,8 +16,8 @@ from mockube.client.cache.store import Change
 from mockube.client.resources import Key
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.kubelet.containers.logs import LogLine
-from mockube.kubelet.containers.runs import ContainerRun, NoLogs, run_of
+from mockube.container_runtime.simulated.programs.commands import ContainerRun, NoLogs, run_of
+from mockube.container_runtime.simulated.programs.log_replay import LogLine
 
 from . import limits
 

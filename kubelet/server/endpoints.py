@@ -23,17 +23,20 @@ from mockube.client.resources import Key
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_until
+from mockube.container_runtime.config.environment import environment_of
+from mockube.container_runtime.simulated.execution import execute, running_container
+from mockube.container_runtime.simulated.files.mounts import files_of, known_mounts, shared_mounts
+from mockube.container_runtime.simulated.files.writable import mounts_of
+from mockube.container_runtime.simulated.images.table import file_places
+from mockube.container_runtime.simulated.interactive import InteractiveContainers
+from mockube.container_runtime.simulated.programs import commands as runs
+from mockube.container_runtime.simulated.programs.commands import ContainerRun, NoLogs
+from mockube.container_runtime.simulated.programs.log_replay import LogReplay
+from mockube.container_runtime.simulated.programs.program import KILLED
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Run
-from mockube.kubelet.containers import runs
-from mockube.kubelet.containers.environment import environment_of
-from mockube.kubelet.containers.images import file_places
-from mockube.kubelet.containers.logs import LogReplay
-from mockube.kubelet.containers.mounts import files_of, known_mounts, shared_mounts
-from mockube.kubelet.containers.program import KILLED
-from mockube.kubelet.containers.runs import ContainerRun, NoLogs
-from mockube.kubelet.containers.writable import mounts_of
+from mockube.container_runtime.streams import STDIN, STDOUT, Streams, exit_status, success_status
 from mockube.kubelet.node_objects import is_disconnected, is_simulated
 
 from .authorization import KubeletAuthorizer, request_attributes, user_of
@@ -46,20 +49,17 @@ from .container_logs import (
     current_run,
     log_options,
 )
-from .execution import execute, running_container
 from .http_errors import HttpError
-from .interactive import InteractiveContainers
 from .kwok_objects import HostLog, KwokKind, KwokObjects
 from .node_counters import KubeletCounters
 from .node_health import NodeHealthEndpoints
 from .port_endpoints import PortEndpoints
 from .remote_command import StreamOptions, StreamServer, stream_options
 from .sessions import Sessions
-from .streams import STDIN, STDOUT, Streams, exit_status, success_status
 
 if TYPE_CHECKING:
-    from mockube.kubelet.processes.process_run import ProcessRun
-    from mockube.kubelet.processes.runtime import ProcessRuntime
+    from mockube.container_runtime.process.process_run import ProcessRun
+    from mockube.container_runtime.process.runtime import ProcessRuntime
 
     from .node_pages import NodePages
     from .node_usage import FindClaim

@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component_helpers.volumes import claim_name
 from mockube.component_base.metrics import Collected, Family, LabelValues
 from mockube.component_base.process_metrics import build_info
-from mockube.kubelet.containers.runs import container_status
+from mockube.container_runtime.simulated.programs.commands import container_status
 
 from . import metric_families as families
 from .node_counters import plugin_of

@@ -17,7 +17,7 @@ from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.kubelet.containers.logs import LogLine
+from mockube.container_runtime.simulated.programs.log_replay import LogLine
 from mockube.kubelet.shared_work import SharedWork
 
 from .http_errors import HttpError

@@ -17,9 +17,9 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import metrics_text
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.metrics import Collected
+from mockube.container_runtime.simulated.interactive import InteractiveContainers
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 
-from .interactive import InteractiveContainers
 from .kubelet_metrics import (
     BYTES_OF_INODE,
     INTERFACE,

@@ -11,19 +11,19 @@ from mockube.client.cache.store import Lister
 from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.simulated.connections.local_connections import local_port
+from mockube.container_runtime.simulated.connections.port_responses import PortResponses
+from mockube.container_runtime.simulated.connections.ports import is_open, serve_port
+from mockube.container_runtime.streams import ClientConnection, StreamsClosed
 
 from .http_errors import HttpError
 from .kwok_objects import KwokKind, KwokObjects
-from .local_connections import local_port
 from .port_forward import serve_port_forward
-from .port_responses import PortResponses
-from .ports import is_open, serve_port
 from .sessions import Sessions
-from .streams import ClientConnection, StreamsClosed
 from .upgrade import UpgradedConnection, UpgradedResponse, upgrade
 
 if TYPE_CHECKING:
-    from mockube.kubelet.processes.runtime import ProcessRuntime
+    from mockube.container_runtime.process.runtime import ProcessRuntime
 
 
 class PortEndpoints:

@@ -7,12 +7,12 @@ from itertools import pairwise
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.metrics import Buckets, Collected, LabelValues
-from mockube.kubelet.containers.runs import container_status
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated.programs.commands import container_status
 from mockube.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.kubelet.pod_lifecycle.probing import Probe
-from mockube.kubelet.pod_script import script_of
 
 from . import metric_families as families
 from .node_usage import started_at

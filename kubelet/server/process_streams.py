@@ -11,16 +11,13 @@ from typing import Final, Protocol
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
-from mockube.kubelet.container_output import AttachedOutput
-from mockube.kubelet.processes.command import CommandSpec, Identity, StartError, find_program
-from mockube.kubelet.processes.local_process import LocalProcess, read_chunk, start_process
-from mockube.kubelet.processes.log_files import LogFile
-from mockube.kubelet.processes.process_run import ProcessRun
-
-from .attach import attach
-from .container_logs import LogSource
-from .kwok_objects import exec_variables
-from .streams import (
+from mockube.container_runtime.attach import attach
+from mockube.container_runtime.output import AttachedOutput
+from mockube.container_runtime.process.command import CommandSpec, Identity, StartError, find_program
+from mockube.container_runtime.process.local_process import LocalProcess, read_chunk, start_process
+from mockube.container_runtime.process.log_files import LogFile
+from mockube.container_runtime.process.process_run import ProcessRun
+from mockube.container_runtime.streams import (
     ClientConnection,
     InputStream,
     ProgramStreams,
@@ -30,6 +27,9 @@ from .streams import (
     exit_status,
     failure_status,
 )
+
+from .container_logs import LogSource
+from .kwok_objects import exec_variables
 
 READ: Final = 32 << 10
 LEAVE_SECONDS: Final = 1.0

@@ -10,14 +10,23 @@ from msgspec import Struct
 
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.simulated.terminal import Terminal
+from mockube.container_runtime.streams import (
+    RESIZE,
+    STDERR,
+    STDIN,
+    STDOUT,
+    Streams,
+    StreamsClosed,
+    error_status,
+    failure_status,
+)
 
 from . import spdy_streams, websocket_streams
 from .http_errors import HttpError
 from .sessions import Sessions
 from .spdy_session import SpdySession
 from .spdy_streams import SpdyStreams
-from .streams import RESIZE, STDERR, STDIN, STDOUT, Streams, StreamsClosed, error_status, failure_status
-from .terminal import Terminal
 from .upgrade import UpgradedResponse, upgrade
 from .websocket_streams import WebSocketStreams, websocket
 

@@ -4,9 +4,10 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from . import streams
+from mockube.container_runtime import streams
+from mockube.container_runtime.streams import InputStream, StreamsClosed, TerminalSizes
+
 from .spdy_session import SpdyStream
-from .streams import InputStream, StreamsClosed, TerminalSizes
 
 PROTOCOLS: Final = (
     "v5.channel.k8s.io",

@@ -8,8 +8,10 @@ from typing import Final
 
 from aiohttp import WSMsgType, web
 
-from . import limits, streams
-from .streams import InputStream, StreamsClosed, TerminalSizes
+from mockube.container_runtime import streams
+from mockube.container_runtime.streams import InputStream, StreamsClosed, TerminalSizes
+
+from . import limits
 
 PROTOCOLS: Final = (
     "v5.channel.k8s.io",

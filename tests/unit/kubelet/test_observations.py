@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
-from mockube.kubelet.containers.live_handlers import live_commands
+from mockube.container_runtime.simulated.pod_files import PodFiles
+from mockube.container_runtime.simulated.programs.live_commands import live_commands
 from mockube.kubelet.effects import RunHook
 from mockube.kubelet.pod_lifecycle.observations import (
     NOT_OBSERVED,
@@ -21,8 +22,7 @@ from mockube.kubelet.pod_lifecycle.observations import (
 )
 from mockube.kubelet.pod_lifecycle.pod import step
 from mockube.kubelet.pod_lifecycle.probing import Probe, ProbeTimes
-from mockube.kubelet.server.live_handlers import LiveHandlers
-from mockube.kubelet.server.pod_files import PodFiles
+from mockube.kubelet.probes.live_handlers import LiveHandlers
 from tests.support.controllers.pods import START, SimulatedPod, container, node_context, pod
 
 FAILURE = ProbeResult(is_success=False, message="Readiness probe failed: ")

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.component_base.exposition import metrics_text
+from mockube.container_runtime.pod_script import script_of
 from mockube.kubelet.pod_lifecycle.container_context import NO_CONTEXT
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.kubelet.pod_lifecycle.probing import Probe
-from mockube.kubelet.pod_script import script_of
 from mockube.kubelet.server.probe_metrics import probe_metrics
 
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}

@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.apimachinery import conditions
+from mockube.container_runtime.pod_script import script_of
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import simulated_totals
-from mockube.kubelet.pod_script import script_of
 from tests.support.controllers.pods import IP, SimulatedPod, container, node_context, pod
 
 WEB = [{"name": "http", "containerPort": 8080}]

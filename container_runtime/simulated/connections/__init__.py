@@ -1,0 +1,1 @@
+"""The connections of simulated containers: which are open, and what they answer."""
