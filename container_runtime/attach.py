@@ -7,7 +7,7 @@ from typing import Any
 from mockube.component_base.supervision import run_until, run_with, start
 
 from .output import OUTPUT_END, AttachedOutput
-from .streams import InputStream, Streams, StreamsClosed, success_status
+from .streams import InputStream, Streams, StreamsClosed
 
 ForwardInput = Callable[[InputStream], Coroutine[Any, Any, None]]
 
@@ -18,7 +18,7 @@ async def attach(
     forward_input: ForwardInput | None,
     *,
     background_tasks: "Sequence[asyncio.Task[None]]" = (),
-) -> bytes:
+) -> None:
     """Run until the container ends, or until the client has left and its input is forwarded."""
     input_task = None
     if streams.stdin is not None and forward_input is not None:
@@ -33,7 +33,6 @@ async def attach(
             await asyncio.wait([input_task])
 
     await run_with(serve(), background_tasks=[*background_tasks, *([input_task] if input_task else [])])
-    return success_status()
 
 
 async def _forward(source: InputStream, forward_input: ForwardInput) -> None:

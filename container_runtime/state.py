@@ -1,4 +1,4 @@
-"""The recorded state of a container that runs in real time, from which its status is computed. Pure."""
+"""The recorded state of a container that runs in real time, from which its status is computed."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ class Exit(Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-class ProcessState(Struct, frozen=True, kw_only=True):
+class ContainerState(Struct, frozen=True, kw_only=True):
     """The state of a container's latest run."""
 
     restarts: int = -1
@@ -38,5 +38,5 @@ class ProcessState(Struct, frozen=True, kw_only=True):
         return self.restarts >= 0 and self.exit is None
 
 
-NEVER_RAN = ProcessState()
-NEVER_SIMULATED = ProcessState(is_simulated=True)
+NEVER_RAN = ContainerState()
+NEVER_SIMULATED = ContainerState(is_simulated=True)

@@ -18,8 +18,7 @@ from mockube.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.client.verbs import AnyResource
 from mockube.container_runtime.config.environment import References, decoded_data, security_context
 from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential, trust_anchors
-from mockube.container_runtime.simulated.files.mounts import config_error, missing_token, mounted_volumes
-from mockube.container_runtime.simulated.images.table import behavior_of
+from mockube.container_runtime.config.volumes import config_error, missing_token, mounted_volumes
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 
@@ -214,7 +213,7 @@ def missing_pull_secrets(pod: ReadOnlyTree, objects: ReferencedObjects) -> list[
 
 
 def start_failure(
-    pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects
+    pod: ReadOnlyTree, container: ReadOnlyTree, objects: ReferencedObjects, image_user: int | None = None
 ) -> StartFailure | None:
     """Return why a container cannot be created now; None if it can."""
     image = container.get("image") or ""
@@ -229,16 +228,11 @@ def start_failure(
     message = (
         environment_failure(pod, container, objects)
         or config_error(pod, container)
-        or identity_failure(pod, container, image_user=_image_user(container))
+        or identity_failure(pod, container, image_user=image_user)
     )
     if not message:
         return None
     return StartFailure(reason=CONFIG_ERROR, message=message, events=(("Failed", f"Error: {message}"),))
-
-
-def _image_user(container: ReadOnlyTree) -> int | None:
-    image = behavior_of(container)
-    return None if image is None else image.user
 
 
 def identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, *, image_user: int | None = None) -> str:

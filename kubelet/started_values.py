@@ -15,7 +15,7 @@ from mockube.client.kinds import SECRETS
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
-from mockube.container_runtime.simulated.files.mounts import names_at_start
+from mockube.container_runtime.config.volumes import names_at_start
 
 from .effects import PatchObject, Step
 from .start_checks import ReferencedObjects

@@ -13,12 +13,9 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.verbs import AnyResource
-from mockube.container_runtime.simulated.images.table import behavior_of
-from mockube.container_runtime.simulated.programs.program import expand_references
-from mockube.container_runtime.simulated.shell.process import ContainerUser
 
 from .projections import NOT_ISSUED, Credentials, PodCredential
+from .variables import expand_references
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
@@ -77,7 +74,7 @@ class References(Struct, frozen=True, kw_only=True):
     def credential(self, volume: str, index: int) -> PodCredential:
         return self.credentials.get((volume, index), PodCredential(problem=NOT_ISSUED))
 
-    def cached_object(self, resource: AnyResource, name: str) -> ReadOnlyTree | None:
+    def cached_object(self, resource: Any, name: str) -> ReadOnlyTree | None:
         return self.storage.get((resource.plural, name))
 
 
@@ -119,18 +116,6 @@ def unknown_variables(container: ReadOnlyTree) -> set[str] | None:
         for entry in container.get("env") or ()
         if {"configMapKeyRef", "secretKeyRef"} & (entry.get("valueFrom") or {}).keys()
     }
-
-
-def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
-    """Return the user and the groups of a container: the pod's, else those of its image, else root."""
-    context = security_context(pod, container)
-    user = context.get("runAsUser")
-    if user is None:
-        image = behavior_of(container)
-        user = image.user if image is not None else None
-    groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
-    others = tuple(number for number in groups if number is not None)
-    return ContainerUser(user or 0, context.get("runAsGroup") or 0, others)
 
 
 def security_context(pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, Any]:

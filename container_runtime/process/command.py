@@ -18,7 +18,7 @@ from mockube.container_runtime.config.environment import (
     hostname_of,
     security_context,
 )
-from mockube.container_runtime.simulated.programs.program import expand_references
+from mockube.container_runtime.config.variables import expand_references
 
 from .images import LocalImage
 from .local_ports import PORT_VARIABLE

@@ -13,16 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.component_helpers.volumes import claim_name
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.file_projection import Content
-from mockube.container_runtime.simulated.files.mounts import (
-    folder_mode,
-    sub_path,
-    volume_content,
-    volume_kind,
-)
+from mockube.container_runtime.config.volumes import folder_mode, sub_path, volume_content, volume_kind
 
 from .command import Identity, StartError
 from .mount_namespace import Bind, Mounts

@@ -10,7 +10,7 @@ from os import fstat
 from pathlib import Path
 from typing import Final
 
-from mockube.container_runtime.simulated.programs.log_replay import MAX_LINE, LogLine
+from mockube.container_runtime.logs import MAX_LINE, LogLine
 
 MAX_FILE: Final = 10 << 20
 """A kubelet's containerLogMaxSize, after which it rotates the file."""

@@ -10,28 +10,20 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.events.recorder import Recorder
-from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
+from mockube.container_runtime.behavior import MAX_LOG_MESSAGE, MAX_MESSAGE
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.output import ContainerOutput
-from mockube.container_runtime.simulated.programs.program import MAX_LOG_MESSAGE, MAX_MESSAGE
-from mockube.container_runtime.state import Exit, ProcessState
-from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals
-from mockube.kubelet.pod_lifecycle.probing import Probe
-from mockube.kubelet.probes.container_checks import ContainerChecks
-from mockube.kubelet.probes.prober import ProbeTarget
-from mockube.kubelet.references import PodReferences
-from mockube.kubelet.start_checks import environment_failure, identity_failure, unmounted_volume
+from mockube.container_runtime.state import ContainerState, Exit
 
 from . import folders
 from .command import (
@@ -58,11 +50,43 @@ MAX_OUTPUT: Final = 10 << 10
 """The maximum bytes of the output of a probe's command."""
 
 
+class PodObjects(Protocol):
+    """What the kubelet reads and checks for the containers of a pod."""
+
+    pod: ReadOnlyTree
+    """The latest version of the pod."""
+
+    async def load(self, container: ReadOnlyTree) -> References:
+        """Return the references of a container, or raise `ObjectsUnavailable`."""
+
+    def mount_problem(self, container: ReadOnlyTree, references: References) -> tuple[str, str]:
+        """Return the first volume that cannot be mounted, and the reason; ("", "") if all can."""
+
+    def identity_problem(self, container: ReadOnlyTree, image_user: int) -> str:
+        """Return why the user of the container is not permitted; "" if it is."""
+
+    def environment_problem(self, container: ReadOnlyTree, references: References) -> str:
+        """Return why a variable of the environment cannot be set; "" if all can."""
+
+
+class RunChecks(Protocol):
+    """The probes and hooks of one run, which the kubelet makes."""
+
+    async def run(self, process: LocalProcess) -> None:
+        """Run the postStart hook, and then the probes until the process ends."""
+
+    async def run_pre_stop_hook(self, seconds: float) -> float:
+        """Run the preStop hook for at most `seconds`; return the minimum seconds that the process has after it."""
+
+
 class RunContext(Struct, frozen=True, kw_only=True):
     """The dependencies that all runs share."""
 
     clock: Clock
-    recorder: Recorder
+    record_event: Callable[[ReadOnlyTree, str, str, str, str], None]
+    """Records an Event about a part of a pod: with its type, its reason, and its message."""
+    checks: "Callable[[ProcessRun, ReadOnlyTree | None], RunChecks]"
+    """Returns the probes and hooks of a run; with the readiness probe of its image, if the container has none."""
     watch: GroupWatch
     folder: Path
     can_mount: Callable[[], Awaitable[bool]]
@@ -79,7 +103,7 @@ class ProcessRun:
     def __init__(
         self,
         context: RunContext,
-        references: PodReferences,
+        objects: PodObjects,
         container: ReadOnlyTree,
         *,
         field: str,
@@ -87,16 +111,14 @@ class ProcessRun:
         restarts: int,
     ) -> None:
         """`field` is the path of the container in its pod."""
-        self.probe_totals: dict[tuple[str, Probe], ProbeTotals] = {}
-        """The results of probes; the runs of a pod share them."""
         self._context = context
-        self._references = references
+        self._objects = objects
         self.container = container
         self._field = field
         self._image = image
-        self.state = ProcessState(restarts=restarts)
+        self.state = ContainerState(restarts=restarts)
         name = f"{container['name']}.{restarts}.log"
-        self.log = context.folder / meta.uid(references.pod) / "logs" / name
+        self.log = context.folder / meta.uid(objects.pod) / "logs" / name
         self.spec: CommandSpec | None = None
         self.process: LocalProcess | None = None
         self.ports: Mapping[int, int] = {}
@@ -106,7 +128,7 @@ class ProcessRun:
 
     @property
     def pod(self) -> ReadOnlyTree:
-        return self._references.pod
+        return self._objects.pod
 
     # --- called by other modules
 
@@ -166,15 +188,7 @@ class ProcessRun:
         self._context.on_change(self.pod)
 
     def record_event(self, kind: str, reason: str, message: str) -> None:
-        host = str(self.pod["spec"].get("nodeName") or "")
-        self._context.recorder.record_on(host, self.pod, kind, reason, message, part=self._field)
-
-    def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None:
-        totals = self.probe_totals.setdefault((self.container["name"], probe), ProbeTotals())
-        totals.add(success=success, seconds=seconds)
-
-    def target(self) -> ProbeTarget:
-        return ProbeTarget(spec=self.container, ports=self.ports, execute=self.execute)
+        self._context.record_event(self.pod, self._field, kind, reason, message)
 
     # --- the lifecycle
 
@@ -211,8 +225,8 @@ class ProcessRun:
         reported_problem = ""
         while not self._stop_requested.is_set():
             try:
-                references = await self._references.load(self.container)
-            except (ApiError, NoResponse) as error:
+                references = await self._objects.load(self.container)
+            except ObjectsUnavailable as error:
                 LOG.warning(
                     "container %s of pod %s: reading its references failed and will be retried: %s",
                     self.container["name"],
@@ -221,26 +235,30 @@ class ProcessRun:
                 )
                 await self._wait_for_stop(RETRY_SECONDS)
                 continue
-            problem = self._start_problem(references)
+            volume, problem = self._start_problem(references)
             if not problem:
                 return self._create_spec(references, binds=await self._context.can_mount())
             if problem != reported_problem:
-                self._report_problem(problem, references)
+                self._report_problem(volume, problem)
                 reported_problem = problem
             await self._wait_for_stop(RETRY_SECONDS)
         return None
 
-    def _start_problem(self, references: References) -> str:
-        pod, container = self.pod, self.container
-        return (
-            unmounted_volume(pod, container, references)[1]
-            or folders.volume_problem(pod, container)
-            or _identity_failure(pod, container, self._image)
-            or environment_failure(pod, container, references)
+    def _start_problem(self, references: References) -> tuple[str, str]:
+        """Return the volume that cannot be mounted, or "", and why the container cannot be created; ("", "") if it can."""
+        pod, container, objects = self.pod, self.container, self._objects
+        volume, problem = objects.mount_problem(container, references)
+        if problem:
+            return volume, problem
+        # Without root's rights no process runs as root.
+        is_root = os.geteuid() == 0
+        return "", (
+            folders.volume_problem(pod, container)
+            or (objects.identity_problem(container, self._image.user or 0) if is_root else "")
+            or objects.environment_problem(container, references)
         )
 
-    def _report_problem(self, problem: str, references: References) -> None:
-        volume, _ = unmounted_volume(self.pod, self.container, references)
+    def _report_problem(self, volume: str, problem: str) -> None:
         if volume:
             message = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
             self.record_event("Warning", "FailedMount", message)
@@ -292,7 +310,7 @@ class ProcessRun:
             start("output of a container", self._copy(number, stream, log))
             for number, stream in process.outputs.items()
         ]
-        checks = ContainerChecks(self, self._context.clock, self._image.ready)
+        checks = self._context.checks(self, self._image.ready)
         check_tasks = [
             start("checks of a container", checks.run(process)),
             start("the end of a container", self._stop_when_requested(process, checks)),
@@ -322,7 +340,7 @@ class ProcessRun:
             self._context.on_output(self.pod)
             await self.output.send(number, data)
 
-    async def _stop_when_requested(self, process: LocalProcess, checks: ContainerChecks) -> None:
+    async def _stop_when_requested(self, process: LocalProcess, checks: RunChecks) -> None:
         await self._stop_requested.wait()
         clock = self._context.clock
         assert self._deadline is not None
@@ -369,8 +387,3 @@ async def _wait_for_process(process: "asyncio.Task[int]", check_tasks: "Sequence
     finally:
         process.cancel()
         await asyncio.wait([process])
-
-
-def _identity_failure(pod: ReadOnlyTree, container: ReadOnlyTree, image: LocalImage) -> str:
-    """Return why the process would run as root and must not; without root's rights it never does."""
-    return identity_failure(pod, container, image_user=image.user or 0) if os.geteuid() == 0 else ""

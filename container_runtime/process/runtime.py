@@ -1,41 +1,44 @@
-"""The runtime of containers that run as processes of this machine: starts and stops their runs.
-
-The pod workers (`pods`), which start and stop runs, and the kubelets' server share it.
-"""
+"""The run-time of containers that run as processes of this machine."""
 
 import asyncio
 import logging
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
+from functools import partial
 from typing import Final
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.kinds import NODES
-from mockube.client.resources import Key
-from mockube.client.wire import NoResponse
-from mockube.component_base.supervision import cancel_and_wait, start
-from mockube.component_base.temporary_folder import temporary_folder
-from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.state import NEVER_RAN, ProcessState
-from mockube.kubelet.effects import ContainerAction, RunHook, StartContainer, StopContainer
-from mockube.kubelet.pod_certificates import pod_certificates
-from mockube.kubelet.pod_lifecycle.containers import grace_seconds
-from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals
-from mockube.kubelet.pod_lifecycle.probing import Probe
-from mockube.kubelet.references import REFRESH_SECONDS, PodReferences, ReferenceLoader
-from mockube.kubelet.settings import KubeletContext
-from mockube.kubelet.start_checks import unmounted_volume
+from msgspec import Struct
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, start, timeout
+from mockube.component_base.temporary_folder import temporary_folder
+from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.logs import LogSource
+from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.runs import ContainerNotFound, ContainerRun
+from mockube.container_runtime.runtime import (
+    Attachment,
+    Command,
+    ExecRequest,
+    PortConnection,
+    RuntimeEvents,
+    RuntimeProblem,
+)
+from mockube.container_runtime.state import NEVER_RAN, ContainerState
+from mockube.container_runtime.streams import ClientConnection
+
+from .connections import connect_port
 from .folders import write_volumes
-from .images import ImageMap, load_images
+from .images import ImageMap
 from .local_process import GroupWatch
-from .log_files import rotated_path
+from .log_files import LogFile, rotated_path
 from .mount_support import MountSupport
-from .process_run import ProcessRun, RunContext
+from .process_run import PodObjects, ProcessRun, RunChecks, RunContext
+from .streams import attach_to, run_exec
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -49,47 +52,52 @@ _FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 class _PodRecord:
-    def __init__(self, references: PodReferences) -> None:
-        self.references = references
+    def __init__(self, objects: PodObjects) -> None:
+        self.objects = objects
         self.runs: dict[str, ProcessRun] = {}
         """The latest run of each container."""
-        self.probe_totals: dict[tuple[str, Probe], ProbeTotals] = {}
-        """The results of the containers' probes in all their runs."""
         self.tasks: set[asyncio.Task[None]] = set()
         self.refresh_task: asyncio.Task[None] | None = None
 
 
+class ProcessServices(Struct, frozen=True, kw_only=True):
+    """What the containers have from the kubelet."""
+
+    clock: Clock
+    events: RuntimeEvents
+    server: str
+    """The URL of the API server."""
+    objects_of: Callable[[ReadOnlyTree], PodObjects]
+    record_event: Callable[[ReadOnlyTree, str, str, str, str], None]
+    """Records an Event about a part of a pod: with its type, its reason, and its message."""
+    checks: Callable[[ProcessRun, ReadOnlyTree | None], RunChecks]
+
+
 class ProcessRuntime:
-    def __init__(self, context: KubeletContext, images: ImageMap) -> None:
-        self._clock = context.clock
+    """A `ContainerRuntime` whose containers are processes of this machine."""
+
+    def __init__(self, images: ImageMap, services: ProcessServices) -> None:
         self._images = images
-        self._loader = ReferenceLoader(
-            context.client, context.informers.of(NODES).lister, pod_certificates(context)
-        )
-        self._recorder = context.recorder.of("kubelet")
-        self._server = context.settings.server
+        self._services = services
+        self._clock = services.clock
         self._pods: dict[str, _PodRecord] = {}
         self._cleanup_tasks: set[asyncio.Task[None]] = set()
         self._context: RunContext | None = None
-        self.on_change: Callable[[Key], None] = lambda _: None
-        """Called with a pod's key when the state of one of its processes has changed."""
-        self.on_output: Callable[[Key], None] = lambda _: None
-        """Called with a pod's key when one of its processes has written output."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Allow processes to start during the block; end all of them at its end."""
-        watch = GroupWatch()
+        watch, services = GroupWatch(), self._services
         with temporary_folder("mockube-pods-") as folder:
             self._context = RunContext(
                 clock=self._clock,
-                recorder=self._recorder,
+                record_event=services.record_event,
+                checks=services.checks,
                 watch=watch,
                 folder=folder,
                 can_mount=MountSupport(folder).check,
-                server=self._server,
-                on_change=lambda pod: self.on_change(Key.of(pod)),
-                on_output=lambda pod: self.on_output(Key.of(pod)),
+                server=services.server,
+                on_change=services.events.report_change,
+                on_output=services.events.report_output,
             )
             try:
                 yield
@@ -99,13 +107,13 @@ class ProcessRuntime:
                 finally:  # also if this is cancelled, because there is no time left
                     await watch.end()
 
-    # --- the interface to the pod lifecycle
+    def runs(self, pod: ReadOnlyTree, name: str) -> bool:
+        return name in self.states(pod)
 
-    def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
-        """Return the states of the pod's containers that run as processes, by name."""
+    def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
         record = self._pods.get(meta.uid(pod))
         script = script_of(meta.annotations(pod))
-        states: dict[str, ProcessState] = {}
+        states: dict[str, ContainerState] = {}
         for _, container in _containers(pod):
             name = container["name"]
             run = record.runs.get(name) if record else None
@@ -115,59 +123,22 @@ class ProcessRuntime:
                 states[name] = NEVER_RAN
         return states
 
-    def apply(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
-        record = self._pods.get(meta.uid(pod))
-        if record is not None:
-            record.references.pod = pod
-        for action in actions:
-            match action:
-                case StartContainer(container=name, restarts=restarts):
-                    self._start(pod, name, restarts)
-                case StopContainer(container=name):
-                    run = record.runs.get(name) if record else None
-                    if run is not None:
-                        run.stop(grace_seconds(pod))
-                case RunHook():
-                    pass  # of a simulated container
+    def may_change(self, pod: ReadOnlyTree) -> bool:
+        del pod
+        return True
 
-    def run_of(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
-        """Return the latest run of a container; None if it is simulated, or has not run yet."""
-        record = self._pods.get(meta.uid(pod))
-        return record.runs.get(name) if record else None
-
-    def runs_of(self, uid: str) -> Iterable[ProcessRun]:
-        record = self._pods.get(uid)
-        return record.runs.values() if record else ()
-
-    def probe_totals(self, pod: ReadOnlyTree) -> Mapping[tuple[str, Probe], ProbeTotals] | None:
-        """Return the results of the probes of a pod's processes; None if it has had none."""
-        record = self._pods.get(meta.uid(pod))
-        return record.probe_totals if record else None
-
-    def is_process(self, pod: ReadOnlyTree, name: str) -> bool:
-        return name in self.states(pod)
-
-    def log_of(self, pod: ReadOnlyTree, name: str, restarts: int) -> Path | None:
-        """Return the path of a run's log; None if it was removed."""
-        run = self.run_of(pod, name)
-        path = run.log.with_name(f"{name}.{restarts}.log") if run is not None else None
-        return path if path is not None and path.exists() else None
-
-    def forget(self, uid: str) -> None:
-        """Remove the processes and files of a deleted pod."""
-        record = self._pods.pop(uid, None)
-        if record is not None:
-            task = start("the end of a pod", self._clean_up(uid, record))
-            self._cleanup_tasks.add(task)
-            task.add_done_callback(self._cleanup_tasks.discard)
+    def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
+        """Return nothing: the checks of each run make all of its probes and hooks."""
+        del pod, container
+        return {}
 
     # --- starting and ending runs
 
-    def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
+    def start_container(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
         uid = meta.uid(pod)
         record = self._pods.get(uid)
         if record is None:
-            record = self._pods[uid] = _PodRecord(PodReferences(self._loader, self._clock, pod))
+            record = self._pods[uid] = _PodRecord(self._services.objects_of(pod))
         previous_run = record.runs.get(name)
         if self._context is None or (previous_run is not None and previous_run.state.restarts >= restarts):
             return
@@ -179,21 +150,113 @@ class ProcessRuntime:
             return
         run = ProcessRun(
             self._context,
-            record.references,
+            record.objects,
             container,
             field=f"spec.{field}{{{name}}}",
             image=image,
             restarts=restarts,
         )
-        run.probe_totals = record.probe_totals
         if previous_run is not None:
-            _delete_log(previous_run.log, restarts - MAX_ENDED_RUNS)
+            _delete_log(previous_run, restarts - MAX_ENDED_RUNS)
         record.runs[name] = run
-        task = start(f"container {name} of {Key.of(pod)}", run.run())
+        task = start(f"container {name} of {_name_of(pod)}", run.run())
         record.tasks.add(task)
         task.add_done_callback(record.tasks.discard)
         if record.refresh_task is None:
-            record.refresh_task = start(f"volumes of {Key.of(pod)}", self._refresh_volumes(record))
+            record.refresh_task = start(f"volumes of {_name_of(pod)}", self._refresh_volumes(record))
+
+    def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
+        run = self._latest_run(pod, name)
+        if run is not None:
+            run.stop(grace)
+
+    def update_pod(self, pod: ReadOnlyTree) -> None:
+        record = self._pods.get(meta.uid(pod))
+        if record is not None:
+            record.objects.pod = pod
+
+    def remove_pod(self, uid: str) -> None:
+        record = self._pods.pop(uid, None)
+        if record is not None:
+            task = start("the end of a pod", self._clean_up(uid, record))
+            self._cleanup_tasks.add(task)
+            task.add_done_callback(self._cleanup_tasks.discard)
+
+    # --- commands, output and ports
+
+    async def exec_sync(
+        self,
+        pod: ReadOnlyTree,
+        name: str,
+        command: Sequence[str],
+        seconds: float,
+        *,
+        restarts: int | None = None,
+        on_unknown: Callable[[str], None] = lambda _: None,
+    ) -> CommandResult | None:
+        del restarts, on_unknown  # there is one running process, and the machine's programs
+        run, begin = self._running(pod, name), self._clock.monotonic()
+        try:
+            async with timeout(self._clock, seconds):
+                code, output = await run.execute(command)
+        except TimeoutError:
+            return CommandResult(exit_code=0, seconds=float("inf"))
+        return CommandResult(exit_code=code, output=output, seconds=self._clock.monotonic() - begin)
+
+    async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
+        return partial(run_exec, self._running(pod, name), request)
+
+    @asynccontextmanager
+    async def attach(self, pod: ReadOnlyTree, name: str, *, has_terminal: bool) -> AsyncIterator[Attachment]:
+        del has_terminal  # the process has a terminal of its own
+        run = self._running(pod, name)
+        with run.output.listen() as output:
+            yield partial(attach_to, run, output)
+
+    async def logs(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> LogSource:
+        latest = self._latest_run(pod, name)
+        path = latest.log.with_name(f"{name}.{run.restarts}.log") if latest is not None else None
+        if path is None or not path.exists():
+            raise RuntimeProblem(
+                f"unable to retrieve container logs for container {name!r} of pod {_name_of(pod)}"
+            )
+        return LogFile(path)
+
+    async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
+        failed = f"error forwarding port {port} to pod {meta.uid(pod)}, uid : failed to connect to localhost:{port}"
+        connect = self.listener(pod, port)
+        if connect is None:
+            raise RuntimeProblem(f"{failed}: dial tcp4 127.0.0.1:{port}: connect: connection refused")
+
+        async def forward(client: ClientConnection) -> str:
+            problem = await connect(client)
+            return f"{failed}: {problem}" if problem else ""
+
+        return forward
+
+    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
+        del simulated
+        local = self.local_port(pod, port)
+        return None if local is None else partial(connect_port, local, self._clock)
+
+    def local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
+        """Return the port of this machine for a pod's port; None if no process of the pod runs."""
+        record = self._pods.get(meta.uid(pod))
+        alive = [run for run in record.runs.values() if run.state.is_alive] if record else []
+        mapped_port = next((run.ports[port] for run in alive if port in run.ports), None)
+        return mapped_port or (port if alive else None)
+
+    def _latest_run(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
+        record = self._pods.get(meta.uid(pod))
+        return record.runs.get(name) if record else None
+
+    def _running(self, pod: ReadOnlyTree, name: str) -> ProcessRun:
+        run = self._latest_run(pod, name)
+        if run is None or run.spec is None or run.state.exit is not None:
+            raise ContainerNotFound(name)
+        return run
+
+    # --- volumes, and the end
 
     async def _refresh_volumes(self, record: _PodRecord) -> None:
         """Update the pod's volumes from the API periodically."""
@@ -202,21 +265,21 @@ class ProcessRuntime:
                 await self._clock.sleep(REFRESH_SECONDS)
                 for run in [*record.runs.values()]:
                     if run.spec is not None and run.state.exit is None:
-                        await self._refresh_run_volumes(run, record.references)
+                        await self._refresh_run_volumes(run, record.objects)
             except Exception:
                 LOG.exception(
                     "volumes of pod %s were not updated; the update will be retried",
-                    Key.of(record.references.pod),
+                    _name_of(record.objects.pod),
                 )
 
-    async def _refresh_run_volumes(self, run: ProcessRun, references: PodReferences) -> None:
+    async def _refresh_run_volumes(self, run: ProcessRun, objects: PodObjects) -> None:
         assert self._context is not None
         try:
-            new_references = await references.load(run.container)
-        except (ApiError, NoResponse):
+            references = await objects.load(run.container)
+        except ObjectsUnavailable:
             return
-        if not unmounted_volume(references.pod, run.container, new_references)[1]:
-            write_volumes(self._context.folder, references.pod, run.container, new_references)
+        if not objects.mount_problem(run.container, references)[1]:
+            write_volumes(self._context.folder, objects.pod, run.container, references)
 
     async def _clean_up(self, uid: str, record: _PodRecord) -> None:
         assert self._context is not None
@@ -246,18 +309,12 @@ def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
             yield field, container
 
 
-def _delete_log(latest: Path, restarts: int) -> None:
-    name = latest.name.rsplit(".", 2)[0]
-    path = latest.with_name(f"{name}.{restarts}.log")
+def _name_of(pod: ReadOnlyTree) -> str:
+    return f"{meta.namespace(pod)}/{meta.name(pod)}"
+
+
+def _delete_log(latest: ProcessRun, restarts: int) -> None:
+    name = latest.log.name.rsplit(".", 2)[0]
+    path = latest.log.with_name(f"{name}.{restarts}.log")
     for log_file in (path, rotated_path(path)):
         log_file.unlink(missing_ok=True)
-
-
-def process_runtime(context: KubeletContext) -> ProcessRuntime:
-    """Return the manager's runtime; the first call creates it."""
-    runtime: ProcessRuntime | None = context.shared.get(ProcessRuntime)
-    if runtime is None:
-        path = context.settings.process_images
-        assert path is not None
-        runtime = context.shared[ProcessRuntime] = ProcessRuntime(context, load_images(path))
-    return runtime

@@ -3,20 +3,12 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.container_runtime.streams import (
-    InputStream,
-    ProgramStreams,
-    Streams,
-    exit_status,
-    failure_status,
-)
-from mockube.kubelet.server.http_errors import HttpError
+from mockube.container_runtime.runtime import CommandFailed
+from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
 
-from .connections.pod_network import NetworkCaller
-from .programs.commands import ContainerRun, NoLogs, container_spec, run_of
+from .network.calls import NetworkCaller
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
 from .shell.process import CommandStart, Effect, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
@@ -29,18 +21,6 @@ _MAX_SHORT_SLEEPS = 0.1
 """The seconds of short sleeps, such as the round trips of the network, that are slept together: a timer costs more than they do."""
 
 
-def running_container(pod: ReadOnlyTree, name: str) -> tuple[ReadOnlyTree, ContainerRun]:
-    """Return a running container by name, with its run; raise `HttpError` if it does not run."""
-    container = container_spec(pod, name)
-    try:
-        run = run_of(pod, name)
-    except NoLogs:
-        run = None
-    if container is None or run is None or run.finished is not None:
-        raise HttpError(500, f'container not found ("{name}")')
-    return container, run
-
-
 class CommandStreams(Protocol):
     """The input and output of a command."""
 
@@ -50,17 +30,17 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams: Streams) -> bytes:
-    """Execute a command to its end; return the Status for the client."""
+async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams: Streams) -> int:
+    """Execute a command of a client to its end; return its exit code."""
     try:
-        return exit_status(await run_to_end(execution, ProgramStreams(streams), clock, network))
+        return await run_to_end(execution, ProgramStreams(streams), clock, network)
     except UnknownProgram as error:
-        return failure_status(
+        raise CommandFailed(
             "error executing command in container: the container is simulated, and has no program "
             f'"{error}": executable file not found in $PATH'
-        )
+        ) from error
     except (ShellSyntaxError, RecursionError) as error:
-        return failure_status(f"error executing command in container: {error}")
+        raise CommandFailed(f"error executing command in container: {error}") from error
 
 
 async def run_to_end(

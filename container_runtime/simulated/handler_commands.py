@@ -15,17 +15,17 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
+from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.pod_script import Script, script_of
-from mockube.kubelet.pod_lifecycle.probe_results import is_closed
 
-from .connections.pod_network import NetworkCaller
 from .connections.port_answers import open_port
 from .execution import container_command, run_to_end
-from .network.calls import Connect, HttpRequest, Reply, decode_call, decode_reply, encode_reply
+from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_call, decode_reply, encode_reply
 from .network.services import Outcome
+from .predictions import is_closed
 from .programs.commands import host_of
-from .programs.handlers import MAX_OUTPUT, CommandResult, UnknownFile, names_unknown_variable
+from .programs.handlers import MAX_OUTPUT, UnknownFile, names_unknown_variable
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.invoking import NOT_FOUND

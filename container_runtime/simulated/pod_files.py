@@ -9,14 +9,14 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
-from mockube.kubelet.references import ReferenceLoader
+from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 
 from .files.mounts import files_of, known_mounts, shared_mounts, shared_volumes
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .images.table import file_places
 from .programs import commands as runs
-from .programs.commands import ContainerRun, NoLogs
 from .programs.live_commands import WRITE_COMMAND
 from .programs.log_replay import LogReplay
 from .programs.program import command_of
@@ -24,7 +24,7 @@ from .shell.filesystem import FileSystem
 
 
 class PodFiles:
-    def __init__(self, references: ReferenceLoader, clock: Clock) -> None:
+    def __init__(self, references: ObjectReader, clock: Clock) -> None:
         self._references = references
         self._clock = clock
         self._container_files = ContainerFiles()
@@ -157,7 +157,7 @@ async def _replay(replay: LogReplay, files: FileSystem, until: datetime) -> None
 
 def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:
     try:
-        return runs.run_of(pod, container["name"])
+        return run_of(pod, container["name"])
     except NoLogs:
         return None
 

@@ -1,4 +1,4 @@
-"""The programs of a pod's containers: what their commands do in the context of the pod. Pure."""
+"""What is known of simulated containers before they run (`Predictions`): what their commands do in the context of their pod. Pure."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -11,22 +11,23 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.environment import hostname_of, identity_of, known_environment
+from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
+from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.pod_script import Script
-from mockube.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
 
 from .files.mounts import shared_mount_paths, writable_paths
-from .programs import handlers
+from .images.table import behavior_of
+from .programs import handlers, program
 from .programs.commands import depends_on_objects
-from .programs.handlers import HandlerCommand, Timeline
+from .programs.handlers import HandlerCommand
 from .programs.program import (
     ANY_YEAR,
     CommandContext,
     Invocation,
     MountPaths,
-    RunBehavior,
-    command_of,
+    identity_of,
     invocation_of,
+    is_server_image,
     program_of,
     unknown_program_of,
 )
@@ -35,18 +36,34 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
 
+def image_user(container: ReadOnlyTree) -> int | None:
+    image = behavior_of(container)
+    return None if image is None else image.user
+
+
+def command_of(container: ReadOnlyTree) -> tuple[str, ...]:
+    return program.command_of(container)
+
+
+def reads_input(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    return image is not None and image.reads_input
+
+
 def program_of_run(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext = NO_CONTEXT
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
 ) -> Callable[..., RunBehavior | None]:
     """Return a function that returns the container's program; its arguments `restarts` and `started` select the run.
 
     It returns None for a command that is not simulated, and for one that fails and depends on API objects: it may fail only
     because their values are not known here.
     """
-    program = partial(program_of, container, _full_context(pod, container, script, context))
+    program_at = partial(
+        program_of, container, _full_context(pod, container, script, fails_unknown=fails_unknown)
+    )
 
     def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
-        behavior = program(restarts=restarts, started=started)
+        behavior = program_at(restarts=restarts, started=started)
         if behavior is None or not behavior.exit_code or not depends_on_objects(pod, container):
             return behavior
         return None
@@ -56,21 +73,19 @@ def program_of_run(
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
     """Return whether the programs of a container's command are simulated, as far as its objects are known."""
-    return program_of(container, _full_context(pod, container, script, NO_CONTEXT)) is not None
+    return program_of(container, _full_context(pod, container, script)) is not None
 
 
-def unknown_program(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext
-) -> str:
+def unknown_program(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> str:
     """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
-    if not command_of(container) and script.command(container["name"]) is None:
+    if not program.command_of(container) and script.command(container["name"]) is None:
         return ""
-    full_context = _full_context(pod, container, script, context)
+    full_context = _full_context(pod, container, script)
     return unknown_program_of(container, replace(full_context, fails_unknown=False))
 
 
 def _full_context(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: ContainerContext
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
 ) -> CommandContext:
     earlier = _earlier_commands(pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
@@ -80,7 +95,7 @@ def _full_context(
         script,
         shared_mounts,
         earlier,
-        fails_unknown=script.fails_unknown_programs(default=context.fails_unknown_programs),
+        fails_unknown=script.fails_unknown_programs(default=fails_unknown),
     )
 
 
@@ -89,21 +104,21 @@ def handler_timeline(
     container: ReadOnlyTree,
     script: Script,
     argv: Sequence[str],
-    context: ContainerContext,
     *,
     restarts: int,
+    fails_unknown: bool = False,
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
-    fails_unknown = script.fails_unknown_programs(default=context.fails_unknown_programs)
-    command = _handler_command(pod, container, argv, fails_unknown=fails_unknown)
+    fails = script.fails_unknown_programs(default=fails_unknown)
+    command = _handler_command(pod, container, argv, fails_unknown=fails)
     if command is None:
-        return handlers.UNKNOWN_TIMELINE
+        return UNKNOWN_TIMELINE
     main = None
     # A script in an annotation stands for a program that may do more than the script.
     has_script = script.command(container["name"]) is not None
-    if not has_script and program_of_run(pod, container, script, context)() is not None:
+    if not has_script and program_of_run(pod, container, script, fails_unknown=fails_unknown)() is not None:
         shared_mounts = shared_mount_paths(pod, container)
-        main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails_unknown)
+        main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails)
         main = invocation_of(container, main_context)
     return handlers.command_timeline(main, command, _empty_folders(pod, container, restarts))
 
@@ -190,3 +205,26 @@ def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
         if (shared_mounts := shared_mount_paths(pod, other))
     )
     return tuple(invocation for invocation in invocations if invocation is not None)
+
+
+def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
+    """Return whether nothing in the pod can listen on the port."""
+    if str(port) in script.answers or pod["spec"].get("hostNetwork"):
+        return False
+    has_port = any(
+        declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP"
+        for container in every_container(pod["spec"])
+        for declared in container.get("ports") or ()
+    )
+    running = (
+        *pod["spec"]["containers"],
+        *(pod["spec"].get("ephemeralContainers") or ()),
+        *(init for init in pod["spec"].get("initContainers") or () if init.get("restartPolicy") == "Always"),
+    )
+    return not has_port and not any(_may_listen(pod, container, script) for container in running)
+
+
+def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+    """Return whether the container's program is not simulated, or is one that a user's script stands for."""
+    is_scripted = script.command(container["name"]) is not None
+    return is_scripted or is_server_image(container) or program_of_run(pod, container, script)() is None

@@ -1,10 +1,13 @@
 """A simulated terminal between a client and a command: it echoes input, edits lines, and translates line ends."""
 
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, TypeVar
 
+from mockube.component_base.supervision import run_with, start
 from mockube.container_runtime.streams import STDOUT, InputStream, Streams, StreamsClosed
 
+T = TypeVar("T")
 MAX_LINE: Final = 4096
 """Linux' buffer of a line (N_TTY_BUF_SIZE): further characters are dropped."""
 _ERASE: Final = frozenset({0x7F, 0x08})
@@ -63,3 +66,16 @@ class Terminal:
     async def _echo(self, data: bytes) -> None:
         with suppress(StreamsClosed):  # the command still reads its input
             await self._streams.write(STDOUT, data)
+
+
+async def with_terminal(
+    work: Callable[[Streams], Coroutine[Any, Any, T]], streams: Streams, *, has_terminal: bool
+) -> T:
+    """Do the work with the streams, or with a terminal between them and the client."""
+    if not has_terminal:
+        return await work(streams)
+    terminal = Terminal(streams)
+    if terminal.stdin is None:
+        return await work(terminal)
+    input_task = start("input of a terminal", terminal.forward_input())
+    return await run_with(work(terminal), background_tasks=[input_task])

@@ -11,9 +11,9 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.pod_script import Script
-from mockube.container_runtime.simulated.programs.program import RunBehavior
-from mockube.container_runtime.state import ProcessState
+from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent
 
 from .container_context import NO_CONTEXT, ContainerContext
@@ -58,7 +58,7 @@ class Container(Struct, frozen=True, kw_only=True):
     has_ids: bool
     """Whether the status has the ids of the container and of its image."""
     context: ContainerContext = NO_CONTEXT
-    process: ProcessState | None = None
+    process: ContainerState | None = None
     """The recorded state of a container that runs in real time; None for one whose runs are computed."""
 
     @property

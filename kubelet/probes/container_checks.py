@@ -1,20 +1,21 @@
 """The hooks and probes of one run of a container, from its start to its end."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
-from mockube.container_runtime.process.local_process import LocalProcess
-from mockube.container_runtime.state import ProcessState
+from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.pod_lifecycle import probing
 from mockube.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.kubelet.pod_lifecycle.probing import Probe, ProbeCount
 
 from .prober import ProbeTarget, run_handler
+from .totals import TotalsByPod
 
 HOOK_SECONDS: Final = 600.0
 """The maximum duration of a postStart hook in seconds; a real kubelet has no limit."""
@@ -26,7 +27,8 @@ class CheckedRun(Protocol):
     """The run whose hooks and probes are executed."""
 
     container: ReadOnlyTree
-    state: ProcessState
+    state: ContainerState
+    ports: Mapping[int, int]
 
     @property
     def pod(self) -> ReadOnlyTree: ...
@@ -37,23 +39,28 @@ class CheckedRun(Protocol):
 
     def record_event(self, kind: str, reason: str, message: str) -> None: ...
 
-    def count_probe(self, probe: Probe, *, success: bool, seconds: float) -> None: ...
+    async def execute(self, command: Sequence[str]) -> tuple[int, str]: ...
 
-    def target(self) -> ProbeTarget: ...
+
+class CheckedProcess(Protocol):
+    def kill(self) -> None: ...
 
 
 class ContainerChecks:
-    def __init__(self, run: CheckedRun, clock: Clock, ready: ReadOnlyTree | None) -> None:
+    def __init__(
+        self, run: CheckedRun, clock: Clock, ready: ReadOnlyTree | None, totals: TotalsByPod
+    ) -> None:
         """`ready` is the readiness probe of a container whose specification has none."""
         self._run = run
         self._clock = clock
+        self._totals = totals
         self._probes = {probe: run.container.get(probe.value) for probe in Probe}
         if self._probes[Probe.READINESS] is None:
             self._probes[Probe.READINESS] = ready
         self._hooks = run.container.get("lifecycle") or {}
         self._startup_passed = asyncio.Event()
 
-    async def run(self, process: LocalProcess) -> None:
+    async def run(self, process: CheckedProcess) -> None:
         """Run the postStart hook, and then the probes until the process ends."""
         hook = self._hooks.get("postStart")
         if hook is not None and not await self._pass_post_start_hook(hook):
@@ -86,13 +93,17 @@ class ContainerChecks:
         hook = self._hooks.get("preStop")
         if hook is None or seconds <= 0 or self._run.state.started is None:
             return 0.0
-        result = await run_handler(hook, self._run.target(), self._clock, seconds)
+        result = await run_handler(hook, self._target(), self._clock, seconds)
         if not result.success:
             self._run.record_event("Warning", "FailedPreStopHook", "PreStopHook failed")
         return MIN_GRACE_SECONDS
 
+    def _target(self) -> ProbeTarget:
+        run = self._run
+        return ProbeTarget(spec=run.container, ports=run.ports, execute=run.execute)
+
     async def _pass_post_start_hook(self, hook: ReadOnlyTree) -> bool:
-        result = await run_handler(hook, self._run.target(), self._clock, HOOK_SECONDS)
+        result = await run_handler(hook, self._target(), self._clock, HOOK_SECONDS)
         if not result.success:
             self._run.record_event("Warning", "FailedPostStartHook", "PostStartHook failed")
             self._run.record_event("Normal", "Killing", "FailedPostStartHook")
@@ -108,13 +119,19 @@ class ContainerChecks:
         await self._clock.sleep(max(probing.first_attempt(probe, times, begin) - elapsed, 0.0))
         while True:
             attempt_start = self._clock.monotonic()
-            result = await run_handler(handler, self._run.target(), self._clock, times.timeout)
+            result = await run_handler(handler, self._target(), self._clock, times.timeout)
             outcome = None
             if result.is_unknown:
                 self._run.record_event("Warning", "Unhealthy", probing.errored_message(probe, result.output))
             else:
                 duration = self._clock.monotonic() - attempt_start
-                self._run.count_probe(probe, success=result.success, seconds=duration)
+                self._totals.count(
+                    meta.uid(self._run.pod),
+                    self._run.container["name"],
+                    probe,
+                    success=result.success,
+                    seconds=duration,
+                )
                 if not result.success:
                     self._run.record_event(
                         "Warning", "Unhealthy", probing.unhealthy_message(probe, result.output)

@@ -11,27 +11,20 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from math import floor, inf
-from posixpath import normpath
 from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
-from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
-from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
-from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.objects import ObjectsUnavailable, retry_until_available
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.simulated.handler_commands import HandlerRun, run_handler_command
-from mockube.container_runtime.simulated.interactive import InteractiveContainers
-from mockube.container_runtime.simulated.predictions import is_simulated
-from mockube.container_runtime.simulated.programs.commands import container_status, live_command
-from mockube.container_runtime.simulated.programs.handlers import CommandResult
-from mockube.container_runtime.simulated.programs.live_commands import live_commands
-from mockube.container_runtime.simulated.programs.object_values import uses_objects
+from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.runtime import ContainerRuntime
 from mockube.kubelet.effects import ContainerAction, RunHook
 from mockube.kubelet.pod_lifecycle.observations import (
     HOOK_SUCCESS,
@@ -43,11 +36,10 @@ from mockube.kubelet.pod_lifecycle.observations import (
     ProbeResult,
 )
 from mockube.kubelet.pod_lifecycle.probe_results import exec_result, scripted_results
-from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.kubelet.pod_lifecycle.probed_runs import attempt_time
 from mockube.kubelet.pod_lifecycle.probing import Probe, probe_times
-from mockube.kubelet.pod_lifecycle.unknown_programs import end_of_handler
-from mockube.kubelet.references import REFRESH_SECONDS, retry_until_response
+
+from .totals import TotalsByPod
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -85,8 +77,6 @@ class _LiveRun:
         }
         self.hooks: dict[Hook, HookResult] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
-        self.references: References | None = None
-        self.loaded_at = 0.0
         self.reported: set[tuple[str, str]] = set()
         """The probes and hooks with their programs that are not simulated."""
 
@@ -117,18 +107,30 @@ class _LiveRun:
 
 
 class LiveHandlers:
-    def __init__(self, clock: Clock, containers: InteractiveContainers) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        runtime: ContainerRuntime,
+        totals: TotalsByPod,
+        *,
+        on_change: Callable[[Key], None] = lambda _: None,
+        on_failure: Callable[[ReadOnlyTree, str, str], None] = lambda *_: None,
+        on_unknown_program: Callable[[ReadOnlyTree, str, str, str], None] = lambda *_: None,
+    ) -> None:
+        """`on_change` is called with a pod's key when something was observed that may change its status.
+
+        `on_failure` is called with a pod, its container and the message when an attempt of a probe fails, `on_unknown_program` with a
+        pod, its container, a program that is not simulated, and the field of the probe or hook.
+        """
         self._clock = clock
-        self._containers = containers
+        self._runtime = runtime
+        self._totals = totals
+        self._on_change = on_change
+        self._on_failure = on_failure
+        self._on_unknown_program = on_unknown_program
         self._runs: dict[str, dict[str, _LiveRun]] = {}
         """The latest runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self.on_change: Callable[[Key], None] = lambda _: None
-        """Called with a pod's key when something was observed that may change its status."""
-        self.on_failure: Callable[[ReadOnlyTree, str, str], None] = lambda *_: None
-        """Called with a pod, its container and the message when an attempt of a probe fails."""
-        self.on_unknown_program: Callable[[ReadOnlyTree, str, str, str], None] = lambda *_: None
-        """Called with a pod, its container, a program that is not simulated, and what happens without it."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -185,8 +187,7 @@ class LiveHandlers:
     def _observed_containers(self, pod: ReadOnlyTree) -> Iterator[tuple[ReadOnlyTree, _Commands]]:
         """Yield the containers that have such probes or hooks, with their commands."""
         for container in every_container(pod["spec"]):
-            is_changed = self._containers.files.is_changed(meta.uid(pod), container["name"])
-            commands = live_commands(pod, container, has_changed_files=is_changed)
+            commands = self._runtime.live_handlers(pod, container)
             if commands:
                 yield container, commands
 
@@ -233,7 +234,7 @@ class LiveHandlers:
         began = self._clock.now()
         is_success = False
         try:
-            result = await retry_until_response(
+            result = await retry_until_available(
                 partial(self._execute, run, hook, inf),
                 self._clock,
                 _RETRY_SECONDS,
@@ -244,7 +245,7 @@ class LiveHandlers:
             LOG.exception("the %s hook of %s failed", hook, run.name)
         seconds = (self._clock.now() - began).total_seconds()
         run.hooks[hook] = HookResult(is_success=is_success, seconds=seconds, began=began)
-        self.on_change(Key.of(run.pod))
+        self._on_change(Key.of(run.pod))
 
     async def _run_probe(self, run: _LiveRun, probe: Probe, started: datetime) -> None:
         """Run a probe until it is cancelled; a startup probe until it succeeds. Attempts have the times of the model."""
@@ -261,13 +262,13 @@ class LiveHandlers:
             try:
                 await self._clock.sleep(max(at - elapsed_seconds(), 0.0))
                 result = await self._attempt(run, probe, float(times.timeout))
-            except (ApiError, NoResponse) as error:
+            except ObjectsUnavailable as error:
                 LOG.warning("a probe of %s waits for the server: %s", run.name, error)
             except Exception:
                 LOG.exception("a probe of %s failed; it will be run again", run.name)
             else:
                 if run.probes[probe].add(at, result):
-                    self.on_change(Key.of(run.pod))
+                    self._on_change(Key.of(run.pod))
                 if probe is Probe.STARTUP and result.is_success:
                     return
             at += times.period
@@ -277,69 +278,20 @@ class LiveHandlers:
         begin = self._clock.monotonic()
         command = await self._execute(run, probe.value, limit)
         result = exec_result(command, probe, " ".join(run.commands[probe.value]), limit)
-        totals = self._containers.probe_totals.setdefault(meta.uid(run.pod), {}).setdefault(
-            (name, probe), ProbeTotals()
-        )
-        totals.add(success=bool(result.is_success), seconds=self._clock.monotonic() - begin)
+        seconds = self._clock.monotonic() - begin
+        self._totals.count(meta.uid(run.pod), name, probe, success=bool(result.is_success), seconds=seconds)
         if not result.is_success:
-            self.on_failure(run.pod, name, result.message)
+            self._on_failure(run.pod, name, result.message)
         return ProbeResult(is_success=result.is_success, message=result.message)
 
     async def _execute(self, run: _LiveRun, field: str, limit: float) -> CommandResult | None:
-        pod, container = run.pod, run.container
-        references = await self._load(run)
-        files = await self._containers.files.file_system(
-            pod, container, restarts=run.restarts, references=references
-        )
-        fails = self._containers.fails_unknown_programs(pod)
+        name = run.container["name"]
 
         def note_unknown(program: str) -> None:
             if (field, program) not in run.reported and len(run.reported) < _MAX_UNKNOWN_PROGRAMS:
                 run.reported.add((field, program))
-                end = end_of_handler(field, fails=fails)
-                self.on_unknown_program(pod, container["name"], program, end)
+                self._on_unknown_program(run.pod, name, program, field)
 
-        handler_run = HandlerRun(
-            pod=pod,
-            container=container,
-            references=references,
-            files=files,
-            unknown_folders=self._unknown_folders(pod, container),
-            fails_unknown=fails,
-            on_unknown=note_unknown,
+        return await self._runtime.exec_sync(
+            run.pod, name, run.commands[field], limit, restarts=run.restarts, on_unknown=note_unknown
         )
-        network = self._containers.network.caller(pod)
-        return await run_handler_command(
-            handler_run, list(run.commands[field]), self._clock, network, limit=limit
-        )
-
-    def _unknown_folders(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-        """Return the folders of a container into which programs that are not simulated may write."""
-        if not self._is_simulated(pod, container):
-            return ("/",)
-        others = [other for other in every_container(pod["spec"]) if not self._is_simulated(pod, other)]
-        volumes = {mount["name"] for other in others for mount in other.get("volumeMounts") or ()}
-        return tuple(
-            f"{normpath(mount['mountPath'])}/"
-            for mount in container.get("volumeMounts") or ()
-            if mount["name"] in volumes
-        )
-
-    def _is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-        """Return whether all programs that a container has run are simulated."""
-        if live_command(pod, container):
-            return not self._containers.has_unknown_program(meta.uid(pod), container["name"])
-        return is_simulated(pod, container, script_of(meta.annotations(pod)))
-
-    async def _load(self, run: _LiveRun) -> References:
-        """Return the objects that the container refers to, as often as a kubelet reads those in volumes."""
-        now = self._clock.monotonic()
-        is_outdated = now - run.loaded_at >= REFRESH_SECONDS and any(
-            uses_objects(run.pod, run.container, argv) for argv in run.commands.values()
-        )
-        if run.references is None or is_outdated:
-            run.references = await self._containers.references.load_shared(
-                run.pod, run.container, run.restarts
-            )
-            run.loaded_at = now
-        return run.references

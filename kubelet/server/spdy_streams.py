@@ -7,6 +7,7 @@ from typing import Final
 from mockube.container_runtime import streams
 from mockube.container_runtime.streams import InputStream, StreamsClosed, TerminalSizes
 
+from . import statuses
 from .spdy_session import SpdyStream
 
 PROTOCOLS: Final = (
@@ -64,6 +65,6 @@ class SpdyStreams:
             self.stdin.discard()
         with suppress(StreamsClosed):
             if status:
-                await self.write(streams.ERROR, status if self._has_status else streams.plain_status(status))
+                await self.write(streams.ERROR, status if self._has_status else statuses.plain_status(status))
             for stream in self._streams.values():
                 await stream.end()

@@ -11,7 +11,7 @@ from aiohttp import WSMsgType, web
 from mockube.container_runtime import streams
 from mockube.container_runtime.streams import InputStream, StreamsClosed, TerminalSizes
 
-from . import limits
+from . import limits, statuses
 
 PROTOCOLS: Final = (
     "v5.channel.k8s.io",
@@ -106,5 +106,5 @@ class WebSocketStreams:
             self.stdin.discard()
         with suppress(StreamsClosed):
             if status:
-                await self.write(streams.ERROR, status if self._has_status else streams.plain_status(status))
+                await self.write(streams.ERROR, status if self._has_status else statuses.plain_status(status))
         await self._socket.close()

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kinds
-from mockube.client.component_helpers.volumes import attachment_name, claim_name
+from mockube.client.component_helpers.volumes import attachment_name
 from mockube.kubelet.start_checks import ReferencedObjects, mounted_names
 
 

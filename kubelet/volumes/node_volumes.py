@@ -6,9 +6,10 @@ from typing import Final
 
 import orjson
 
+from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kinds
-from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONERS, claim_name
+from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONERS
 from mockube.kubelet.start_checks import ReferencedObjects, mounted_names
 
 from .host_paths import CREATED_TYPES, DIRECTORY, FILE, PathType

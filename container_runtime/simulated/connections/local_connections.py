@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import (
     ClientConnectorError,
@@ -16,16 +16,11 @@ from aiohttp import (
 )
 from yarl import URL
 
-from mockube.apimachinery import meta
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
+from mockube.container_runtime import limits
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
 from mockube.container_runtime.simulated.network.services import Outcome
-from mockube.kubelet.server import limits
-
-if TYPE_CHECKING:
-    from mockube.container_runtime.process.runtime import ProcessRuntime
 
 _LOCAL: Final = "127.0.0.1"
 _SECONDS: Final = 60.0
@@ -33,14 +28,6 @@ _REPLY_SECONDS: Final = 5.0
 _SKIPPED: Final = frozenset({"connection", "content-length", "transfer-encoding"})
 _DECODED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _REFUSED: Final = Reply(outcome=Outcome.REFUSED.value)
-
-
-def local_port(processes: "ProcessRuntime | None", pod: ReadOnlyTree, port: int) -> int | None:
-    """Return the port of this machine for a pod's port; None if no process of the pod runs."""
-    runs = processes.runs_of(meta.uid(pod)) if processes is not None else ()
-    alive = [run for run in runs if run.state.is_alive]
-    mapped_port = next((run.ports[port] for run in alive if port in run.ports), None)
-    return mapped_port or (port if alive else None)
 
 
 async def connect_locally(port: int, data: bytes, clock: Clock) -> Reply:

@@ -2,46 +2,36 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.cache.store import Lister
-from mockube.client.component import ComponentContext
-from mockube.client.kinds import CONFIG_MAPS
-from mockube.client.podview import PodView
-from mockube.client.resources import Key
-from mockube.client.verbs import Client
-from mockube.client.wire import NoResponse, Request
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.api_server import ApiServer
+from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
     Connect,
     HttpRequest,
     Lookup,
+    NetworkCaller,
     Reply,
     decode_call,
     encode_reply,
 )
 from mockube.container_runtime.simulated.network.policies import is_allowed
 from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, route
-from mockube.container_runtime.simulated.network.view import Peer, peer_of
-from mockube.kubelet.network_view import InformerView
-from mockube.kubelet.pod_objects import ROOT_CA
+from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
 
 from .local_connections import connect_locally, send_locally
 from .port_answers import HTTP, OpenPort, ReceivedRequest, open_port, reply_to
 from .port_responses import PortResponses
 
-_ADMIN_GROUP: Final = "policy.networking.k8s.io"
-_ADMIN_POLICIES: Final = ("adminnetworkpolicies", "baselineadminnetworkpolicies", "clusternetworkpolicies")
 _ADMIN_CHECK_SECONDS: Final = 60.0
-_REQUEST_SECONDS: Final = 65.0
 _CLIENT_PORT: Final = 40000
 _DNS_PORT: Final = 53
 _DNS_POD: Final[ReadOnlyTree] = {
@@ -59,38 +49,36 @@ _DNS_POD: Final[ReadOnlyTree] = {
     },
 }
 """The pod that policies see behind cluster DNS."""
-_HOP_HEADERS: Final = frozenset({"host", "connection", "content-length", "transfer-encoding", "user-agent"})
-
-NetworkCaller = Callable[[bytes], Awaitable[bytes]]
-"""Answers the encoded calls of the programs of one pod."""
 
 
 class PodConnections:
     def __init__(
-        self, context: ComponentContext, pods: Lister[PodView], view: InformerView, responses: PortResponses
+        self,
+        view: SyncedView,
+        api_server: ApiServer,
+        pods: PodVersions,
+        responses: PortResponses,
+        local_port: Callable[[ReadOnlyTree, int], int | None],
+        clock: Clock,
     ) -> None:
-        self._client: Client = context.client
-        self._clock: Clock = context.clock
+        """`local_port` returns the port of this machine for the port of a pod whose container runs as a process."""
         self._view = view
-        self._responses = responses
+        self._api_server = api_server
         self._pods = pods
+        self._responses = responses
+        self._local_port = local_port
+        self._clock = clock
         self._turns: Counter[tuple[str, int]] = Counter()
         """The number of connections to each address and port, which are balanced in turn."""
         self._admin_policy = ""
         self._admin_checked_at: float | None = None
         self._admin_lock = asyncio.Lock()
-        self.local_port: Callable[[ReadOnlyTree, int], int | None] = lambda *_: None
-        """Returns the port of this machine for the port of a pod whose container runs as a process."""
 
     def caller(self, pod: ReadOnlyTree) -> NetworkCaller:
         """Return the function that answers calls of a pod's programs."""
-        key, uid = Key.of(pod), meta.uid(pod)
 
         async def answer(request: bytes) -> bytes:
-            current = self._pods.get(*key)
-            is_same = current is not None and current.uid == uid
-            reply = await self._answer(current.object if is_same and current is not None else pod, request)
-            return encode_reply(reply)
+            return encode_reply(await self._answer(self._pods.latest(pod) or pod, request))
 
         return answer
 
@@ -141,7 +129,7 @@ class PodConnections:
         target, port = opened
         if target.is_api_server:
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
-        local_port = self.local_port(target.pod, target.port) if target.pod is not None else None
+        local_port = self._local_port(target.pod, target.port) if target.pod is not None else None
         if local_port is not None:
             return await connect_locally(local_port, connect.data, self._clock)
         return Reply(
@@ -166,7 +154,7 @@ class PodConnections:
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
             return target, OpenPort(speaks=HTTP, uses_tls=True)
-        if target.pod is not None and self.local_port(target.pod, target.port) is not None:
+        if target.pod is not None and self._local_port(target.pod, target.port) is not None:
             return target, OpenPort(uses_tls=None)
         return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
 
@@ -192,7 +180,7 @@ class PodConnections:
         if target.is_api_server:
             return await self._send_to_api_server(pod, request)
         assert target.pod is not None
-        local_port = self.local_port(target.pod, target.port)
+        local_port = self._local_port(target.pod, target.port)
         if local_port is not None:
             return await send_locally(local_port, request)
         uses_tls = request.uses_tls if port.uses_tls is None else port.uses_tls
@@ -223,56 +211,29 @@ class PodConnections:
         if not request.uses_tls:
             body = b"Client sent an HTTP request to an HTTPS server.\n"
             return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, status=400, reason="Bad Request", body=body)
-        headers = {name: value for name, value in request.headers if name.lower() not in _HOP_HEADERS}
-        agent = next((value for name, value in request.headers if name.lower() == "user-agent"), "")
-        sent = Request(
-            method=request.method,
-            target=request.path,
-            headers=headers | ({"User-Agent": agent} if agent else {}),
-            body=request.body,
-            timeout=_REQUEST_SECONDS,
-        )
-        try:
-            response = await self._client.exchange(sent)
-        except (NoResponse, ValueError):
-            return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
-        with suppress(ValueError):
-            return Reply(
-                outcome=Outcome.OPEN.value,
-                speaks=HTTP,
-                uses_tls=True,
-                authority=await self._authority(meta.namespace(pod)),
-                status=response.status,
-                reason=HTTPStatus(response.status).phrase,
-                headers=(("Content-Type", "application/json"), ("Content-Length", str(len(response.body)))),
-                body=response.body,
-            )
+        response = await self._api_server.send(request.method, request.path, request.headers, request.body)
+        if response is not None:
+            with suppress(ValueError):
+                return Reply(
+                    outcome=Outcome.OPEN.value,
+                    speaks=HTTP,
+                    uses_tls=True,
+                    authority=await self._api_server.authority(meta.namespace(pod)),
+                    status=response.status,
+                    reason=HTTPStatus(response.status).phrase,
+                    headers=(
+                        ("Content-Type", "application/json"),
+                        ("Content-Length", str(len(response.body))),
+                    ),
+                    body=response.body,
+                )
         return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
 
-    async def _authority(self, namespace: str) -> bytes:
-        """Return the CA certificates of the API server, as the pods of a namespace know them."""
-        try:
-            config_map = await self._client.get(CONFIG_MAPS, Key(namespace, ROOT_CA))
-        except (ApiError, NoResponse):
-            return b""
-        return str((config_map.get("data") or {}).get("ca.crt") or "").encode()
-
     async def _find_admin_policy(self) -> str:
-        """Return the record_type and name of a policy of administrators, which the network does not simulate; "" if there is none."""
+        """Return the kind and name of a policy of administrators, which the network does not simulate; "" if there is none."""
         async with self._admin_lock:
             now = self._clock.monotonic()
             if self._admin_checked_at is None or now - self._admin_checked_at >= _ADMIN_CHECK_SECONDS:
-                self._admin_policy = await self._request_admin_policy()
+                self._admin_policy = await self._api_server.admin_policy()
                 self._admin_checked_at = now
         return self._admin_policy
-
-    async def _request_admin_policy(self) -> str:
-        with suppress(ApiError, NoResponse, KeyError):
-            group = await self._client.raw("GET", f"/apis/{_ADMIN_GROUP}")
-            version = group["preferredVersion"]["groupVersion"]
-            for plural in _ADMIN_POLICIES:
-                with suppress(NotFound):
-                    policies = await self._client.raw("GET", f"/apis/{version}/{plural}?limit=1")
-                    for policy in policies.get("items") or ():
-                        return f"{policy.get('kind') or plural} {meta.name(policy)!r}"
-        return ""

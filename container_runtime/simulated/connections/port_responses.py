@@ -5,9 +5,9 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.network.ingress import backend_of
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
+from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.kubelet.network_view import InformerView
 
 from . import port_answers
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
@@ -17,7 +17,7 @@ _MAX_FORWARDS: Final = 4
 
 
 class PortResponses:
-    def __init__(self, files: PodFiles, view: InformerView) -> None:
+    def __init__(self, files: PodFiles, view: SyncedView) -> None:
         self._files = files
         self._view = view
 

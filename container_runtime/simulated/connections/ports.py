@@ -4,8 +4,8 @@ from http import HTTPStatus
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.server import limits
-from mockube.kubelet.server.spdy_session import ByteStream
+from mockube.container_runtime import limits
+from mockube.container_runtime.streams import ClientConnection
 
 from .port_answers import HTTP, HttpAnswer, ReceivedRequest, open_port, reply_to
 from .port_responses import PortResponses
@@ -21,7 +21,9 @@ def is_open(pod: ReadOnlyTree, port: int) -> bool:
     return open_port(pod, port) is not None
 
 
-async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream, responses: PortResponses) -> None:
+async def serve_port(
+    pod: ReadOnlyTree, port: int, responses: PortResponses, stream: ClientConnection
+) -> None:
     """Respond to requests one after the other, until the client disconnects or sends what the server does not understand."""
     opened = open_port(pod, port)
     if opened is not None and opened.speaks not in ("", HTTP):
@@ -39,7 +41,7 @@ async def serve_port(pod: ReadOnlyTree, port: int, stream: ByteStream, responses
             return
 
 
-async def _read_header(stream: ByteStream, buffer: bytearray) -> tuple[str, str, dict[str, str]] | None:
+async def _read_header(stream: ClientConnection, buffer: bytearray) -> tuple[str, str, dict[str, str]] | None:
     while b"\r\n\r\n" not in buffer:
         data = await stream.read(READ)
         if not data or len(buffer) > limits.MAX_REQUEST_HEAD:
@@ -59,7 +61,7 @@ async def _read_header(stream: ByteStream, buffer: bytearray) -> tuple[str, str,
     return method, path, {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-async def _skip_body(stream: ByteStream, buffer: bytearray, headers: dict[str, str]) -> None:
+async def _skip_body(stream: ClientConnection, buffer: bytearray, headers: dict[str, str]) -> None:
     if "chunked" in headers.get("transfer-encoding", "").lower():
         tail = bytes(buffer)
         while not tail.endswith(b"0\r\n\r\n") and (data := await stream.read(READ)):

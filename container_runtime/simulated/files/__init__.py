@@ -1,1 +1,4 @@
-"""The files of a simulated container: those of every container, of its image, and of its volumes."""
+"""The files of simulated containers.
+
+A module belongs here if it makes files: those of every container, of its image, and of its volumes.
+"""

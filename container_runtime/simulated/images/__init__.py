@@ -1,1 +1,4 @@
-"""The images that simulated containers know: what runs in them, their files, their ports."""
+"""The images that simulated containers know.
+
+A module belongs here if it says what is in an image: what runs by default, files, ports, user, logs.
+"""

@@ -1,19 +1,19 @@
 """The runs of a container: the run that a client requests, and the command of a run. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import datetime
 from functools import lru_cache
 from math import inf
-from typing import Any, Final
-
-from msgspec import Struct
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
-from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.environment import References, environment_of, hostname_of, identity_of
+from mockube.container_runtime.behavior import has_default_command, has_open_input, name_unknown
+from mockube.container_runtime.config.environment import References, environment_of, hostname_of
+from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.images.table import behavior_of, file_places
@@ -27,6 +27,7 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 
 from . import program
 from .object_values import uses_objects
+from .program import identity_of
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
@@ -34,72 +35,6 @@ _NETWORK_PROGRAM: Final = re.compile(
 """The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
 _TIMED: Final = ("readinessProbe", "livenessProbe", "startupProbe", "lifecycle")
-_WITHIN_SECOND: Final = timedelta(microseconds=999_999)
-_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_PULL_FAILURES: Final = {
-    "ErrImagePull": "image can't be pulled",
-    "ImagePullBackOff": "trying and failing to pull image",
-}
-
-
-class NoLogs(Exception):
-    """A container has no log; the message is a kubelet's."""
-
-
-class ContainerRun(Struct, frozen=True, kw_only=True):
-    """One run of a container, from its start to its end."""
-
-    restarts: int
-    started: datetime
-    finished: datetime | None
-    """The end of the run: the end of the second that is in the status; None while it runs."""
-
-
-def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    containers = every_container(pod.get("spec") or {})
-    return next((container for container in containers if container["name"] == name), None)
-
-
-def container_status(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    status = pod.get("status") or {}
-    statuses = (entry for field in _STATUSES for entry in status.get(field) or ())
-    return next((entry for entry in statuses if entry["name"] == name), None)
-
-
-def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> ContainerRun:
-    """Return the latest run of a container, or the previous one; raise `NoLogs` if there is none."""
-    container_ref = f'container "{name}" in pod "{meta.name(pod)}"'
-    status = container_status(pod, name)
-    if status is None:
-        raise NoLogs(f"{container_ref} is not available")
-    last = (status.get("lastState") or {}).get("terminated")
-    restarts = status.get("restartCount") or 0
-    state = status.get("state") or {}
-    if previous:
-        if last is None:
-            raise NoLogs(f"previous terminated {container_ref} not found")
-        return _ended_run(last, restarts if "waiting" in state else restarts - 1)
-    if "running" in state:
-        return ContainerRun(
-            restarts=restarts, started=parse_time(state["running"]["startedAt"]), finished=None
-        )
-    end = state.get("terminated") or last
-    if end is not None and not end.get("finishedAt"):  # It has not run again before the pod was stopped.
-        if last is None:
-            raise NoLogs(f"{container_ref} is terminated")
-        end = last
-    if end is not None:
-        return _ended_run(end, restarts)
-    reason = (state.get("waiting") or {}).get("reason")
-    if reason is None:
-        raise NoLogs(f"{container_ref} is waiting to start - no logs yet")
-    raise NoLogs(f"{container_ref} is waiting to start: {_PULL_FAILURES.get(reason, reason)}")
-
-
-def _ended_run(end: Mapping[str, Any], restarts: int) -> ContainerRun:
-    finished = parse_time(end["finishedAt"])
-    started = parse_time(end["startedAt"]) if end.get("startedAt") else finished
-    return ContainerRun(restarts=max(restarts, 0), started=started, finished=finished + _WITHIN_SECOND)
 
 
 def host_of(
@@ -129,7 +64,7 @@ def host_of(
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,
-        has_open_input=program.has_open_input(container),
+        has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
     )
 
@@ -226,9 +161,7 @@ def _earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Rea
 
 def _api_volumes(pod: ReadOnlyTree) -> set[str]:
     return {
-        volume["name"]
-        for volume in pod["spec"].get("volumes") or ()
-        if mounts.volume_kind(volume) in mounts.API_VOLUMES
+        volume["name"] for volume in pod["spec"].get("volumes") or () if volume_kind(volume) in API_VOLUMES
     }
 
 
@@ -278,9 +211,7 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
     directory = container.get("workingDir") or "/"
-    return (
-        yield from run_command(host, program.expand_references(argv, environment), environment, directory)
-    )
+    return (yield from run_command(host, expand_references(argv, environment), environment, directory))
 
 
 def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
@@ -290,7 +221,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     """
     image = behavior_of(container)
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    if image is not None and program.has_default_command(container) and not has_script:
+    if image is not None and has_default_command(container) and not has_script:
         default = program.default_run(container)
         is_server = image.logs and not program.command_of(container)
         if default is not None or is_server:
@@ -308,7 +239,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
 
 def not_simulated_line(pod: ReadOnlyTree, container: ReadOnlyTree, error: Exception) -> bytes:
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    name = program.name_unknown(container, str(error), has_script=has_script)
+    name = name_unknown(container, str(error), has_script=has_script)
     reason = (
         f"{name} does not run" if isinstance(error, UnknownProgram) else f"its script does not run: {error}"
     )

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.container_runtime.behavior import CommandResult, Timeline
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.process import (
@@ -39,15 +40,6 @@ _ASSIGNMENT: Final = re.compile(r"\b(\w+)=|\bfor\s+(\w+)|\bread\s+(?:-\w+\s+){0,
 """At most four options of `read`, so that the search is linear."""
 
 
-class CommandResult(Struct, frozen=True, kw_only=True):
-    """The end of a command."""
-
-    exit_code: int
-    output: str = ""
-    seconds: float = 0.0
-    """Its duration; infinite if it does not end."""
-
-
 class HandlerCommand(Struct, frozen=True, kw_only=True):
     """A command of a probe or a hook, and what determines its result besides files."""
 
@@ -56,12 +48,6 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     identity: ContainerUser
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
-
-
-Timeline = tuple[tuple[float, CommandResult | None], ...]
-"""The results of a command, each with the time from which on it is the result, in seconds from the start of the run."""
-
-UNKNOWN_TIMELINE: Final[Timeline] = ((0.0, None),)
 
 
 class UnknownFile(UnknownProgram):

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.variables import expand_probe_command
 
 from .commands import live_command, mentions_network
 from .object_values import uses_objects
-from .program import expand_probe_command
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")

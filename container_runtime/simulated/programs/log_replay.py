@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from datetime import datetime
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
 from mockube.apimachinery.timestamps import after, span_of
+from mockube.container_runtime.logs import MAX_LINE, LogLine
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     Input,
@@ -21,15 +22,6 @@ MAX_EFFECTS: Final = 50_000
 """The number of effects after which a replay skips to the end, so that the log is incomplete."""
 MAX_ITERATIONS_LOGGED: Final = 5_000
 """The maximum number of logged iterations of a loop in which nothing changes: earlier ones are left out."""
-MAX_LINE: Final = 16 * 1024
-"""The maximum bytes of a line; a longer line is written in parts, as by a container runtime."""
-
-
-class LogLine(NamedTuple):
-    at: datetime
-    stream: int
-    text: bytes
-    """The line with its newline, or a part of a line without one."""
 
 
 class LogReplay:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.simulated.files.mounts import API_VOLUMES, volume_kind
+from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 
 _VARIABLE: Final = re.compile(r"\$(?:\{?[#!]?([A-Za-z_]\w*)|\(([A-Za-z_]\w*)\))")
 """A variable of a shell, or one that a kubelet expands."""

@@ -4,7 +4,7 @@ Pure. The command is interpreted. The result is None for a command that is not s
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
@@ -13,7 +13,20 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.container_runtime.pod_script import Script
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import (
+    DEFAULT_MESSAGE_PATH,
+    KILLED,
+    MAX_LOG_MESSAGE,
+    MAX_MESSAGE,
+    RUNS_FOREVER,
+    RunBehavior,
+    has_default_command,
+    has_open_input,
+    name_unknown,
+)
+from mockube.container_runtime.config.environment import security_context
+from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.simulated.images.table import behavior_of, file_places
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -33,12 +46,6 @@ from mockube.container_runtime.simulated.shell.process import (
 from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 
-KILLED: Final = 137
-"""The exit code of a process that was killed by SIGKILL."""
-DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
-MAX_MESSAGE: Final = 4096
-MAX_LOG_MESSAGE: Final = 2048
-"""The maximum bytes of a termination message: from its file, and from the end of the log."""
 MAX_RUNS: Final = 10
 """The number of restarts that are interpreted; later runs are like the last of them."""
 MAX_COMMANDS: Final = 5_000
@@ -46,26 +53,6 @@ MAX_COMMANDS: Final = 5_000
 
 MAX_EFFECTS: Final = 50_000
 
-
-class RunBehavior(Struct, frozen=True, kw_only=True):
-    """The behavior of one run of a container."""
-
-    seconds: float | None
-    """The duration of the run; None if it runs until it is stopped."""
-    exit_code: int = 0
-    stop_code: int = 0
-    """The exit code when the container is stopped: `KILLED` unless the program handles SIGTERM."""
-    message: str = ""
-    """The termination message."""
-    leaves_files: bool = False
-    """Whether the run leaves files in its volumes, which the next run can read."""
-    reads_time: bool = False
-    """Whether the run ends, and may do so as the time demands at which it starts."""
-
-
-SERVICE: Final = RunBehavior(seconds=None)
-EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
-RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
@@ -132,16 +119,6 @@ def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
     return RunBehavior(seconds=0, exit_code=image.exit_code, message="".join(f"{line}\n" for line in lines))
 
 
-def has_default_command(container: Mapping[str, Any]) -> bool:
-    """Return whether a container runs the command of its image."""
-    return not container.get("command") and not container.get("args")
-
-
-def has_open_input(container: Mapping[str, Any]) -> bool:
-    """Return whether the standard input of a container waits for a client; that of others is empty."""
-    return bool(container.get("stdin") or container.get("tty"))
-
-
 def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT) -> str:
     """Return the program in a container's command that is not simulated; "" if there is none."""
     invocation = invocation_of(container, context)
@@ -149,28 +126,6 @@ def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _
     if not isinstance(program, UnknownCommand):
         return ""
     return name_unknown(container, program.name, has_script=context.script is not None)
-
-
-def name_unknown(container: Mapping[str, Any], name: str, *, has_script: bool) -> str:
-    """Return the name of a program that is not simulated: the image's own if the container has only arguments for it."""
-    has_command = has_script or bool(container.get("command"))
-    if not has_command and name in (container.get("args") or ())[:1]:
-        return f"the image {container.get('image')}"
-    return name
-
-
-def scripted_program(script: Script, program: RunBehavior, restarts: int) -> RunBehavior:
-    """Return the program of the run after `restarts` restarts: the script's, or else the container's own."""
-    if script.crash_times is not None:
-        fails = restarts < script.crash_times
-    else:
-        fails = script.fail_with_code is not None
-    if fails:
-        code = 1 if script.fail_with_code is None else script.fail_with_code
-        return RunBehavior(seconds=script.exit_after or 0, exit_code=code)
-    if script.exit_after is not None:
-        return RunBehavior(seconds=script.exit_after, exit_code=0, stop_code=program.stop_code)
-    return program
 
 
 def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Invocation | None":
@@ -224,45 +179,6 @@ def is_server_image(container: Mapping[str, Any]) -> bool:
     """Return whether the container's image is a known one whose programs may listen on any port."""
     image = behavior_of(container)
     return image is not None and image.listens
-
-
-def expand_references(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Replace $(NAME) as a kubelet does: unknown names are left unchanged, such as scripts, and $$ elsewhere becomes a dollar."""
-    return [_expand(argument, environment) for argument in argv]
-
-
-def _expand(text: str, environment: Mapping[str, str]) -> str:
-    parts: list[str] = []
-    position = 0
-    for start, end, name in _references(text):
-        parts += [text[position:start], "$" if name is None else environment.get(name, text[start:end])]
-        position = end
-    return "".join([*parts, text[position:]])
-
-
-def reference_names(text: str) -> frozenset[str]:
-    """Return the names in a text's references $(NAME)."""
-    return frozenset(name for _, _, name in _references(text) if name is not None)
-
-
-def _references(text: str) -> Iterator[tuple[int, int, str | None]]:
-    """Yield the place of each $(NAME) with its name, and of each $$ with None. Linear, which no regular expression would be."""
-    position, last = 0, text.rfind(")")
-    while (start := text.find("$", position)) >= 0:
-        position = start + 1
-        if text.startswith("$$", start):
-            position = start + 2
-            yield start, position, None
-        elif start < last and text.startswith("$(", start):
-            end = text.index(")", start)
-            position = end + 1
-            yield start, position, text[start + 2 : end]
-
-
-def expand_probe_command(argv: Sequence[str], container: Mapping[str, Any]) -> tuple[str, ...]:
-    """Replace references in the command of a probe: a kubelet knows only the values in the specification, and no others."""
-    values = {entry["name"]: entry.get("value") or "" for entry in container.get("env") or ()}
-    return tuple(expand_references(argv, values))
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
@@ -426,3 +342,15 @@ def is_endless(effect: Effect, host: Host) -> bool:
     if isinstance(effect, Input):
         return host.has_open_input
     return isinstance(effect, RepeatedIteration) or (isinstance(effect, Sleep) and effect.seconds == inf)
+
+
+def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
+    """Return the user and the groups of a container: the pod's, else those of its image, else root."""
+    context = security_context(pod, container)
+    user = context.get("runAsUser")
+    if user is None:
+        image = behavior_of(container)
+        user = image.user if image is not None else None
+    groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
+    others = tuple(number for number in groups if number is not None)
+    return ContainerUser(user or 0, context.get("runAsGroup") or 0, others)

@@ -8,6 +8,7 @@ from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.client.component_helpers.pod_requests import amounts
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.kubelet.pod_lifecycle.resize import NodeResources
@@ -56,6 +57,7 @@ def node_context(
         resources=resources,
         details=details,
         objects=objects,
+        predictions=predictions,
         path_type=lambda path: path_type(path, {}, ()),
     )
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from mockube.component_base.loop import yield_to_loop
+from mockube.container_runtime import limits
 from mockube.container_runtime.output import MAX_REST, MAX_UNREAD, OUTPUT_END, ContainerOutput
 from mockube.container_runtime.streams import (
     InputStream,
@@ -14,7 +15,6 @@ from mockube.container_runtime.streams import (
     TerminalSize,
     TerminalSizes,
 )
-from mockube.kubelet.server import limits
 
 
 async def turns():

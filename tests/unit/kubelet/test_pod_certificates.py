@@ -13,7 +13,7 @@ from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential, trust_anchors
-from mockube.container_runtime.simulated.files.mounts import volume_content
+from mockube.container_runtime.config.volumes import volume_content
 from mockube.kubelet.pod_certificates import PodCertificates
 from mockube.kubelet.start_checks import volume_failure
 from tests.support.controllers.informers import fill

@@ -6,8 +6,8 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.output import OUTPUT_END
+from mockube.container_runtime.runs import ContainerNotFound
 from mockube.container_runtime.simulated.interactive import InteractiveRun
-from mockube.kubelet.server.http_errors import HttpError
 
 
 def test_attach_to_ended_run_is_refused():
@@ -20,6 +20,6 @@ def test_attach_to_ended_run_is_refused():
         with run.listen():
             pass
 
-    with pytest.raises(HttpError) as refused:
+    with pytest.raises(ContainerNotFound) as refused:
         asyncio.run(outcome())
-    assert (refused.value.code, str(refused.value)) == (500, 'container not found ("c")')
+    assert str(refused.value) == 'container not found ("c")'

@@ -3,7 +3,8 @@
 import pytest
 
 from mockube.container_runtime.config.environment import References
-from mockube.container_runtime.simulated.files.mounts import config_error, files_of
+from mockube.container_runtime.config.volumes import config_error
+from mockube.container_runtime.simulated.files.mounts import files_of
 
 REFERENCES = References(config_maps={"m": {"data": {"a": "1", "b": "2"}}}, tokens={("", 3600): "token"})
 

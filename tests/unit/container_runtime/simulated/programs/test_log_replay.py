@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.simulated.programs.commands import NoLogs, host_of, main_process, run_of
+from mockube.container_runtime.runs import NoLogs, run_of
+from mockube.container_runtime.simulated.programs.commands import host_of, main_process
 from mockube.container_runtime.simulated.programs.log_replay import (
     MAX_EFFECTS,
     MAX_ITERATIONS_LOGGED,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.programs.program import KILLED, RunBehavior, program_of
+from mockube.container_runtime.behavior import KILLED, RunBehavior
+from mockube.container_runtime.simulated.programs.program import program_of
 
 
 def parsed_program(*argv, image="busybox"):

@@ -4,45 +4,25 @@ The entry is in the Logs, Exec, Attach or PortForward of the pod's name, or else
 name, that selects the pod. All of them use files, commands and ports of this machine, so they need `--allow-host-access`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from enum import Enum
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import NotFound
-from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
-from mockube.container_runtime.simulated.programs.log_replay import LogLine
-from mockube.kubelet.shared_work import SharedWork
+from mockube.container_runtime.kwok.kinds import KwokKind
+from mockube.container_runtime.runtime import NotPermitted
 
-from .http_errors import HttpError
+from .settings import KubeletContext
+from .shared_work import SharedWork
 
 GROUP_VERSION: Final = "/apis/kwok.x-k8s.io/v1alpha1"
 FLAG: Final = "--allow-host-access"
 DISCOVERY_SECONDS: Final = 10.0
 """How long the discovery of the served kinds is cached, in seconds."""
-POLL_INTERVAL: Final = timedelta(seconds=1)
-"""The interval in which a followed file is read."""
-CHUNK: Final = 64 << 10
-_STREAMS: Final = {b"stdout": 1, b"stderr": 2}
-
-
-class KwokKind(Enum):
-    """The kinds of kwok's objects; the value is the plural name."""
-
-    LOGS = "logs"
-    EXEC = "execs"
-    ATTACH = "attaches"
-    PORT_FORWARD = "portforwards"
-
-    @property
-    def entries(self) -> str:
-        return "forwards" if self is KwokKind.PORT_FORWARD else self.value
 
 
 class KwokObjects:
@@ -57,15 +37,14 @@ class KwokObjects:
     async def entry(
         self, kind: KwokKind, pod: ReadOnlyTree, container_or_port: str | int
     ) -> ReadOnlyTree | None:
-        """Return the entry of a container or a port, or None; raise `HttpError` for an entry without the flag."""
+        """Return the entry of a container or a port, or None; raise `NotPermitted` for an entry without the flag."""
         served = await self._served_kinds()
         for source in await self._objects(kind, pod, served):
             entry = choose_entry((source.get("spec") or {}).get(kind.entries) or (), container_or_port)
             if entry is not None:
                 if not self._allowed:
                     name = f"{source.get('kind') or kind.value} {meta.name(source)!r}"
-                    raise HttpError(
-                        403,
+                    raise NotPermitted(
                         f"{name} uses files, commands or ports of the kubelet's machine, which needs {FLAG}",
                     )
                 return entry
@@ -123,55 +102,10 @@ def choose_entry(entries: Sequence[ReadOnlyTree], container_or_port: str | int) 
     return named_entry or next((entry for entry in entries if not entry.get(field)), None)
 
 
-def exec_variables(entry: ReadOnlyTree, base: Mapping[str, str]) -> dict[str, str]:
-    local: Mapping[str, Any] = entry.get("local") or {}
-    return {**base, **{variable["name"]: variable.get("value") or "" for variable in local.get("envs") or ()}}
-
-
-class HostLog:
-    """A `LogSource` over a file of this machine, in a container runtime's format or plain."""
-
-    def __init__(self, path: Path, started: datetime, *, follow: bool = True) -> None:
-        """`started` is the time of lines without a time."""
-        try:
-            self._file = path.open("rb", buffering=0)
-        except OSError as error:
-            raise HttpError(500, f"{path}: {error.strerror}") from error
-        self._started = started
-        self._follows = follow
-        self._rest = b""
-        self._read_until = started
-
-    @property
-    def due(self) -> datetime | None:
-        return self._read_until + POLL_INTERVAL if self._follows else None
-
-    def is_behind(self, until: datetime) -> bool:
-        self._read_until = until
-        position = self._file.tell()
-        end = self._file.seek(0, 2)
-        self._file.seek(position)
-        return end > position
-
-    def advance(self, _: datetime) -> Iterator[LogLine]:
-        *lines, self._rest = (self._rest + self._file.read(CHUNK)).split(b"\n")
-        for line in lines:
-            yield self._line(line)
-
-    def _line(self, line: bytes) -> LogLine:
-        time, _, rest = line.partition(b" ")
-        stream, _, rest = rest.partition(b" ")
-        tag, _, text = rest.partition(b" ")
-        try:
-            if stream in _STREAMS and tag in (b"F", b"P"):
-                at = parse_time(time.decode("ascii", "replace"))
-                return LogLine(at, _STREAMS[stream], text + b"\n" if tag == b"F" else text)
-        except TimestampError:
-            pass
-        return LogLine(self._started, 1, line + b"\n")
-
-    def skip_to_end(self) -> None:
-        self._file.seek(0, 2)
-
-    def close(self) -> None:
-        self._file.close()
+def kwok_objects(context: KubeletContext) -> KwokObjects:
+    """Return the manager's reader of kwok's objects; the first call creates it."""
+    present: KwokObjects | None = context.shared.get(KwokObjects)
+    if present is None:
+        allowed = context.settings.allow_host_access
+        present = context.shared[KwokObjects] = KwokObjects(context.client, context.clock, allowed=allowed)
+    return present
