@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
+from . import meta
 from .resource_names import HUGE_PAGES
 from .tree import ReadOnlyTree
 
@@ -98,3 +99,9 @@ def _raise(amounts: dict[str, Number], minimum: Mapping[str, Number]) -> None:
 def is_pod_level(resource: str) -> bool:
     """Return whether a pod itself can have requests and limits of a resource."""
     return resource in _POD_LEVEL or resource.startswith(HUGE_PAGES)
+
+
+def claim_name(pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
+    """Return the name of the claim of a pod's volume; that of an ephemeral volume is derived from both names."""
+    source = volume.get("persistentVolumeClaim") or {}
+    return str(source.get("claimName") or f"{meta.name(pod)}-{volume['name']}")

@@ -19,9 +19,9 @@ from mockube.component_base.packs import (
     selected_packs,
 )
 from mockube.component_base.release_options import gates_problem
+from mockube.container_runtime.simulation_values import PROCESS
 from mockube.kubelet.node_pools import deprecated
 from mockube.kubelet.node_pools.pool import MAX_SIMULATED_NODES, NodePools, PoolError
-from mockube.kubelet.simulation_values import PROCESS
 from mockube.kubelet.stages.files import load_stages
 from mockube.kubelet.stages.query import StageError
 
@@ -214,7 +214,7 @@ def _scheduler_problem(config: Config) -> str:
 def _image_table_problem(simulation: Simulation) -> str:
     if simulation.simulated_images is None:
         return ""
-    from mockube.kubelet.containers.images import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
+    from mockube.container_runtime.simulated.images.table import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
 
     try:
         load_table(simulation.simulated_images)
@@ -227,7 +227,7 @@ def _images_of_packs_problem(packs: Sequence[str]) -> str:
     images = {name: pack.images for name, pack in load_packs(packs).items() if pack.images}
     if not images:
         return ""
-    from mockube.kubelet.containers.images import ImageTableError, table_of  # noqa: PLC0415 - rarely needed
+    from mockube.container_runtime.simulated.images.table import ImageTableError, table_of  # noqa: PLC0415 - rarely needed
 
     for name, tree in images.items():
         try:
@@ -245,7 +245,7 @@ def _runtime_problem(simulation: Simulation) -> str:
         return ""
     if simulation.stages:
         return f"--container-runtime={PROCESS} cannot be combined with --stages"
-    from mockube.kubelet.processes.images import ImageMapError, load_images  # noqa: PLC0415 - rarely needed
+    from mockube.container_runtime.process.images import ImageMapError, load_images  # noqa: PLC0415 - rarely needed
 
     try:
         load_images(simulation.images)

@@ -4,11 +4,11 @@ from typing import Final
 
 from mockube.client.kubeconfig import access_of
 from mockube.component_base.packs import load_packs
+from mockube.container_runtime.simulation_values import FAIL, PROCESS
 from mockube.kubelet.kubelets import SimulatedKubelets
 from mockube.kubelet.nodes import SimulatedNodes
 from mockube.kubelet.pods import SimulatedPods
 from mockube.kubelet.settings import KubeletContext, KubeletSettings
-from mockube.kubelet.simulation_values import FAIL, PROCESS
 from mockube.scheduler.profiles import SchedulerSettings
 from mockube.scheduler.scheduler import Scheduler
 from mockube.scheduler.settings import settings_for

@@ -23,12 +23,11 @@ from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.component_base.serving_certificates import self_signed_certificate, tls_context_of_pair
 
-from .pods import shared_runtime
+from .kwok_objects import kwok_objects
+from .pod_lifecycle.container_context import ContainerContext
+from .runtimes import PREDICTIONS, containers_of_nodes
 from .server.authorization import KubeletAuthorizer
-from .server.container_logs import PodWatchers
-from .server.endpoints import KubeletEndpoints
-from .server.interactive import interactive_containers
-from .server.kwok_objects import KwokObjects
+from .server.endpoints import KubeletEndpoints, NodePageSettings
 from .server.listener import listen, serving
 from .server.node_counters import kubelet_counters
 from .settings import KubeletContext
@@ -47,13 +46,7 @@ class SimulatedKubelets:
         self._pods = context.informers.of(PODS)
         self._pods.add_index(BY_NODE, node_of_pod)
         self._claims = context.informers.of(PERSISTENT_VOLUME_CLAIMS)
-        self._watchers = PodWatchers()
-        self._interactive = interactive_containers(context)
-        self._interactive.on_output = self._watchers.wake
-        self._processes = shared_runtime(context)
-        if self._processes is not None:
-            self._processes.on_output = self._watchers.wake
-        self._pods.add_handler(self._watchers.on_change)
+        self._containers = containers_of_nodes(context)
         self._config_maps.add_handler(self._on_config_map_change)
         self._data: dict[str, str] = {}
         self._loop = ReconcileLoop(
@@ -63,18 +56,23 @@ class SimulatedKubelets:
     async def run(self) -> None:
         for informer in (self._config_maps, self._nodes, self._pods):
             await informer.wait_synced()
+        context, settings = self._context, self._settings
+        pages = NodePageSettings(
+            find_claim=self._claims.lister.get,
+            counters=kubelet_counters(context),
+            kwok=kwok_objects(context),
+            random=context.random,
+            container_context=ContainerContext(
+                fails_unknown_programs=settings.fails_unknown_programs, predictions=PREDICTIONS
+            ),
+        )
         endpoints = KubeletEndpoints(
             self._pods.lister,
             self._nodes.lister,
-            watchers=self._watchers,
-            interactive=self._interactive,
-            authorizer=KubeletAuthorizer(self._context.client, self._context.clock),
-            clock=self._context.clock,
-        )
-        endpoints.processes, endpoints.random = self._processes, self._context.random
-        endpoints.find_claim, endpoints.counters = self._claims.lister.get, kubelet_counters(self._context)
-        endpoints.kwok = KwokObjects(
-            self._context.client, self._context.clock, allowed=self._settings.allow_host_access
+            containers=self._containers,
+            authorizer=KubeletAuthorizer(context.client, context.clock),
+            clock=context.clock,
+            pages=pages,
         )
         tls, certificate = self._credentials()
         listener = listen(self._settings.address, self._settings.port)

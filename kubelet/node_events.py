@@ -14,9 +14,9 @@ from mockube.client.events.recorder import Recorder
 from mockube.client.flowcontrol import Rate, TokenBucket
 from mockube.component_base.clock import Clock
 
-from .containers.host_paths import HOST_PATHS, host_path_problems
 from .effects import EmitEvent
 from .node_objects import has_active_kubelet, is_simulated, kubelet_minor
+from .volumes.host_paths import HOST_PATHS, host_path_problems
 
 QUEUE_LENGTH: Final = 100_000
 """The maximum number of events that wait; further events are dropped."""

@@ -12,10 +12,10 @@ from mockube.client.podview import PodView
 
 from . import addresses, node_objects
 from .addresses import NumberedNodeNetwork, PodAddresses, PodNetwork
-from .containers.host_paths import path_type
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.resize import NodeResources, allocated_spec
 from .resizing import node_number
+from .volumes.host_paths import path_type
 
 LOG = logging.getLogger(__name__)
 

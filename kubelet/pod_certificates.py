@@ -26,8 +26,8 @@ from mockube.client.kinds import NODES, POD_CERTIFICATE_REQUESTS, SERVICE_ACCOUN
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential, clean_chain
 
-from .containers.projections import NOT_ISSUED, PodCredential, clean_chain
 from .shared_work import SharedWork
 
 _PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey

@@ -18,10 +18,10 @@ from mockube.client.kinds import CLUSTER_TRUST_BUNDLES, CONFIG_MAPS, SECRETS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource, Client
+from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential
 
-from .containers.projections import NOT_ISSUED, PodCredential
 from .pod_certificates import PodCertificates
-from .possible_creators import PossibleCreators, has_unknown_program
+from .possible_creators import PossibleCreators
 from .shared_work import SharedWork
 
 _Object = tuple[AnyResource, Key]
@@ -115,7 +115,7 @@ class PodObjects:
         """Note that a pod runs. A Job's program that is not simulated may create any object, which nobody can know."""
         namespace = pod.key.namespace
         is_new = LABEL_JOB_NAME in pod.labels and namespace not in self._namespaces_of_unknown_programs
-        if is_new and has_unknown_program(pod.object):
+        if is_new and self._creators.has_unknown_program(pod.object):
             self._namespaces_of_unknown_programs.add(namespace)
 
     def note_unknown_program(self, pod: ReadOnlyTree) -> None:

@@ -4,10 +4,8 @@ The steps come from `pod_lifecycle/`, or from the user's stages.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -20,57 +18,46 @@ from mockube.client.podview import PodView
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource
+from mockube.container_runtime.behavior import end_of_handler
+from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
-from .containers.runs import may_run_live
-from .containers.start_checks import PossibleObjects
-from .effects import EmitEvent, Step
+from .effects import EmitEvent, RunHook, StartContainer, Step, StopContainer
 from .node_objects import has_active_kubelet
 from .node_registry import NodeRegistry
 from .nodes import EVENT_SOURCE
 from .pod_certificates import pod_certificates
 from .pod_lifecycle import pod as pod_lifecycle
 from .pod_lifecycle.container_status import container_field
+from .pod_lifecycle.containers import grace_seconds
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from .pod_lifecycle.process_state import ProcessState
 from .pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
 from .pod_objects import PodObjects
 from .possible_creators import PossibleCreators
-from .server.interactive import interactive_containers
-from .server.live_handlers import LiveHandlers
-from .server.local_connections import local_port
+from .probes.live_handlers import LiveHandlers
+from .references import reference_loader
+from .runtimes import PREDICTIONS, containers_of_nodes
 from .server.node_counters import kubelet_counters
 from .settings import KubeletContext
 from .stages.files import load_stages, of_kind
 from .stages.runner import StageRunner
+from .start_checks import PossibleObjects
 from .status_writer import StatusWriter
 from .template_context import TemplateContext
 
-if TYPE_CHECKING:
-    from .processes.runtime import ProcessRuntime
-
 WORKERS: Final = 16
-_NO_STATES: Final[Mapping[str, ProcessState]] = {}
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
 """Executes the step that is due for a pod on its node; returns the delay after which to requeue it."""
-
-
-def shared_runtime(context: KubeletContext) -> "ProcessRuntime | None":
-    """Return the runtime of containers that run as local processes; None if no container does."""
-    if context.settings.process_images is None:
-        return None
-    from .processes.runtime import process_runtime  # noqa: PLC0415 - for few
-
-    return process_runtime(context)
 
 
 class SimulatedPods:
     def __init__(self, context: KubeletContext) -> None:
         settings = context.settings
-        self._interactive = interactive_containers(context)
-        self._handlers = LiveHandlers(context.clock, self._interactive)
-        self._processes = shared_runtime(context)
+        containers = containers_of_nodes(context)
+        self._runtime = containers.runtime
+        self._probe_records = containers.probe_records
+        self._started_values = reference_loader(context).started
         self._clock = context.clock
         self._counters = kubelet_counters(context)
         self._nodes = context.informers.of(NODES)
@@ -104,7 +91,7 @@ class SimulatedPods:
             context.client,
             context.informers,
             self._loop.add,
-            creators=PossibleCreators(context.client, self._pods.lister, context.clock),
+            creators=PossibleCreators(context.client, self._pods.lister, context.clock, PREDICTIONS),
             certificates=pod_certificates(context),
             has_root_ca=settings.has_root_ca,
             attaches_volumes=settings.attaches_volumes,
@@ -112,29 +99,22 @@ class SimulatedPods:
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
-        self._listen()
-
-    def _listen(self) -> None:
-        """Handle what happens in containers that run in real time."""
-        self._interactive.on_change = self._loop.add
-        self._interactive.on_unknown_program = self._on_unknown_program
-        self._handlers.on_change = self._loop.add
-        self._handlers.on_failure = self._on_probe_failure
-        self._handlers.on_unknown_program = self._report_unknown_program
-        processes = self._processes
-        if processes is not None:
-            self._interactive.network.local_port = partial(local_port, processes)
-            processes.on_change = self._loop.add
+        self._handlers = LiveHandlers(
+            context.clock,
+            self._runtime,
+            self._probe_records.observed,
+            on_change=self._loop.add,
+            on_failure=self._on_probe_failure,
+            on_unknown_program=self._on_unknown_handler_program,
+        )
+        containers.events.on_change(lambda pod: self._loop.add(Key.of(pod)))
+        containers.events.on_unknown_program(self._on_unknown_program)
 
     async def run(self) -> None:
         # No address can be allocated before the addresses in use are known.
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._interactive.running())
-            await stack.enter_async_context(self._handlers.running())
-            if self._processes is not None:
-                await stack.enter_async_context(self._processes.running())
+        async with self._handlers.running(), self._runtime.running():
             await self._loop.run()
 
     def _on_pod_change(self, change: Change) -> None:
@@ -146,24 +126,30 @@ class SimulatedPods:
             self._registry.addresses.release(old.uid)
             self._objects.forget(old.uid)
             self._objects.certificates.forget(old.uid)
-            self._interactive.references.started.forget(old.uid)
+            self._started_values.forget(old.uid)
             self._status_writer.forget(old.key)
             self._stages.forget(old.key)
-            self._interactive.forget(old.uid)
             self._handlers.forget(old.uid)
-            if self._processes is not None:
-                self._processes.forget(old.uid)
+            self._runtime.remove_pod(old.uid)
+            self._probe_records.forget(old.uid)
         if new is not None and new.node:
             self._record_address(new)
             # Nothing is due after a write of this runnable until the next step.
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
             self._status_writer.forget_seen(new.key, new.object)
-            if self._has_stages or self._processes is not None or not is_own or may_run_live(new.object):
+            if self._has_stages or not is_own or self._runtime.may_change(new.object):
                 self._loop.add(new.key)
 
     def _on_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         self._objects.note_unknown_program(pod)
         self._report_unknown_program(pod, container, program, end)
+
+    def _on_unknown_handler_program(
+        self, pod: ReadOnlyTree, container: str, program: str, handler: str
+    ) -> None:
+        script = script_of(meta.annotations(pod))
+        fails = script.fails_unknown_programs(default=self._fails_unknown_programs)
+        self._report_unknown_program(pod, container, program, end_of_handler(handler, fails=fails))
 
     def _report_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
         event = event_of_live_run(pod, container, program, end)
@@ -223,11 +209,17 @@ class SimulatedPods:
         written = await self._status_writer.execute(key, pod.object, step.effects)
         # The container's environment may have the pod's address, which is in the status that was just written.
         present = written or pod.object
-        self._interactive.apply(present, step.actions)
+        self._runtime.update_pod(present)
+        for action in step.actions:
+            match action:
+                case StartContainer(container=name, restarts=restarts):
+                    self._runtime.start_container(present, name, restarts)
+                case StopContainer(container=name):
+                    self._runtime.stop_container(present, name, grace_seconds(present))
+                case RunHook():
+                    pass  # by the handlers
         self._handlers.apply(present, step.actions)
         self._handlers.follow(present)
-        if self._processes is not None:
-            self._processes.apply(pod.object, step.actions)
         return None if step.requeue_at is None else step.requeue_at - now
 
     async def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
@@ -237,6 +229,7 @@ class SimulatedPods:
             objects=objects,
             retry_at=self._objects.retry_at(pod.uid),
             fails_unknown_programs=self._fails_unknown_programs,
+            predictions=PREDICTIONS,
             observed=self._handlers.observations(pod.object),
         )
         step = self._next_step(pod, context, now)
@@ -250,12 +243,12 @@ class SimulatedPods:
             step = self._next_step(pod, possible, now)
             if self._details and not step.is_blocked:
                 step = replace(step, effects=(_not_simulated(creators), *step.effects))
-        await self._interactive.references.started.note_step(pod.object, objects, step)
+        await self._started_values.note_step(pod.object, objects, step)
         self._objects.note_step(pod, objects.used, step.requeue_at if step.is_blocked else None)
         return step
 
     def _next_step(self, pod: PodView, context: NodeContext, now: datetime) -> Step:
-        states = self._process_states(pod.object)
+        states = self._runtime.states(pod.object)
         if states:
             context = replace(context, processes=states)
         preempted_at = self._admitted_pods.preemption_time(pod)
@@ -268,11 +261,6 @@ class SimulatedPods:
         if self._details:
             self._recorder.record_on(pod.node, pod.object, "Warning", PREEMPTING, PREEMPTED_MESSAGE)
         self._loop.add(pod.key)
-
-    def _process_states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
-        """Return the states of the pod's containers that are interactive or run as local processes."""
-        states = self._interactive.states(pod) if may_run_live(pod) else _NO_STATES
-        return states if self._processes is None else {**states, **self._processes.states(pod)}
 
     async def _sync_by_stages(self, key: Key, pod: PodView, _: ReadOnlyTree) -> timedelta | None:
         return await self._stages.run(key, pod.object)

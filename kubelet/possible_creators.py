@@ -15,11 +15,12 @@ from mockube.client.kinds import SUBJECT_ACCESS_REVIEWS
 from mockube.client.podview import RUNNING, PodView
 from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.behavior import EXITS_IMMEDIATELY, SERVICE
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.predictions import Predictions
 
-from .containers.program import EXITS_IMMEDIATELY, SERVICE
-from .pod_lifecycle.container_programs import is_simulated
+from .pod_lifecycle.container_context import ContainerContext
 from .pod_lifecycle.containers import containers_of
-from .pod_script import script_of
 from .shared_work import SharedWork
 
 _SECONDS: Final = 5.0
@@ -33,7 +34,8 @@ class _Answer(NamedTuple):
 
 
 class PossibleCreators:
-    def __init__(self, client: Client, pods: Lister[PodView], clock: Clock) -> None:
+    def __init__(self, client: Client, pods: Lister[PodView], clock: Clock, predictions: Predictions) -> None:
+        self._predictions = predictions
         self._client = client
         self._pods = pods
         self._clock = clock
@@ -64,7 +66,7 @@ class PossibleCreators:
         accounts: dict[str, str] = {}
         for pod in self._pods.in_namespace(namespace):
             account = pod.object["spec"].get("serviceAccountName") or "default"
-            if account not in accounts and pod.phase == RUNNING and has_unknown_program(pod.object):
+            if account not in accounts and pod.phase == RUNNING and self.has_unknown_program(pod.object):
                 accounts[account] = pod.key.name
         return accounts
 
@@ -95,12 +97,12 @@ class PossibleCreators:
             return False
         return bool(answer["status"].get("allowed"))
 
-
-def has_unknown_program(pod: ReadOnlyTree) -> bool:
-    """Return whether a container of the pod runs a program that is not simulated."""
-    script = script_of(meta.annotations(pod))
-    return any(
-        (container.program is SERVICE or container.program is EXITS_IMMEDIATELY)
-        and not is_simulated(pod, container.spec, script)
-        for container, _ in containers_of(pod, script, has_ids=False).main
-    )
+    def has_unknown_program(self, pod: ReadOnlyTree) -> bool:
+        """Return whether a container of the pod runs a program that is not simulated."""
+        script = script_of(meta.annotations(pod))
+        context = ContainerContext(predictions=self._predictions)
+        return any(
+            (container.program is SERVICE or container.program is EXITS_IMMEDIATELY)
+            and not self._predictions.is_simulated(pod, container.spec, script)
+            for container, _ in containers_of(pod, script, has_ids=False, context=context).main
+        )

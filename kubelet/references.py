@@ -1,10 +1,10 @@
 """Reads the objects that a container refers to: ConfigMaps, Secrets, Services, tokens. Missing ones are left out."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -17,40 +17,25 @@ from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource, Client
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.config.projections import certificate_sources, has_bundles
+from mockube.container_runtime.config.volumes import mounted_volumes, referenced_names, token_requests
+from mockube.container_runtime.objects import ObjectsUnavailable
+from mockube.container_runtime.runs import container_status
 
-from .containers.environment import References
-from .containers.mounts import mounted_volumes, referenced_names, token_requests
-from .containers.projections import certificate_sources, has_bundles
-from .containers.runs import container_status
-from .pod_certificates import PodCertificates
+from .pod_certificates import PodCertificates, pod_certificates
+from .settings import KubeletContext
 from .shared_work import SharedWork
+from .start_checks import environment_failure, identity_failure, unmounted_volume
 from .started_values import StartedValues
 
 LOG: Final = logging.getLogger(__name__)
 
-REFRESH_SECONDS: Final = 60.0
-"""The interval in which files of ConfigMaps, Secrets and tokens are updated: that of a kubelet."""
 MAX_SERVICES: Final = 500
 """The maximum number of Services in a container's variables."""
 _RENEWAL_FRACTION: Final = 0.8
 """The fraction of a token's lifetime after which it is renewed, as by a kubelet."""
 _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
-T = TypeVar("T")
-
-
-async def retry_until_response(
-    work: Callable[[], Awaitable[T]], clock: Clock, seconds: float, name: str
-) -> T:
-    """Return the result of `work`, which is done again after some seconds while the server refuses its requests, or does not respond.
-
-    Logs say that `name` waits.
-    """
-    while True:
-        try:
-            return await work()
-        except (ApiError, NoResponse) as error:
-            LOG.warning("%s waits for the server: %s", name, error)
-            await clock.sleep(seconds)
 
 
 class ReferenceLoader:
@@ -92,6 +77,14 @@ class ReferenceLoader:
         tokens: Mapping[tuple[str, int], str] = _NO_TOKENS,
     ) -> References:
         """Load the references of a container; `tokens` are valid tokens that need no request."""
+        try:
+            return await self._load_all(pod, container, tokens)
+        except (ApiError, NoResponse) as error:
+            raise ObjectsUnavailable(str(error)) from error
+
+    async def _load_all(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, tokens: Mapping[tuple[str, int], str]
+    ) -> References:
         namespace = meta.namespace(pod)
         maps, secrets = referenced_names(pod, container)
         node = self._nodes.get("", pod["spec"].get("nodeName") or "") or {}
@@ -157,7 +150,7 @@ class ReferenceLoader:
 
 
 class PodReferences:
-    """The references of the containers of one pod, with cached tokens that are renewed before they expire."""
+    """The references of the containers of one pod (`PodObjects`), with cached tokens that are renewed before they expire."""
 
     def __init__(self, loader: ReferenceLoader, clock: Clock, pod: ReadOnlyTree) -> None:
         self._loader = loader
@@ -174,3 +167,25 @@ class PodReferences:
             if key not in valid:
                 self._tokens[key] = token, now + _RENEWAL_FRACTION * key[1]
         return references
+
+    def mount_problem(self, container: ReadOnlyTree, references: References) -> tuple[str, str]:
+        return unmounted_volume(self.pod, container, references)
+
+    def identity_problem(self, container: ReadOnlyTree, image_user: int) -> str:
+        return identity_failure(self.pod, container, image_user=image_user)
+
+    def environment_problem(self, container: ReadOnlyTree, references: References) -> str:
+        return environment_failure(self.pod, container, references)
+
+
+def reference_loader(context: KubeletContext) -> ReferenceLoader:
+    """Return the manager's loader of references; the first call creates it."""
+    present: ReferenceLoader | None = context.shared.get(ReferenceLoader)
+    if present is None:
+        present = context.shared[ReferenceLoader] = ReferenceLoader(
+            context.client,
+            context.informers.of(kinds.NODES).lister,
+            pod_certificates(context),
+            fails_unknown_programs=context.settings.fails_unknown_programs,
+        )
+    return present

@@ -15,10 +15,10 @@ from mockube.client.kinds import SECRETS
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
+from mockube.container_runtime.config.volumes import names_at_start
 
-from .containers.mounts import names_at_start
-from .containers.start_checks import ReferencedObjects
 from .effects import PatchObject, Step
+from .start_checks import ReferencedObjects
 
 _MAX_SECRETS: Final = 1_000
 """The number of Secrets whose values are kept for the next pods."""

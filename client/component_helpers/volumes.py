@@ -57,12 +57,6 @@ SIMULATED_PROVISIONERS: Final = frozenset(
 """The provisioners and CSI drivers that are simulated: those of common clouds and of local clusters."""
 
 
-def claim_name(pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
-    """Return the name of the claim of a pod's volume; that of an ephemeral volume is derived from both names."""
-    source = volume.get("persistentVolumeClaim") or {}
-    return str(source.get("claimName") or f"{meta.name(pod)}-{volume['name']}")
-
-
 def has_storage_class_name(claim: ReadOnlyTree) -> bool:
     """Return whether a claim has a class name, even an empty one: then it gets no default class."""
     return (

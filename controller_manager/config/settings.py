@@ -22,7 +22,7 @@ from mockube.component_base.flags import (
     seconds,
 )
 from mockube.component_base.klog import Logging
-from mockube.kubelet import simulation_values
+from mockube.container_runtime import simulation_values
 from mockube.kubelet.node_pools.deprecated import CommonSettings
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools

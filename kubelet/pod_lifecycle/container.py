@@ -11,17 +11,18 @@ from msgspec.structs import replace
 from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.program import RunBehavior, scripted_program
-from mockube.kubelet.containers.start_checks import pod_reference
+from mockube.container_runtime.behavior import RunBehavior
+from mockube.container_runtime.pod_script import NEVER
+from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import EmitEvent, StopContainer
-from mockube.kubelet.pod_script import NEVER
+from mockube.kubelet.start_checks import pod_reference
 
 from . import container_start, container_status
 from .container_status import Container, ContainerUpdate, Role
 from .hooks import hook_result, pre_stop_result
 from .probed_runs import ProbedRun
 from .probing import Probe, restart_message
-from .process_state import ProcessState
+from .scripted_runs import scripted_program
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
@@ -227,7 +228,7 @@ def _back_off(
 
 
 def _run_process(
-    container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
+    container: Container, status: ReadOnlyTree, process: ContainerState, now: datetime
 ) -> ContainerUpdate:
     """Update the container's status from the state of its process."""
     if process.restarts != status["restartCount"]:
@@ -255,7 +256,7 @@ def _run_process(
 
 
 def _run_live(
-    container: Container, status: ReadOnlyTree, process: ProcessState, now: datetime
+    container: Container, status: ReadOnlyTree, process: ContainerState, now: datetime
 ) -> ContainerUpdate:
     """Update the status of a simulated container that runs in real time by its hook and its probes."""
     restarts, started = status["restartCount"], container_status.running_since(status)

@@ -6,7 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.kubelet.containers.start_checks import NO_OBJECTS, ReferencedObjects
+from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
+from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects
 
 from .observations import ObservedRun
 
@@ -22,6 +23,8 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     pod_ip: str = ""
     """The address that probes connect to."""
+    predictions: Predictions = NO_PREDICTIONS
+    """What is known of the containers before they run."""
     observed: Mapping[str, ObservedRun] = {}
     """What was observed of the containers whose probes and hooks run in real time, by name."""
 

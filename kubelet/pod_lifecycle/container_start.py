@@ -8,15 +8,15 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.start_checks import CONFIG_ERROR, StartFailure, start_failure
+from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import EmitEvent, RunHook, StartContainer
+from mockube.kubelet.start_checks import CONFIG_ERROR, StartFailure, start_failure
 
 from . import container_status
 from .container_status import Container, ContainerUpdate
 from .hooks import first_start, hook_result
 from .probed_runs import ProbedRun, failure_message
 from .probing import Probe
-from .process_state import ProcessState
 
 START_ERROR: Final = "StartError"
 _START_ERROR_CODE: Final = 128
@@ -74,7 +74,8 @@ def _start_failure(container: Container, restarts: int) -> StartFailure | None:
     has_process = container.process is not None and container.process.restarts == restarts
     if has_process or container.script.ignore_missing:
         return None
-    return start_failure(container.pod, container.spec, container.context.objects)
+    image_user = container.context.predictions.image_user(container.spec)
+    return start_failure(container.pod, container.spec, container.context.objects, image_user)
 
 
 def _not_created(
@@ -115,7 +116,7 @@ def _time_of_retry(container: Container, status: ReadOnlyTree) -> datetime | Non
 
 def _start_process(
     container: Container,
-    process: ProcessState,
+    process: ContainerState,
     status: ReadOnlyTree | None,
     now: datetime,
     *,

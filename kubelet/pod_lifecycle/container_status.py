@@ -11,16 +11,16 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.program import RunBehavior
+from mockube.container_runtime.behavior import RunBehavior
+from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent
-from mockube.kubelet.pod_script import Script
 
 from .container_context import NO_CONTEXT, ContainerContext
 from .observations import ObservedRun, Results
 from .probe_results import NO_RESULTS, probe_results
 from .probed_runs import ProbedRun, probed_run
 from .probing import Probe
-from .process_state import ProcessState
 
 RestartPolicy = Literal["Always", "OnFailure", "Never"]
 
@@ -58,7 +58,7 @@ class Container(Struct, frozen=True, kw_only=True):
     has_ids: bool
     """Whether the status has the ids of the container and of its image."""
     context: ContainerContext = NO_CONTEXT
-    process: ProcessState | None = None
+    process: ContainerState | None = None
     """The recorded state of a container that runs in real time; None for one whose runs are computed."""
 
     @property

@@ -16,14 +16,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.client import podview
-from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
-from mockube.kubelet.containers.program import EXITS_IMMEDIATELY, SERVICE, RunBehavior
+from mockube.container_runtime.behavior import EXITS_IMMEDIATELY, NOT_FOUND, SERVICE, RunBehavior
+from mockube.container_runtime.pod_script import Script, script_of
+from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent, StopContainer
-from mockube.kubelet.pod_script import Script, script_of
 
 from . import container as lifecycle
 from .container_context import NO_CONTEXT, ContainerContext
-from .container_programs import program_of_run, unknown_program
 from .container_status import (
     Container,
     ContainerUpdate,
@@ -34,7 +33,6 @@ from .container_status import (
     waiting_status,
 )
 from .phase import running_pod_phase, stopped_pod_phase
-from .process_state import ProcessState
 from .unknown_ends import with_unknown_ends
 
 _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
@@ -43,7 +41,7 @@ _INIT_POLICY: Final[dict[RestartPolicy, RestartPolicy]] = {
     "Never": "Never",
 }
 _DEFAULT_GRACE: Final = 30.0
-_NO_PROCESSES: Final[Mapping[str, ProcessState]] = {}
+_NO_PROCESSES: Final[Mapping[str, ContainerState]] = {}
 
 
 class PodContainers(Struct, frozen=True, kw_only=True):
@@ -87,7 +85,7 @@ def containers_of(
     script: Script,
     *,
     has_ids: bool,
-    processes: Mapping[str, ProcessState] = _NO_PROCESSES,
+    processes: Mapping[str, ContainerState] = _NO_PROCESSES,
     context: ContainerContext = NO_CONTEXT,
 ) -> PodContainers:
     """Return the containers of a pod with their programs and last statuses.
@@ -99,7 +97,9 @@ def containers_of(
 
     def create(container: ReadOnlyTree, role: Role, restart_policy: RestartPolicy) -> Container:
         process = processes.get(container["name"])
-        run_program = program_of_run(pod, container, script, context)
+        run_program = context.predictions.program_of_run(
+            pod, container, script, fails_unknown=context.fails_unknown_programs
+        )
         known_program = SERVICE if process is not None else run_program()
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
         is_known = process is not None or (known_program is not None and not fails)
@@ -110,7 +110,9 @@ def containers_of(
             role=role,
             restart_policy=restart_policy,
             program=program,
-            unknown_program=None if is_known else partial(unknown_program, pod, container, script, context),
+            unknown_program=None
+            if is_known
+            else partial(context.predictions.unknown_program, pod, container, script),
             program_of_run=run_program if program.leaves_files or program.reads_time else None,
             script=script,
             has_ids=has_ids,

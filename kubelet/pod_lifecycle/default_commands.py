@@ -3,9 +3,7 @@
 from shlex import join
 from typing import Final
 
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.images import behavior_of
-from mockube.kubelet.containers.program import command_of, has_default_command, has_open_input
+from mockube.container_runtime.behavior import has_default_command, has_open_input
 from mockube.kubelet.effects import EmitEvent
 
 from .container_status import Container, Role
@@ -30,21 +28,22 @@ def _ends_at_once(container: Container) -> bool:
         container.process is None
         and has_default_command(container.spec)
         and not has_script
-        and bool(command_of(container.spec))
+        and bool(container.context.predictions.command_of(container.spec))
         and container.program.seconds == 0
     )
 
 
 def _message(container: Container) -> str:
-    end = f"ends at once with exit code {container.program.exit_code}{_missing_input(container.spec)}"
-    command = join(command_of(container.spec))
+    end = f"ends at once with exit code {container.program.exit_code}{_missing_input(container)}"
+    command = join(container.context.predictions.command_of(container.spec))
     return (
         f"The image {container.spec['image']} runs {command} if its pod has no command: it {end}. "
         'To let it run, set a command such as ["sleep", "infinity"]'
     )
 
 
-def _missing_input(container: ReadOnlyTree) -> str:
-    image = behavior_of(container)
-    reads_input = image is not None and image.reads_input and not has_open_input(container)
+def _missing_input(container: Container) -> str:
+    reads_input = container.context.predictions.reads_input(container.spec) and not has_open_input(
+        container.spec
+    )
     return " because it has no standard input" if reads_input else ""

@@ -10,7 +10,6 @@ from mockube.apimachinery import conditions
 from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .container_programs import handler_timeline
 from .container_status import Container, running_since
 from .observations import HOOK_SUCCESS, Hook, HookResult
 from .pod_conditions import CONDITION_READY_TO_START
@@ -32,13 +31,13 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
     if (observed := container.observed_run.hook(hook, restarts)) is not None:
         return observed
     if "exec" in handler:
-        timeline = handler_timeline(
+        timeline = container.context.predictions.handler_timeline(
             container.pod,
             container.spec,
             container.script,
             handler["exec"].get("command") or (),
-            container.context,
             restarts=restarts,
+            fails_unknown=container.context.fails_unknown_programs,
         )
         result = [result for time, result in timeline if time <= seconds][-1]
         return HookResult(is_success=not result.exit_code, seconds=result.seconds) if result else HOOK_SUCCESS

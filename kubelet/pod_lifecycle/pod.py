@@ -14,18 +14,15 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.podview import FAILED, PENDING, SUCCEEDED
-from mockube.kubelet.containers.attachments import unattached_volumes
-from mockube.kubelet.containers.host_paths import PathType
-from mockube.kubelet.containers.node_volumes import lacking_volumes
-from mockube.kubelet.containers.program import KILLED
-from mockube.kubelet.containers.start_checks import (
-    NO_OBJECTS,
-    ReferencedObjects,
-    missing_pull_secrets,
-    mount_failures,
-)
+from mockube.container_runtime.behavior import KILLED
+from mockube.container_runtime.pod_script import NEVER, Script, script_of
+from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
+from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import NO_STEP, DeleteObject, Effect, EmitEvent, PatchObject, Step
-from mockube.kubelet.pod_script import NEVER, Script, script_of
+from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects, missing_pull_secrets, mount_failures
+from mockube.kubelet.volumes.attachments import unattached_volumes
+from mockube.kubelet.volumes.host_paths import PathType
+from mockube.kubelet.volumes.node_volumes import lacking_volumes
 
 from .container_context import ContainerContext
 from .containers import (
@@ -46,7 +43,6 @@ from .observations import ObservedRun
 from .pod_conditions import PodState, kubelet_conditions
 from .pre_stops import pending_pre_stops, pre_stop_ends, pre_stop_seconds
 from .preemption import preempted_status
-from .process_state import ProcessState
 from .resize import NodeResources, resize
 from .status_patch import status_patch
 from .unknown_programs import not_simulated_events
@@ -84,8 +80,10 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """The time of the next attempt to start the pod, if the last one failed; its failure is reported again then."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
-    processes: Mapping[str, ProcessState] = field(default_factory=dict)
-    """The states of the pod's containers that run as local processes, by container name."""
+    predictions: Predictions = NO_PREDICTIONS
+    """What is known of the pod's containers before they run."""
+    processes: Mapping[str, ContainerState] = field(default_factory=dict)
+    """The states of the pod's containers that run in real time, by container name."""
     observed: Mapping[str, ObservedRun] = {}
     """What was observed of the probes and hooks that run in real time, by container name."""
 
@@ -103,6 +101,7 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
             retry_at=context.retry_at,
             fails_unknown_programs=context.fails_unknown_programs,
             pod_ip=_pod_ip(pod, context),
+            predictions=context.predictions,
             observed=context.observed,
         ),
     )
@@ -131,7 +130,7 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
         script,
         has_ids=context.details,
         processes=context.processes,
-        context=ContainerContext(observed=context.observed),
+        context=ContainerContext(predictions=context.predictions, observed=context.observed),
     )
     hook_ends = pre_stop_ends(containers, since, grace_seconds(pod), now)
     if to_stop := processes_to_stop(containers, hook_ends):

@@ -11,15 +11,13 @@ from typing import Final
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.hosts import join_host_port
-from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.handlers import CommandResult
-from mockube.kubelet.containers.program import expand_probe_command, is_server_image
-from mockube.kubelet.pod_script import Script
+from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.config.variables import expand_probe_command
+from mockube.container_runtime.pod_script import Script
 
 from . import probing
 from .container_context import ContainerContext
-from .container_programs import handler_timeline, program_of_run
 from .observations import SUCCESS, ProbeResult, Results
 from .probing import Probe, UnresolvedPort
 
@@ -46,7 +44,7 @@ def probe_results(
         if probe_timeline is None and "exec" in spec:
             probe_timeline = _exec_results(pod, container, script, probe, context, restarts=restarts)
         elif probe_timeline is None:
-            probe_timeline = _port_results(pod, container, script, probe, pod_ip=context.pod_ip)
+            probe_timeline = _port_results(pod, container, script, probe, context)
         if probe_timeline and probe_timeline != SUCCESSES:
             results[probe] = probe_timeline
     return results
@@ -95,7 +93,9 @@ def _exec_results(
 ) -> Results:
     spec = container[probe.value]
     argv = expand_probe_command(spec["exec"].get("command") or (), container)
-    timeline = handler_timeline(pod, container, script, argv, context, restarts=restarts)
+    timeline = context.predictions.handler_timeline(
+        pod, container, script, argv, restarts=restarts, fails_unknown=context.fails_unknown_programs
+    )
     timeout = float(probing.probe_times(spec).timeout)
     command = " ".join(argv)
     return tuple((time, exec_result(result, probe, command, timeout)) for time, result in timeline)
@@ -119,7 +119,7 @@ def exec_result(result: CommandResult | None, probe: Probe, command: str, timeou
 
 
 def _port_results(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, *, pod_ip: str
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, context: ContainerContext
 ) -> Results:
     spec = container[probe.value]
     action = spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc")
@@ -129,33 +129,10 @@ def _port_results(
         port = probing.resolve_port(action["port"], container)
     except UnresolvedPort as error:
         return ((0.0, ProbeResult(is_success=None, message=probing.errored_message(probe, str(error)))),)
-    if action.get("host") or not is_closed(pod, port, script):
+    if action.get("host") or not context.predictions.is_closed(pod, port, script):
         return ()
-    message = probing.unhealthy_message(probe, _refusal(spec, join_host_port(pod_ip, port)))
+    message = probing.unhealthy_message(probe, _refusal(spec, join_host_port(context.pod_ip, port)))
     return ((0.0, ProbeResult(is_success=False, message=message)),)
-
-
-def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
-    """Return whether nothing in the pod can listen on the port."""
-    if str(port) in script.answers or pod["spec"].get("hostNetwork"):
-        return False
-    has_port = any(
-        declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP"
-        for container in every_container(pod["spec"])
-        for declared in container.get("ports") or ()
-    )
-    running = (
-        *pod["spec"]["containers"],
-        *(pod["spec"].get("ephemeralContainers") or ()),
-        *(init for init in pod["spec"].get("initContainers") or () if init.get("restartPolicy") == "Always"),
-    )
-    return not has_port and not any(_may_listen(pod, container, script) for container in running)
-
-
-def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
-    """Return whether the container's program is not simulated, or is one that a user's script stands for."""
-    is_scripted = script.command(container["name"]) is not None
-    return is_scripted or is_server_image(container) or program_of_run(pod, container, script)() is None
 
 
 def _refusal(spec: ReadOnlyTree, address: str) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mockube.kubelet.containers.program import KILLED
+from mockube.container_runtime.behavior import KILLED
 
 from .container import is_initialized, never_ran
 from .container_status import Container, ContainerUpdate

@@ -5,12 +5,12 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.kubelet.containers.program import expand_probe_command, name_unknown
-from mockube.kubelet.containers.runs import container_spec
+from mockube.container_runtime.behavior import end_of_handler, end_without_program, name_unknown
+from mockube.container_runtime.config.variables import expand_probe_command
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.runs import container_spec
 from mockube.kubelet.effects import EmitEvent
-from mockube.kubelet.pod_script import script_of
 
-from .container_programs import unknown_handler_program
 from .container_status import Container, container_field
 from .containers import PodContainers
 from .probe_results import scripted_results
@@ -18,8 +18,6 @@ from .probing import Probe
 
 NOT_SIMULATED: Final = "NotSimulated"
 """The reason of the event about a program that is not simulated."""
-CONTINUES: Final = "its exit code is 127, and the command that called it goes on"
-"""What happens where an interactive command calls one."""
 
 
 def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
@@ -45,11 +43,6 @@ def _fails(container: Container) -> bool:
     return container.script.fails_unknown_programs(default=container.context.fails_unknown_programs)
 
 
-def end_of_handler(field: str, *, fails: bool) -> str:
-    """Return what becomes of a probe or a hook without its program."""
-    return f"its {field} {'fails' if fails else 'succeeds'} without it"
-
-
 def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
     """Yield the probes and hooks of a container that need a program that is not simulated, with the program."""
     if container.process is not None:
@@ -60,14 +53,18 @@ def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
         is_interpreted = probe not in observed.probes and not scripted_results(probe, handler, script)
         if "exec" in handler and is_interpreted:
             argv = expand_probe_command(handler["exec"].get("command") or (), container.spec)
-            program = unknown_handler_program(container.pod, container.spec, argv)
+            program = container.context.predictions.unknown_handler_program(
+                container.pod, container.spec, argv
+            )
             if program:
                 yield probe.value, program
     for hook, is_scripted in (("postStart", script.fail_post_start), ("preStop", script.fail_pre_stop)):
         handler = (container.spec.get("lifecycle") or {}).get(hook) or {}
         if "exec" in handler and hook not in observed.hooks and not is_scripted:
             argv = handler["exec"].get("command") or ()
-            program = unknown_handler_program(container.pod, container.spec, argv)
+            program = container.context.predictions.unknown_handler_program(
+                container.pod, container.spec, argv
+            )
             if program:
                 yield hook, program
 
@@ -84,13 +81,6 @@ def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> E
 
 def _exit_code(container: Container) -> int | None:
     return None if container.program.seconds is None else container.program.exit_code
-
-
-def end_without_program(exit_code: int | None) -> str:
-    """Return what becomes of a container; it runs on without an exit code."""
-    if exit_code is None:
-        return "the container runs without it until it is stopped"
-    return f"the container ends with exit code {exit_code} without it"
 
 
 def _event(container: ReadOnlyTree, field: str, subject: str, end: str) -> EmitEvent:

@@ -4,14 +4,11 @@ The node of a request is that of the pod in the path, or else the one in the hea
 """
 
 from contextlib import closing, suppress
-from functools import partial
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 import orjson
 from aiohttp import web
-from msgspec.structs import replace
+from msgspec import Struct
 
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
@@ -19,54 +16,61 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.cache.store import Lister
 from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.podview import PodView
-from mockube.client.resources import Key
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_until
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
-from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.process import Run
-from mockube.kubelet.containers import runs
-from mockube.kubelet.containers.environment import environment_of
-from mockube.kubelet.containers.images import file_places
-from mockube.kubelet.containers.logs import LogReplay
-from mockube.kubelet.containers.mounts import files_of, known_mounts, shared_mounts
-from mockube.kubelet.containers.program import KILLED
-from mockube.kubelet.containers.runs import ContainerRun, NoLogs
-from mockube.kubelet.containers.writable import mounts_of
+from mockube.container_runtime.behavior import KILLED
+from mockube.container_runtime.log_stream import LogStream, current_run
+from mockube.container_runtime.objects import ObjectsUnavailable
+from mockube.container_runtime.runs import (
+    ContainerNotFound,
+    ContainerRun,
+    NoLogs,
+    container_spec,
+    run_of,
+    running_container,
+)
+from mockube.container_runtime.runtime import (
+    Command,
+    CommandFailed,
+    ExecRequest,
+    NotPermitted,
+    RuntimeProblem,
+)
+from mockube.container_runtime.streams import STDIN, Streams
+from mockube.kubelet.containers import Containers
+from mockube.kubelet.kwok_objects import KwokObjects
 from mockube.kubelet.node_objects import is_disconnected, is_simulated
+from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 
 from .authorization import KubeletAuthorizer, request_attributes, user_of
-from .container_logs import (
-    BadLogOptions,
-    LogOptions,
-    LogSource,
-    LogStream,
-    PodWatchers,
-    current_run,
-    log_options,
-)
-from .execution import execute, running_container
+from .container_logs import BadLogOptions, log_options
 from .http_errors import HttpError
-from .interactive import InteractiveContainers
-from .kwok_objects import HostLog, KwokKind, KwokObjects
 from .node_counters import KubeletCounters
 from .node_health import NodeHealthEndpoints
 from .port_endpoints import PortEndpoints
-from .remote_command import StreamOptions, StreamServer, stream_options
+from .remote_command import StreamServer, stream_options
 from .sessions import Sessions
-from .streams import STDIN, STDOUT, Streams, exit_status, success_status
+from .statuses import exit_status, failure_status, success_status
 
 if TYPE_CHECKING:
-    from mockube.kubelet.processes.process_run import ProcessRun
-    from mockube.kubelet.processes.runtime import ProcessRuntime
-
     from .node_pages import NodePages
     from .node_usage import FindClaim
-    from .process_streams import CommandRunner
 
 NODE_HEADER: Final = "Mockube-Node"
 _POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
+
+
+class NodePageSettings(Struct, frozen=True, kw_only=True):
+    """What the metrics and statistics of a node are made from, besides its pods."""
+
+    find_claim: "FindClaim"
+    """Returns a PersistentVolumeClaim by namespace and name."""
+    counters: KubeletCounters
+    kwok: KwokObjects
+    random: Random
+    """The source of randomness for metric expressions."""
+    container_context: ContainerContext
 
 
 class KubeletEndpoints:
@@ -75,47 +79,40 @@ class KubeletEndpoints:
         pods: Lister[PodView],
         nodes: Lister[ReadOnlyTree],
         *,
-        watchers: PodWatchers,
-        interactive: InteractiveContainers,
+        containers: Containers,
         authorizer: KubeletAuthorizer,
         clock: Clock,
+        pages: NodePageSettings,
     ) -> None:
         self._node_pages: NodePages | None = None
         self._health = NodeHealthEndpoints()
-        self.random: Random | None = None
-        """The source of randomness for metric expressions; without it there are no node pages."""
-        self.processes: ProcessRuntime | None = None
-        """The runtime of containers that run as processes of this machine; None if no container does."""
-        self.find_claim: FindClaim = lambda _, __: None
-        """Returns a PersistentVolumeClaim by namespace and name."""
-        self.counters = KubeletCounters(clock)
-        self.kwok: KwokObjects | None = None
-        """kwok's objects for simulated containers."""
+        self._pages = pages
+        self.counters = pages.counters
         self._pods = pods
         self._nodes = nodes
-        self._watchers = watchers
-        self._interactive = interactive
-        self._references = interactive.references
+        self._versions = containers.pods
+        self._runtime = containers.runtime
+        self._probe_records = containers.probe_records
         self._authorizer = authorizer
         self._clock = clock
-        self._files = interactive.files
         self._sessions = Sessions()
         self._streams = StreamServer(clock, self._sessions)
+        self._ports = PortEndpoints(pods, containers.runtime, self._sessions)
 
     async def end(self) -> None:
         """End all streams of clients, and their commands."""
         await self._sessions.end()
-
-    def _ports(self) -> PortEndpoints:
-        responses = self._interactive.responses
-        return PortEndpoints(self._pods, self.processes, self.kwok, self._sessions, responses, self._clock)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             return await self._dispatch(request)
         except HttpError as error:
             return web.Response(status=error.code, text=str(error))
-        except (ApiError, NoResponse) as error:
+        except ContainerNotFound as error:
+            return web.Response(status=500, text=str(error))
+        except RuntimeProblem as error:
+            return web.Response(status=403 if isinstance(error, NotPermitted) else 500, text=str(error))
+        except (ApiError, NoResponse, ObjectsUnavailable) as error:
             return web.Response(
                 status=500, text=f"could not authenticate or authorize the request at the API server: {error}"
             )
@@ -136,11 +133,11 @@ class KubeletEndpoints:
             case ("GET" | "POST", ["exec", _, name, *_, container]):
                 return await self._exec(request, self._require_pod(pod, name), container)
             case ("GET" | "POST", ["portForward", _, name, *_]):
-                return await self._ports().forward(request, self._require_pod(pod, name))
+                return await self._ports.forward(request, self._require_pod(pod, name))
             case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"]):
                 return await self._node_page(request, node)
             case ("GET", ["connect", address, port]):
-                return await self._ports().connect(request, address, port, node)
+                return await self._ports.connect(request, address, port, node)
             case ("GET" | "POST", ["attach", _, name, *_, container]):
                 return await self._attach(request, self._require_pod(pod, name), container)
             case _:
@@ -179,151 +176,84 @@ class KubeletEndpoints:
         body = orjson.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
         return web.Response(body=body, content_type="application/json")
 
-    async def _node_page(self, request: web.BaseRequest, name: str) -> web.Response:
+    async def _node_page(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
         node = self._nodes.get("", name)
         page = None
-        if self.kwok is not None and self.random is not None and node is not None:
+        if node is not None:
             if self._node_pages is None:
-                from .node_pages import NodePages  # noqa: PLC0415 - rarely used
-                from .node_usage import NodeUsage  # noqa: PLC0415 - rarely used
-
-                self._node_pages = NodePages(
-                    NodeUsage(
-                        self._pods, self.kwok, self._clock, self.random, self.find_claim, self.counters
-                    ),
-                    self.kwok,
-                    self._clock,
-                    self._interactive,
-                    lambda pod: self.processes.probe_totals(pod) if self.processes else None,
-                    self.counters,
-                )
+                self._node_pages = self._make_node_pages()
             page = await self._node_pages.respond(request.path, request.query, node)
         if page is None:
             raise HttpError(404, "404 page not found\n")
         return page
 
+    def _make_node_pages(self) -> "NodePages":
+        from .node_pages import NodePages  # noqa: PLC0415 - rarely used
+        from .node_usage import NodeUsage  # noqa: PLC0415 - rarely used
+
+        pages = self._pages
+        usage = NodeUsage(self._pods, pages.kwok, self._clock, pages.random, pages.find_claim, pages.counters)
+        return NodePages(
+            usage, pages.kwok, self._clock, self._probe_records, pages.container_context, pages.counters
+        )
+
     async def _exec(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
-        container, run = running_container(pod.object, name)
+        _, run = running_container(pod.object, name)
         options = stream_options(request.query)
         command = request.query.getall("command", [])
         if not command:
             raise HttpError(400, "you must specify a command")
-        process = await self._command_runner(pod, name)
-        if process is not None:
-            work = partial(_process_streams().run_exec, process, command, has_terminal=options.tty)
-            options = replace(options, tty=False)  # a process has a real terminal
-        else:
-            if self._files.note_command(pod.uid, name, command, has_input=STDIN in options.streams):
-                self._interactive.on_change(pod.key)
-            execution = await self._simulated_command(pod, container, run, command, options)
-            network = self._interactive.network.caller(pod.object)
-            work = partial(execute, execution, self._clock, network)
+        exec_request = ExecRequest(
+            command=command, has_input=STDIN in options.streams, has_terminal=options.tty
+        )
+        execute = await self._runtime.exec(pod.object, name, exec_request)
 
         async def run_within_container(streams: Streams) -> bytes:
-            status = await run_until(self._end_of_run(pod, name, run), work(streams))
-            return exit_status(KILLED) if status is None else status
+            return await run_until(
+                self._end_of_run(pod, name, run), _status_of(execute, streams)
+            ) or exit_status(KILLED)
 
         return await self._streams.serve(request, options, run_within_container)
 
-    async def _command_runner(self, pod: PodView, name: str) -> "CommandRunner | None":
-        """Return what runs the commands of a container on this machine; None if they are simulated."""
-        process = self._process(pod, name)
-        if process is not None:
-            return process
-        entry = await self._kwok_entry(KwokKind.EXEC, pod.object, name)
-        return None if entry is None else _process_streams().HostCommands(entry)
-
-    async def _simulated_command(
-        self,
-        pod: PodView,
-        container: ReadOnlyTree,
-        run: ContainerRun,
-        command: list[str],
-        options: StreamOptions,
-    ) -> Run:
-        references = await self._references.load_shared(pod.object, container)
-        files = await self._files.file_system(pod.object, container, references=references)
-        host = runs.host_of(pod.object, container, references, run.started, files=files)
-        host.now, host.has_terminal, host.is_strict = self._clock.now, options.tty, False
-        environment = environment_of(pod.object, container, references)
-        if options.tty:
-            environment.setdefault("TERM", "xterm")
-        return run_command(host, command, environment, container.get("workingDir") or "/")
-
     async def _end_of_run(self, pod: PodView, name: str, run: ContainerRun) -> None:
         """Wait until the container has ended, with which all its commands end."""
-        with self._watchers.subscribe(pod.key) as pod_changed:
-            while (latest := current_run(self._object(pod.key), pod.uid, name, run)) is not None:
+        with self._versions.subscribe(pod.object) as pod_changed:
+            while (latest := current_run(self._versions.latest(pod.object), name, run)) is not None:
                 if latest.finished is not None:
                     return
                 pod_changed.clear()
                 await pod_changed.wait()
 
     async def _attach(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
-        """Stream the container's output from now on; only a process or an interactive container reads input."""
-        container, run = running_container(pod.object, name)
+        running_container(pod.object, name)
         options = stream_options(request.query)
-        process = self._process(pod, name)
-        if process is not None:
-            options = replace(options, tty=False)  # a process has a real terminal
-            with process.output.listen() as output:
-                return await self._streams.serve(
-                    request, options, partial(_process_streams().attach_to, process, output)
-                )
-        interactive = self._interactive.run_of(pod.object, name)
-        if interactive is not None:
-            with interactive.listen() as output:
-                return await self._streams.serve(request, options, partial(interactive.attach, output))
-        attach_time = self._clock.now()
-        log_source = await self._log_source(pod, container, run, KwokKind.ATTACH)
+        async with self._runtime.attach(pod.object, name, has_terminal=options.tty) as attachment:
 
-        async def attach(streams: Streams) -> bytes:
-            if streams.stdin is not None:
-                streams.stdin.discard()
-            with closing(log_source), self._watchers.subscribe(pod.key) as pod_changed:
-                stream = LogStream(
-                    LogOptions(follow=True, since=attach_time),
-                    log_source,
-                    run,
-                    clock=self._clock,
-                    latest_run=lambda: current_run(self._object(pod.key), pod.uid, name, run),
-                    pod_changed=pod_changed,
-                )
-                sending = stream.write_to(partial(streams.write, STDOUT))
-                await run_until(streams.departure.wait(), sending)
-            return success_status()
+            async def attach(streams: Streams) -> bytes:
+                await attachment(streams)
+                return success_status()
 
-        return await self._streams.serve(request, options, attach)
-
-    def _process(self, pod: PodView, name: str) -> "ProcessRun | None":
-        """Return the run of a container that is a process; None if the container is simulated."""
-        if self.processes is None or not self.processes.is_process(pod.object, name):
-            return None
-        run = self.processes.run_of(pod.object, name)
-        if run is None or run.spec is None or run.state.exit is not None:
-            raise HttpError(500, f'container not found ("{name}")')
-        return run
+            return await self._streams.serve(request, options, attach)
 
     async def _logs(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
-        container = runs.container_spec(pod.object, name)
-        if container is None:
+        if container_spec(pod.object, name) is None:
             raise HttpError(404, f'container "{name}" not found in pod "{pod.key.name}"')
         try:
             options = log_options(request.query, self._clock.now())
-            run = runs.run_of(pod.object, name, previous=options.previous)
+            run = run_of(pod.object, name, previous=options.previous)
         except (BadLogOptions, NoLogs) as error:
             raise HttpError(400, str(error)) from error
-        log_source = await self._log_source(pod, container, run, KwokKind.LOGS)
+        log_source = await self._runtime.logs(pod.object, name, run)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         response.enable_chunked_encoding()
         await response.prepare(request)
-        with closing(log_source), self._watchers.subscribe(pod.key) as pod_changed:
+        with closing(log_source), self._versions.subscribe(pod.object) as pod_changed:
             stream = LogStream(
                 options,
                 log_source,
                 run,
                 clock=self._clock,
-                latest_run=lambda: current_run(self._object(pod.key), pod.uid, name, run),
+                latest_run=lambda: current_run(self._versions.latest(pod.object), name, run),
                 pod_changed=pod_changed,
             )
             with suppress(ConnectionError):  # the client has disconnected
@@ -331,50 +261,10 @@ class KubeletEndpoints:
                 await response.write_eof()
         return response
 
-    async def _kwok_entry(self, kind: KwokKind, pod: ReadOnlyTree, target: str | int) -> ReadOnlyTree | None:
-        return await self.kwok.entry(kind, pod, target) if self.kwok is not None and pod else None
 
-    async def _log_source(
-        self, pod: PodView, container: ReadOnlyTree, run: ContainerRun, kind: KwokKind
-    ) -> LogSource:
-        name = container["name"]
-        if self.processes is not None and self.processes.is_process(pod.object, name):
-            path = self.processes.log_of(pod.object, name, run.restarts)
-            if path is None:
-                raise HttpError(
-                    500, f"unable to retrieve container logs for container {name!r} of pod {pod.key}"
-                )
-            process_log: LogSource = _process_streams().open_log(path)
-            return process_log
-        if (interactive_log := self._interactive.log_of(pod.object, name, run.restarts)) is not None:
-            return interactive_log
-        entry = await self._kwok_entry(kind, pod.object, name)
-        if entry is not None and entry.get("logsFile"):
-            log = HostLog(Path(entry["logsFile"]), run.started, follow=entry.get("follow") is not False)
-            if kind is KwokKind.ATTACH:
-                log.skip_to_end()
-            return log
-        references = await self._references.load_shared(pod.object, container)
-        host = runs.host_of(pod.object, container, references, run.started)
-        volumes = await self._files.volumes_after_init_containers(pod.object, container)
-        if volumes:
-            mounts = mounts_of(shared_mounts(pod.object, container, references), volumes)
-            host.files = FileSystem(
-                files_of(pod.object, container, references),
-                mounts=mounts,
-                is_partial=True,
-                volumes=known_mounts(pod.object, container, references),
-                places=file_places(container),
-            )
-        return LogReplay(runs.main_process(pod.object, container, references, host), host, run.started)
-
-    def _object(self, key: Key) -> ReadOnlyTree | None:
-        pod = self._pods.get(*key)
-        return None if pod is None else pod.object
-
-
-def _process_streams() -> ModuleType:
-    """Import the module that only processes and kwok's objects need."""
-    from . import process_streams  # noqa: PLC0415 - for few
-
-    return process_streams
+async def _status_of(execute: Command, streams: Streams) -> bytes:
+    """Run a command; return the Status for the client."""
+    try:
+        return exit_status(await execute(streams))
+    except CommandFailed as error:
+        return failure_status(str(error))

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import meta, quantity
-from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.pods import claim_name, every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.component_helpers.volumes import claim_name
 from mockube.component_base.metrics import Collected, Family, LabelValues
 from mockube.component_base.process_metrics import build_info
-from mockube.kubelet.containers.runs import container_status
+from mockube.container_runtime.runs import container_status
 
 from . import metric_families as families
 from .node_counters import plugin_of

@@ -9,27 +9,15 @@ from typing import Final
 
 # --- Bytes that are kept until the other side reads them.
 
-MAX_UNREAD: Final = 256 << 10
-"""Unread input, after which the client has to wait."""
-MAX_DISCARDED: Final = 16 << 20
-"""What a program can write after its client has left, before it ends."""
-MAX_TAIL_BYTES: Final = 10 << 20
-"""What `tailLines` buffers: the size of a kubelet's log file."""
 
 # --- Bytes of what is received as a whole.
 
-MAX_TERMINAL_SIZE: Final = 1024
-"""One size of a terminal."""
 MAX_MESSAGE: Final = 4 << 20
 """A message of a WebSocket."""
 MAX_FRAME: Final = 1 << 20
 """A frame of SPDY."""
 MAX_FRAME_HEADERS: Final = 64 * 1024
 """A decompressed block of headers of SPDY, which a few bytes may become."""
-MAX_REQUEST_HEAD: Final = 64 * 1024
-"""The head of a request to a forwarded port."""
-MAX_LOCAL_RESPONSE: Final = 16 << 20
-"""A response of a process of a pod, which runs on this machine."""
 
 # --- Numbers of what is kept for clients.
 

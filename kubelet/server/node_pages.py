@@ -1,7 +1,7 @@
 """The pages of a simulated node: `/metrics` and its subpaths, `/stats/summary`, `/configz`."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +17,10 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import metrics_text
 from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.metrics import Collected
+from mockube.kubelet.kwok_objects import KwokObjects
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
+from mockube.kubelet.probes.totals import ProbeRecords
 
-from .interactive import InteractiveContainers
 from .kubelet_metrics import (
     BYTES_OF_INODE,
     INTERFACE,
@@ -29,12 +30,11 @@ from .kubelet_metrics import (
     limit_of,
     volume_capacities,
 )
-from .kwok_objects import KwokObjects
 from .metric_objects import metric_family
 from .node_counters import KubeletCounters
 from .node_health import METRICS_HEADERS
 from .node_usage import Measurement, NodeUsage, started_at
-from .probe_metrics import TotalsByProbe, probe_metrics
+from .probe_metrics import probe_metrics
 
 _CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
 """The default configuration of a kubelet of 1.36."""
@@ -47,16 +47,15 @@ class NodePages:
         usage: NodeUsage,
         kwok: KwokObjects,
         clock: Clock,
-        interactive: InteractiveContainers,
-        process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
+        probe_records: ProbeRecords,
+        container_context: ContainerContext,
         counters: KubeletCounters,
     ) -> None:
-        """`process_totals` returns the results of the probes of a pod's processes."""
         self._usage = usage
         self._kwok = kwok
         self._clock = clock
-        self._interactive = interactive
-        self._process_totals = process_totals
+        self._probe_records = probe_records
+        self._container_context = container_context
         self._counters = counters
 
     async def respond(self, path: str, query: Mapping[str, str], node: ReadOnlyTree) -> web.Response | None:
@@ -83,9 +82,8 @@ class NodePages:
             families = probe_metrics(
                 self._usage.scraped_node(node).pods,
                 self._clock.now(),
-                self._process_totals,
-                ContainerContext(fails_unknown_programs=self._interactive.references.fails_unknown_programs),
-                lambda pod: self._interactive.probe_totals.get(meta.uid(pod), {}),
+                self._probe_records,
+                self._container_context,
             )
         elif path in USAGE_METRICS:
             families = USAGE_METRICS[path](await self._usage.measure(node))

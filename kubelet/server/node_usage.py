@@ -19,9 +19,9 @@ from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.kubelet.containers.runs import container_status
+from mockube.container_runtime.runs import container_status
+from mockube.kubelet.kwok_objects import KwokObjects
 
-from .kwok_objects import KwokObjects
 from .node_counters import KubeletCounters, UsageTotal, UsageTotals
 
 SLICE: Final = 20

@@ -9,12 +9,12 @@ from aiohttp import web
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.component_base.supervision import cancel_and_wait, log_failure, start
+from mockube.container_runtime.streams import ClientConnection, InputStream, StreamsClosed
 
 from . import limits, websocket_streams
 from .http_errors import HttpError
 from .sessions import Sessions
 from .spdy_session import ByteStream, SpdySession, SpdyStream
-from .streams import ClientConnection, InputStream, StreamsClosed
 from .upgrade import UpgradedResponse, upgrade
 
 PROTOCOL: Final = "portforward.k8s.io"

@@ -1,44 +1,37 @@
 """`/metrics/probes` of a simulated node: the results and durations of its pods' probes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import pairwise
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.metrics import Buckets, Collected, LabelValues
-from mockube.kubelet.containers.runs import container_status
-from mockube.kubelet.pod_lifecycle.container_context import NO_CONTEXT, ContainerContext
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.runs import container_status
+from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.kubelet.pod_lifecycle.probing import Probe
-from mockube.kubelet.pod_script import script_of
+from mockube.kubelet.probes.totals import ProbeRecords, TotalsByProbe
 
 from . import metric_families as families
 from .node_usage import started_at
-
-TotalsByProbe = Mapping[tuple[str, Probe], ProbeTotals]
-"""The results of probes, by container name and probe."""
 
 
 def probe_metrics(
     pods: Iterable[ReadOnlyTree],
     now: datetime,
-    process_totals: Callable[[ReadOnlyTree], TotalsByProbe | None],
-    context: ContainerContext = NO_CONTEXT,
-    observed_totals: Callable[[ReadOnlyTree], TotalsByProbe] = lambda _: {},
+    records: ProbeRecords,
+    context: ContainerContext,
 ) -> Iterator[Collected]:
-    """Yield the metrics of `/metrics/probes`.
-
-    `process_totals` returns the results of the probes of a pod's processes, `observed_totals` those of simulated containers that run in
-    real time. Those of other simulated containers are computed.
-    """
+    """Yield the metrics of `/metrics/probes`. The results that no record has are computed."""
     entries = [
         (_labels(pod, container, probe), meta.uid(pod), totals)
         for pod in pods
         for (container, probe), totals in {
-            **_totals(pod, now, process_totals(pod) or {}, context),
-            **observed_totals(pod),
+            **_totals(pod, now, records.processes.of(meta.uid(pod)), context),
+            **records.observed.of(meta.uid(pod)),
         }.items()
     ]
     durations = [(labels, _durations(totals)) for labels, _, totals in entries if totals.successful]

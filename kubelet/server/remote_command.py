@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.streams import RESIZE, STDERR, STDIN, STDOUT, Streams, StreamsClosed
 
 from . import spdy_streams, websocket_streams
 from .http_errors import HttpError
 from .sessions import Sessions
 from .spdy_session import SpdySession
 from .spdy_streams import SpdyStreams
-from .streams import RESIZE, STDERR, STDIN, STDOUT, Streams, StreamsClosed, error_status, failure_status
-from .terminal import Terminal
+from .statuses import error_status, failure_status
 from .upgrade import UpgradedResponse, upgrade
 from .websocket_streams import WebSocketStreams, websocket
 
@@ -84,9 +84,7 @@ class StreamServer:
         streams = WebSocketStreams(socket, options.streams)
         with suppress(StreamsClosed):
             await streams.start()
-        await self._sessions.run_apart(
-            self._run(streams, _run_work(streams, options, work), streams.listen())
-        )
+        await self._sessions.run_apart(self._run(streams, _run_work(streams, work), streams.listen()))
         return socket
 
     async def _over_spdy(
@@ -117,7 +115,7 @@ class StreamServer:
                 timer.cancel()
             if streams.is_timed_out:
                 return failure_status("timed out waiting for client to create streams")
-            return await _run_work(streams, options, work)
+            return await _run_work(streams, work)
 
         async def run() -> None:
             try:
@@ -188,18 +186,8 @@ async def _listen(streams: Streams, listen: Coroutine[Any, Any, None]) -> None:
     streams.departure.set()
 
 
-async def _run_work(streams: Streams, options: StreamOptions, work: Work) -> bytes:
+async def _run_work(streams: Streams, work: Work) -> bytes:
     try:
-        return await _with_terminal(streams, options, work)
+        return await work(streams)
     except StreamsClosed:
         return b""
-
-
-async def _with_terminal(streams: Streams, options: StreamOptions, work: Work) -> bytes:
-    if not options.tty:
-        return await work(streams)
-    terminal = Terminal(streams)
-    if terminal.stdin is None:
-        return await work(terminal)
-    input_task = supervision.start("input of a terminal", terminal.forward_input())
-    return await supervision.run_with(work(terminal), background_tasks=[input_task])

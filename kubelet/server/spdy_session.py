@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
+from mockube.container_runtime.streams import InputStream, StreamsClosed
+
 from . import limits, spdy
 from .spdy import ControlFrame, DataFrame, Frame, FrameReader, FrameWriter, SpdyError
-from .streams import InputStream, StreamsClosed
 
 READ: Final = 64 * 1024
 _FRAME_DATA: Final = 32 * 1024

@@ -4,9 +4,11 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from . import streams
+from mockube.container_runtime import streams
+from mockube.container_runtime.streams import InputStream, StreamsClosed, TerminalSizes
+
+from . import statuses
 from .spdy_session import SpdyStream
-from .streams import InputStream, StreamsClosed, TerminalSizes
 
 PROTOCOLS: Final = (
     "v5.channel.k8s.io",
@@ -63,6 +65,6 @@ class SpdyStreams:
             self.stdin.discard()
         with suppress(StreamsClosed):
             if status:
-                await self.write(streams.ERROR, status if self._has_status else streams.plain_status(status))
+                await self.write(streams.ERROR, status if self._has_status else statuses.plain_status(status))
             for stream in self._streams.values():
                 await stream.end()

@@ -5,8 +5,9 @@ import asyncio
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
+from mockube.container_runtime.streams import StreamsClosed
+
 from .spdy_session import READ
-from .streams import StreamsClosed
 
 
 class UpgradedConnection:

@@ -8,8 +8,10 @@ from typing import Final
 
 from aiohttp import WSMsgType, web
 
-from . import limits, streams
-from .streams import InputStream, StreamsClosed, TerminalSizes
+from mockube.container_runtime import streams
+from mockube.container_runtime.streams import InputStream, StreamsClosed, TerminalSizes
+
+from . import limits, statuses
 
 PROTOCOLS: Final = (
     "v5.channel.k8s.io",
@@ -109,7 +111,7 @@ class WebSocketStreams:
             self.stdin.discard()
         with suppress(StreamsClosed):
             if status:
-                await self.write(streams.ERROR, status if self._has_status else streams.plain_status(status))
+                await self.write(streams.ERROR, status if self._has_status else statuses.plain_status(status))
         socket, self._socket = self._socket, None
         if socket is not None:
             await socket.close()

@@ -7,9 +7,9 @@ from typing import Final
 
 from mockube.apimachinery.schema import minors
 from mockube.component_base.release_options import read_minor
+from mockube.container_runtime.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
 from mockube.kubelet.node_pools.flag import read_nodes
 from mockube.kubelet.node_pools.pool import NodePools
-from mockube.kubelet.simulation_values import FAIL, PROCESS, SIMULATED, SUCCEED
 from mockube.launch import DEFAULT_NODES, NAME, NODES, PACKS
 
 from .parsing import CommandParser, FlagGroup

@@ -44,8 +44,16 @@ PLANTED = {
         "from mockube.etcd import kv",
     ),
     "layers of the kubelet": (
-        "kubelet/containers/planted.py",
+        "kubelet/volumes/planted.py",
         "import mockube.kubelet.pod_lifecycle",
+    ),
+    "the kubelet knows only the contract of its run-times: one module makes and chooses them": (
+        "kubelet/server/planted.py",
+        "import mockube.container_runtime.process",
+    ),
+    "layers of the run-times: simulated containers and processes do not know each other": (
+        "container_runtime/process/planted.py",
+        "import mockube.container_runtime.simulated",
     ),
     "layers of the simulated containers: programs use the network by calls that something else carries out": (
         "container_runtime/simulated/network/planted.py",
@@ -126,7 +134,8 @@ def skeleton(tree: Path) -> None:
             (tree / "mockube" / path.name).symlink_to(path.readlink())
     for contract in settings()["tool"]["importlinter"]["contracts"]:
         forbidden = [name for name in contract.get("forbidden_modules", ()) if name.startswith("mockube.")]
-        for name in (*contract.get("source_modules", ()), *forbidden):
+        named = ("source_modules", "protected_modules", "allowed_importers")
+        for name in (*(name for field in named for name in contract.get(field, ())), *forbidden):
             (tree / name.replace(".", "/")).mkdir(parents=True, exist_ok=True)
             (tree / name.replace(".", "/") / "__init__.py").touch()
         for container in contract.get("containers", ()):

@@ -15,12 +15,13 @@ from mockube.apiserver.kinds.common import internal
 from mockube.apiserver.registry import registry, watch_stream
 from mockube.apiserver.request import endpoints, health, snapshot_endpoint
 from mockube.apiserver.wire import negotiation
+from mockube.container_runtime.simulated import execution
 from mockube.container_runtime.simulated.shell import limits
 from mockube.controller_manager.controllers.daemonset import pods as daemon_set_pods
 from mockube.controller_manager.controllers.job import pods as job_pods
 from mockube.controller_manager.controllers.replicaset import controller as replica_sets
 from mockube.controller_manager.workloads.stateful import state as stateful_sets
-from mockube.kubelet.server import execution, listener
+from mockube.kubelet.server import listener
 
 PAGE = " ".join(Path("docs/security.md").read_text().split())
 MIB = 1 << 20

@@ -9,7 +9,7 @@ from kubernetes import client as official
 from kubernetes import watch
 from websocket import ABNF, WebSocket, WebSocketBadStatusException
 
-from mockube.kubelet.server.container_logs import LogStream
+from mockube.container_runtime.log_stream import LogStream
 from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [

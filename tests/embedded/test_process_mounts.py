@@ -11,7 +11,7 @@ from kubernetes import watch
 from kubernetes.stream import stream
 
 from mockube import Cluster
-from mockube.kubelet.processes.mount_support import MountSupport
+from mockube.container_runtime.process.mount_support import MountSupport
 from tests.support.process_pods import IMAGES, create, events, is_over, python, status_of
 
 pytestmark = [

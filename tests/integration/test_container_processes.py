@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from mockube.kubelet.simulation_values import PROCESS
+from mockube.container_runtime.simulation_values import PROCESS
 from tests.support.controllers.simulated import simulated_cluster
 from tests.support.event_loop import until
 

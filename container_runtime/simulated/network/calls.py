@@ -1,8 +1,12 @@
 """What a program in a container asks of the network, and the replies: data that crosses the shell as MessagePack."""
 
+from collections.abc import Awaitable, Callable
+
 from msgspec import Struct, msgpack
 
 Header = tuple[str, str]
+NetworkCaller = Callable[[bytes], Awaitable[bytes]]
+"""Answers the encoded calls of the programs of one pod."""
 
 
 class Lookup(Struct, frozen=True, kw_only=True, tag=True):

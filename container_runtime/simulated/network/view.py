@@ -48,6 +48,12 @@ class ClusterView(Protocol):
         """Return the controller of an IngressClass, or of the default one for ""; "" if there is none."""
 
 
+class SyncedView(ClusterView, Protocol):
+    """A view over caches that are filled on first use."""
+
+    async def wait_synced(self) -> None: ...
+
+
 class Peer(Struct, frozen=True, kw_only=True):
     """One end of a connection."""
 

@@ -7,11 +7,12 @@ from msgspec.structs import replace
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.client.component_helpers.pod_requests import amounts
-from mockube.kubelet.containers.environment import References
-from mockube.kubelet.containers.host_paths import path_type
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.effects import DeleteObject, EmitEvent, PatchObject
 from mockube.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.kubelet.pod_lifecycle.resize import NodeResources
+from mockube.kubelet.volumes.host_paths import path_type
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 IP = "10.244.0.7"
@@ -56,6 +57,7 @@ def node_context(
         resources=resources,
         details=details,
         objects=objects,
+        predictions=predictions,
         path_type=lambda path: path_type(path, {}, ()),
     )
 

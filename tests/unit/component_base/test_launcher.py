@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from mockube.component_base import launcher
-from mockube.kubelet.processes import container_launcher
+from mockube.container_runtime.process import container_launcher
 
 
 @pytest.mark.parametrize(

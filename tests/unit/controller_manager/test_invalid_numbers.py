@@ -8,10 +8,10 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.client.component_helpers import node_selectors, tolerations
 from mockube.client.podview import PodView
+from mockube.container_runtime.simulated.programs.program import program_of
 from mockube.controller_manager.controllers.deployment import revision, state
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
 from mockube.controller_manager.workloads import deletion_order
-from mockube.kubelet.containers.program import program_of
 from mockube.kubelet.template.functions import FUNCTIONS
 from tests.support.controllers import pods
 

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.kubelet.server.http_errors import HttpError
-from mockube.kubelet.server.kwok_objects import HostLog, choose_entry, selects
+from mockube.container_runtime.kwok.host_log import HostLog
+from mockube.container_runtime.runtime import RuntimeProblem
+from mockube.kubelet.kwok_objects import choose_entry, selects
 
 POD = {"metadata": {"name": "p", "namespace": "ns"}}
 STARTED = datetime(2030, 1, 1, tzinfo=UTC)
@@ -50,5 +51,5 @@ def test_log_file_with_its_times_is_log(tmp_path):
 
 
 def test_missing_log_file_is_named(tmp_path):
-    with pytest.raises(HttpError, match="no-file: No such file or directory"):
+    with pytest.raises(RuntimeProblem, match="no-file: No such file or directory"):
         HostLog(tmp_path / "no-file", STARTED)

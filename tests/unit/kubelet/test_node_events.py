@@ -6,8 +6,8 @@ import pytest
 
 from mockube.client.cache.store import Change
 from mockube.component_base.clock import SteppedClock
-from mockube.kubelet.containers.host_paths import path_type
 from mockube.kubelet.node_events import NodeEvents, node_events
+from mockube.kubelet.volumes.host_paths import path_type
 from tests.support.event_loop import yield_to_loop
 
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")

@@ -1,13 +1,12 @@
 """What was observed of probes and hooks in real time determines the container's status."""
 
 from datetime import timedelta
-from types import SimpleNamespace
 
 from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
-from mockube.kubelet.containers.live_handlers import live_commands
+from mockube.container_runtime.simulated.programs.live_commands import live_commands
 from mockube.kubelet.effects import RunHook
 from mockube.kubelet.pod_lifecycle.observations import (
     NOT_OBSERVED,
@@ -21,8 +20,9 @@ from mockube.kubelet.pod_lifecycle.observations import (
 )
 from mockube.kubelet.pod_lifecycle.pod import step
 from mockube.kubelet.pod_lifecycle.probing import Probe, ProbeTimes
-from mockube.kubelet.server.live_handlers import LiveHandlers
-from mockube.kubelet.server.pod_files import PodFiles
+from mockube.kubelet.probes.live_handlers import LiveHandlers
+from mockube.kubelet.probes.totals import TotalsByPod
+from tests.support.container_runtimes import simulated_runtime
 from tests.support.controllers.pods import START, SimulatedPod, container, node_context, pod
 
 FAILURE = ProbeResult(is_success=False, message="Readiness probe failed: ")
@@ -142,20 +142,20 @@ def test_container_that_ran_before_the_manager_keeps_its_readiness():
     state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=60))}}
     status = {"name": "c", "state": state, "ready": True, "started": True, "restartCount": 3}
     tree["status"] = {**tree["status"], "containerStatuses": [status]}
-    seen = LiveHandlers(clock, SimpleNamespace(files=PodFiles(None, clock))).observations(tree)["c"]
+    seen = LiveHandlers(clock, simulated_runtime(clock), TotalsByPod()).observations(tree)["c"]
     assert {seen.results(probe, 3) for probe in seen.probes} == {((0.0, SUCCESS), (60.0, NOT_PROBED))}
     assert seen.hook("postStart", 3) == HookResult()
     assert (seen.hook("postStart", 4), seen.results(Probe.READINESS, 4)) == (PENDING_HOOK, NOT_OBSERVED)
 
 
 def test_probe_runs_in_real_time_when_a_client_has_written_files():
-    files = PodFiles(None, SteppedClock())
-    handlers = LiveHandlers(SteppedClock(), SimpleNamespace(files=files))
+    runtime = simulated_runtime(SteppedClock())
+    files, handlers = runtime.files, LiveHandlers(SteppedClock(), runtime, TotalsByPod())
     tree = pod(container(readinessProbe={"exec": {"command": ["cat", "/tmp/ready"]}}))
     assert not files.note_command("uid-1", "c", ["ls"], has_input=False)
     assert not handlers.observations(tree)
     noted = [files.note_command("uid-1", "c", ["touch", "/tmp/ready"], has_input=False) for _ in range(2)]
     assert noted == [True, False]
     assert handlers.observations(tree)["c"].probes == {Probe.READINESS: NOT_OBSERVED}
-    files.forget("uid-1")
+    runtime.remove_pod("uid-1")
     assert not handlers.observations(tree)

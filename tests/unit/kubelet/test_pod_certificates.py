@@ -11,11 +11,11 @@ from mockube.client.cache.informer import Informer
 from mockube.client.kinds import POD_CERTIFICATE_REQUESTS
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.kubelet.containers.environment import References
-from mockube.kubelet.containers.mounts import volume_content
-from mockube.kubelet.containers.projections import NOT_ISSUED, PodCredential, trust_anchors
-from mockube.kubelet.containers.start_checks import volume_failure
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential, trust_anchors
+from mockube.container_runtime.config.volumes import volume_content
 from mockube.kubelet.pod_certificates import PodCertificates
+from mockube.kubelet.start_checks import volume_failure
 from tests.support.controllers.informers import fill
 from tests.support.server.pod_certificates import SIGNER, authority, certificate
 

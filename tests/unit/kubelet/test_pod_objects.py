@@ -9,7 +9,9 @@ from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.client.verbs import ObjectList
+from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.pod_objects import PodObjects
+from mockube.kubelet.possible_creators import PossibleCreators
 from tests.support.controllers.informers import fill
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
@@ -50,8 +52,11 @@ class Certificates:
     on_change = None
 
 
-class Creators:
+class Creators(PossibleCreators):
     """A pod that may create ConfigMaps runs in the namespace `creating`."""
+
+    def __init__(self):
+        super().__init__(None, None, None, predictions)
 
     async def find(self, namespace, resource):
         return "operator" if (namespace, resource) == ("creating", CONFIG_MAPS) else ""

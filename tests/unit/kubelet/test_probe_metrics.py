@@ -5,20 +5,23 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.component_base.exposition import metrics_text
-from mockube.kubelet.pod_lifecycle.container_context import NO_CONTEXT
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated import predictions
+from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.kubelet.pod_lifecycle.probing import Probe
-from mockube.kubelet.pod_script import script_of
+from mockube.kubelet.probes.totals import ProbeRecords
 from mockube.kubelet.server.probe_metrics import probe_metrics
 
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
+CONTEXT = ContainerContext(predictions=predictions)
 NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
 
 
 def totals_of(container, annotations, seconds):
     script = script_of({f"mockube.dev/{name}": text for name, text in annotations.items()})
-    results = probe_results({"spec": {"containers": [container]}}, container, script, NO_CONTEXT)
+    results = probe_results({"spec": {"containers": [container]}}, container, script, CONTEXT)
     return simulated_totals(container, results, script.ready_after, seconds)
 
 
@@ -72,8 +75,9 @@ def total(kind, result, count):
     return f"prober_probe_total{{{labels}}} {count}"
 
 
-def lines(*pods, counted=lambda _: None):
-    return metrics_text(probe_metrics(pods, NOW, counted)).decode().splitlines()
+def lines(*pods, records=None):
+    found = probe_metrics(pods, NOW, records or ProbeRecords(), CONTEXT)
+    return metrics_text(found).decode().splitlines()
 
 
 def test_probe_metrics_have_upstreams_names_and_labels():
@@ -98,8 +102,10 @@ def test_probe_metrics_have_upstreams_names_and_labels():
 
 
 def test_process_probe_totals_replace_simulated_ones():
-    totals = ProbeTotals(failed=4)
-    found = lines(pod(livenessProbe=PROBE), counted=lambda _: {("c", Probe.LIVENESS): totals})
+    subject, records = pod(livenessProbe=PROBE), ProbeRecords()
+    for _ in range(4):
+        records.processes.count(subject["metadata"]["uid"], "c", Probe.LIVENESS, success=False, seconds=0.0)
+    found = lines(subject, records=records)
     assert found[2:] == [total("Liveness", "failed", 4)]
 
 

@@ -3,10 +3,11 @@
 import pytest
 
 from mockube.apimachinery import conditions
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import simulated_totals
-from mockube.kubelet.pod_script import script_of
 from tests.support.controllers.pods import IP, SimulatedPod, container, node_context, pod
 
 WEB = [{"name": "http", "containerPort": 8080}]
@@ -136,6 +137,8 @@ def test_port_of_host_network_may_be_open():
 @pytest.mark.parametrize(("port", "expected"), [("htpp", (0, 0)), (8081, (0, 3))])
 def test_probe_metrics_omit_unknown_results(port, expected):
     probed = container("c", *SLEEP, readinessProbe=probe(port=port))
-    results = probe_results(pod(probed), probed, script_of({}), ContainerContext(pod_ip=IP))
+    results = probe_results(
+        pod(probed), probed, script_of({}), ContainerContext(pod_ip=IP, predictions=predictions)
+    )
     (totals,) = simulated_totals(probed, results, 0, 25).values()
     assert (totals.successful, totals.failed) == expected

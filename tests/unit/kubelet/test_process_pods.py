@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
+from mockube.container_runtime.state import NEVER_RAN, ContainerState, Exit
 from mockube.kubelet.effects import DeleteObject, PatchObject, StartContainer, StopContainer
 from mockube.kubelet.pod_lifecycle.containers import grace_seconds
 from mockube.kubelet.pod_lifecycle.pod import step
-from mockube.kubelet.pod_lifecycle.process_state import NEVER_RAN, Exit, ProcessState
 from tests.support.controllers.pods import START, container, node_context, patched, pod
 
-RUNNING = ProcessState(restarts=0, started=START, passed_startup=True, is_ready=True)
+RUNNING = ContainerState(restarts=0, started=START, passed_startup=True, is_ready=True)
 
 
 def step_once(subject, *, seconds=0, **processes):
@@ -34,7 +34,7 @@ def test_process_is_started_and_pod_waits_for_it():
     subject, taken = step_once(pod(), c=NEVER_RAN)
     assert taken.actions == (StartContainer("c", 0),)
     assert state(subject)["state"] == {"waiting": {"reason": "ContainerCreating"}}
-    subject, taken = step_once(subject, c=ProcessState(restarts=0))
+    subject, taken = step_once(subject, c=ContainerState(restarts=0))
     assert taken.actions == ()
     subject, taken = step_once(subject, c=replace(RUNNING, is_ready=False))
     assert (state(subject)["started"], state(subject)["ready"]) == (True, False)

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mockube.client.kinds import CONFIG_MAPS, SECRETS
-from mockube.kubelet.containers.start_checks import PossibleObjects
+from mockube.kubelet.start_checks import PossibleObjects
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 MAP = {"data": {"a": "1"}, "binaryData": {"b": "MQ=="}}

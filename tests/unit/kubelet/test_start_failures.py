@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.kubelet.pod_script import script_of
+from mockube.container_runtime.pod_script import script_of
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 FAIL = "mockube.dev/fail-start"

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.status import NotFound
-from mockube.kubelet.containers.environment import References
+from mockube.container_runtime.config.environment import References
 from mockube.kubelet.effects import PatchObject, Step
 from mockube.kubelet.started_values import StartedValues
 from tests.support.controllers import pods as pod_objects

@@ -1,0 +1,84 @@
+"""What a container's run does, as far as a run-time knows it before: its duration, its exit code, its message. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+KILLED: Final = 137
+"""The exit code of a process that was killed by SIGKILL."""
+DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
+MAX_MESSAGE: Final = 4096
+MAX_LOG_MESSAGE: Final = 2048
+"""The maximum bytes of a termination message: from its file, and from the end of the log."""
+
+NOT_FOUND: Final = 127
+"""The exit code of a command whose program does not exist."""
+
+
+class RunBehavior(Struct, frozen=True, kw_only=True):
+    """The behavior of one run of a container."""
+
+    seconds: float | None
+    """The duration of the run; None if it runs until it is stopped."""
+    exit_code: int = 0
+    stop_code: int = 0
+    """The exit code when the container is stopped: `KILLED` unless the program handles SIGTERM."""
+    message: str = ""
+    """The termination message."""
+    leaves_files: bool = False
+    """Whether the run leaves files in its volumes, which the next run can read."""
+    reads_time: bool = False
+    """Whether the run ends, and may do so as the time demands at which it starts."""
+
+
+SERVICE: Final = RunBehavior(seconds=None)
+EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
+RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED)
+
+
+def has_default_command(container: Mapping[str, Any]) -> bool:
+    """Return whether a container runs the command of its image."""
+    return not container.get("command") and not container.get("args")
+
+
+def has_open_input(container: Mapping[str, Any]) -> bool:
+    """Return whether the standard input of a container waits for a client; that of others is empty."""
+    return bool(container.get("stdin") or container.get("tty"))
+
+
+def name_unknown(container: Mapping[str, Any], name: str, *, has_script: bool) -> str:
+    """Return the name of a program that is not simulated: the image's own if the container has only arguments for it."""
+    has_command = has_script or bool(container.get("command"))
+    if not has_command and name in (container.get("args") or ())[:1]:
+        return f"the image {container.get('image')}"
+    return name
+
+
+class CommandResult(Struct, frozen=True, kw_only=True):
+    """The end of a command."""
+
+    exit_code: int
+    output: str = ""
+    seconds: float = 0.0
+    """Its duration; infinite if it does not end."""
+
+
+Timeline = tuple[tuple[float, CommandResult | None], ...]
+"""The results of a command, each with the time from which on it is the result, in seconds from the start of the run."""
+UNKNOWN_TIMELINE: Final[Timeline] = ((0.0, None),)
+
+CONTINUES: Final = "its exit code is 127, and the command that called it goes on"
+"""What happens where an interactive command calls one."""
+
+
+def end_of_handler(field: str, *, fails: bool) -> str:
+    """Return what becomes of a probe or a hook without its program."""
+    return f"its {field} {'fails' if fails else 'succeeds'} without it"
+
+
+def end_without_program(exit_code: int | None) -> str:
+    """Return what becomes of a container; it runs on without an exit code."""
+    if exit_code is None:
+        return "the container runs without it until it is stopped"
+    return f"the container ends with exit code {exit_code} without it"

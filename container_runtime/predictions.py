@@ -1,0 +1,102 @@
+"""What is known of a container before it runs: so a simulated one costs nothing while it runs.
+
+A run-time whose containers really run knows nothing before (`NO_PREDICTIONS`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from mockube.apimachinery.tree import ReadOnlyTree
+
+from .behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
+from .pod_script import Script
+
+
+class Predictions(Protocol):
+    def image_user(self, container: ReadOnlyTree) -> int | None:
+        """Return the user of a container's image; None if it is unknown."""
+
+    def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
+        """Return a container's command, or else the command of its image if that is known."""
+
+    def reads_input(self, container: ReadOnlyTree) -> bool:
+        """Return whether the image's own command ends with its standard input."""
+
+    def program_of_run(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
+    ) -> Callable[..., RunBehavior | None]:
+        """Return a function that returns what a run does, or None if nobody knows; its arguments `restarts` and `started` select the run.
+
+        `fails_unknown`: programs that are not simulated fail, if no annotation says otherwise.
+        """
+
+    def is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+        """Return whether the programs of a container's command are simulated, as far as its objects are known."""
+
+    def unknown_program(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> str:
+        """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
+
+    def handler_timeline(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        script: Script,
+        argv: Sequence[str],
+        *,
+        restarts: int,
+        fails_unknown: bool = False,
+    ) -> Timeline:
+        """Return the results of the command of a probe or a hook during a run."""
+
+    def unknown_handler_program(self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]) -> str:
+        """Return the program that the command of a probe or a hook lacks; "" if there is none."""
+
+    def is_closed(self, pod: ReadOnlyTree, port: int, script: Script) -> bool:
+        """Return whether nothing in the pod can listen on the port."""
+
+
+class _NoPredictions:
+    def image_user(self, _: ReadOnlyTree) -> int | None:
+        return None
+
+    def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
+        return (*(container.get("command") or ()), *(container.get("args") or ()))
+
+    def reads_input(self, _: ReadOnlyTree) -> bool:
+        return False
+
+    def program_of_run(
+        self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script, *, fails_unknown: bool = False
+    ) -> Callable[..., RunBehavior | None]:
+        del fails_unknown
+        return lambda **_: None
+
+    def is_simulated(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> bool:
+        return False
+
+    def unknown_program(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> str:
+        return ""
+
+    def handler_timeline(
+        self,
+        _pod: ReadOnlyTree,
+        _container: ReadOnlyTree,
+        _script: Script,
+        _argv: Sequence[str],
+        *,
+        restarts: int,
+        fails_unknown: bool = False,
+    ) -> Timeline:
+        del restarts, fails_unknown
+        return UNKNOWN_TIMELINE
+
+    def unknown_handler_program(
+        self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _argv: Sequence[str]
+    ) -> str:
+        return ""
+
+    def is_closed(self, _pod: ReadOnlyTree, _port: int, _script: Script) -> bool:
+        return False
+
+
+NO_PREDICTIONS: Final[Predictions] = _NoPredictions()

@@ -1,0 +1,170 @@
+"""The command, environment, folder and user of a container's process. Pure, apart from the search for the program."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.environment import (
+    References,
+    environment_of,
+    hostname_of,
+    security_context,
+)
+from mockube.container_runtime.config.variables import expand_references
+
+from .images import LocalImage
+from .local_ports import PORT_VARIABLE
+from .mount_namespace import Mounts
+
+ROOT_VARIABLE: Final = "MOCKUBE_ROOT"
+KUBECONFIG: Final = "KUBECONFIG"
+
+
+class StartError(Exception):
+    """A command cannot be started; the message is a container runtime's."""
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """The user and the groups of a process; None for the user of this process."""
+
+    user: int | None = None
+    groups: Sequence[int] = ()
+    """The primary group and the others; empty for those of this process."""
+
+
+class CommandSpec(Struct, frozen=True, kw_only=True):
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    directory: Path
+    identity: Identity
+    mounts: Mounts | None = None
+    """The mounts in a namespace of the container's own; None without one."""
+
+
+class LocalEnvironment(Struct, frozen=True, kw_only=True):
+    """The folder, ports and API server of a container on this machine."""
+
+    root: Path
+    """The container's folder, as the process sees it: / in a mount namespace."""
+    folder: Path
+    """The container's folder on this machine."""
+    mounts: Mounts | None
+    ports: Mapping[int, int]
+    server: str
+    """The URL of the API server."""
+    kubeconfig: Path | None
+    """The path of a kubeconfig for the container's clients; None if there is none."""
+
+
+def command_spec(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    image: LocalImage,
+    references: References,
+    local_environment: LocalEnvironment,
+) -> CommandSpec:
+    machine, root, ports = os.environ, local_environment.root, local_environment.ports
+    mounts = local_environment.mounts
+    base = {
+        "PATH": machine.get("PATH") or os.defpath,
+        "HOSTNAME": hostname_of(pod),
+        "HOME": str(root),
+        "TMPDIR": str(root / "tmp"),
+        ROOT_VARIABLE: str(root),
+        **{f"{PORT_VARIABLE}{port}": str(local) for port, local in ports.items()},
+        **({KUBECONFIG: str(local_environment.kubeconfig)} if local_environment.kubeconfig else {}),
+    }
+    image_variables = dict(
+        zip(image.env, expand_references(list(image.env.values()), {**machine, **base}), strict=True)
+    )
+    environment = environment_of(
+        pod, container, _with_server(references, local_environment.server), {**base, **image_variables}
+    )
+    command = image.command or container.get("command") or ()
+    arguments = container.get("args") or image.args
+    argv = expand_references([*command, *arguments], environment)
+    directory = _directory(container, image, local_environment.folder)
+    return CommandSpec(
+        argv=_resolve_program(argv, environment, image.directory or image.folder, mounts),
+        environment=environment,
+        directory=directory,
+        identity=identity_of_process(pod, container, image),
+        mounts=mounts,
+    )
+
+
+def hidden_paths(image: LocalImage, mounts: Mounts) -> list[str]:
+    """Return the paths of this machine that the command needs and that a mount would hide."""
+    program = image.command[0] if image.command else ""
+    folders = [str((image.directory or image.folder).absolute())]
+    return [path for path in (*folders, program) if mounts.source_of(path) is not None]
+
+
+def _with_server(references: References, server: str) -> References:
+    """Replace the address in the API server's Service by the real address."""
+    url = urlsplit(server)
+    port = {"name": "https", "port": url.port or 443, "protocol": "TCP"}
+    service = {
+        "metadata": {"name": "kubernetes", "namespace": "default"},
+        "spec": {"clusterIP": url.hostname, "ports": [port]},
+    }
+    others = [other for other in references.services if not _is_server(other)]
+    return replace(references, services=[service, *others])
+
+
+def _is_server(service: ReadOnlyTree) -> bool:
+    return (meta.namespace(service), meta.name(service)) == ("default", "kubernetes")
+
+
+def _directory(container: ReadOnlyTree, image: LocalImage, root: Path) -> Path:
+    if image.directory is not None:
+        return image.directory
+    inner = container.get("workingDir")
+    return root / os.path.normpath(f"/{inner}").lstrip("/") if inner else image.folder
+
+
+def _resolve_program(
+    argv: Sequence[str], environment: Mapping[str, str], folder: Path, mounts: Mounts | None
+) -> Sequence[str]:
+    """Replace the program by its full path."""
+    if not argv:
+        raise StartError("no command specified")
+    return [find_program(argv[0], environment, folder, mounts), *argv[1:]]
+
+
+def find_program(
+    name: str, environment: Mapping[str, str], folder: Path, mounts: Mounts | None = None
+) -> str:
+    """Return the full path of a program; a program in a volume has the path that the container sees."""
+    if mounts is not None and (source := mounts.source_of(name)) is not None:
+        if not os.access(source, os.X_OK):
+            reason = "permission denied" if Path(source).exists() else "no such file or directory"
+            raise StartError(f'error during container init: exec: "{name}": {reason}')
+        return name
+    path = str(folder / name) if "/" in name else name
+    program = shutil.which(path, path=environment.get("PATH"))
+    if program is None:
+        missing = "stat" if "/" in name else "exec"
+        reason = "no such file or directory" if "/" in name else "executable file not found in $PATH"
+        raise StartError(f'error during container init: {missing}: "{name}": {reason}')
+    return program
+
+
+def identity_of_process(pod: ReadOnlyTree, container: ReadOnlyTree, image: LocalImage) -> Identity:
+    """Return the user and the groups of the pod, or else of the image, if this process is root; otherwise those of this process."""
+    context = security_context(pod, container)
+    user, group = context.get("runAsUser"), context.get("runAsGroup")
+    user, group = (image.user, image.group if group is None else group) if user is None else (user, group)
+    if os.geteuid() != 0 or user is None is group:
+        return Identity()
+    others = [context.get("fsGroup"), *(context.get("supplementalGroups") or ())]
+    primary = next(number for number in (group, user, 0) if number is not None)
+    return Identity(user=user, groups=(primary, *(number for number in others if number is not None)))

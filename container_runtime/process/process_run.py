@@ -1,0 +1,389 @@
+"""One run of a container as a process: prepares, starts, watches and stops it, and records its state.
+
+`pod_lifecycle` computes the pod's status from the `state`. The probes and hooks are in `container_checks`.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, start, timeout
+from mockube.container_runtime.behavior import MAX_LOG_MESSAGE, MAX_MESSAGE
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.objects import ObjectsUnavailable
+from mockube.container_runtime.output import ContainerOutput
+from mockube.container_runtime.state import ContainerState, Exit
+
+from . import folders
+from .command import (
+    CommandSpec,
+    LocalEnvironment,
+    StartError,
+    command_spec,
+    find_program,
+    hidden_paths,
+    identity_of_process,
+)
+from .images import LocalImage
+from .local_ports import choose_ports
+from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
+from .log_files import LogWriter, log_tail
+
+LOG: Final = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 2.0
+"""The delay between attempts to prepare a container."""
+DRAIN_SECONDS: Final = 1.0
+"""How long output is read after the end of the process."""
+MAX_OUTPUT: Final = 10 << 10
+"""The maximum bytes of the output of a probe's command."""
+
+
+class PodObjects(Protocol):
+    """What the kubelet reads and checks for the containers of a pod."""
+
+    pod: ReadOnlyTree
+    """The latest version of the pod."""
+
+    async def load(self, container: ReadOnlyTree) -> References:
+        """Return the references of a container, or raise `ObjectsUnavailable`."""
+
+    def mount_problem(self, container: ReadOnlyTree, references: References) -> tuple[str, str]:
+        """Return the first volume that cannot be mounted, and the reason; ("", "") if all can."""
+
+    def identity_problem(self, container: ReadOnlyTree, image_user: int) -> str:
+        """Return why the user of the container is not permitted; "" if it is."""
+
+    def environment_problem(self, container: ReadOnlyTree, references: References) -> str:
+        """Return why a variable of the environment cannot be set; "" if all can."""
+
+
+class RunChecks(Protocol):
+    """The probes and hooks of one run, which the kubelet makes."""
+
+    async def run(self, process: LocalProcess) -> None:
+        """Run the postStart hook, and then the probes until the process ends."""
+
+    async def run_pre_stop_hook(self, seconds: float) -> float:
+        """Run the preStop hook for at most `seconds`; return the minimum seconds that the process has after it."""
+
+
+class RunContext(Struct, frozen=True, kw_only=True):
+    """The dependencies that all runs share."""
+
+    clock: Clock
+    record_event: Callable[[ReadOnlyTree, str, str, str, str], None]
+    """Records an Event about a part of a pod: with its type, its reason, and its message."""
+    checks: "Callable[[ProcessRun, ReadOnlyTree | None], RunChecks]"
+    """Returns the probes and hooks of a run; with the readiness probe of its image, if the container has none."""
+    watch: GroupWatch
+    folder: Path
+    can_mount: Callable[[], Awaitable[bool]]
+    """Returns whether processes can have mount namespaces of their own."""
+    server: str
+    """The URL of the API server."""
+    on_change: Callable[[ReadOnlyTree], None]
+    """Called with the pod when the state of one of its runs has changed."""
+    on_output: Callable[[ReadOnlyTree], None]
+    """Called with the pod when one of its containers has written output."""
+
+
+class ProcessRun:
+    def __init__(
+        self,
+        context: RunContext,
+        objects: PodObjects,
+        container: ReadOnlyTree,
+        *,
+        field: str,
+        image: LocalImage,
+        restarts: int,
+    ) -> None:
+        """`field` is the path of the container in its pod."""
+        self._context = context
+        self._objects = objects
+        self.container = container
+        self._field = field
+        self._image = image
+        self.state = ContainerState(restarts=restarts)
+        name = f"{container['name']}.{restarts}.log"
+        self.log = context.folder / meta.uid(objects.pod) / "logs" / name
+        self.spec: CommandSpec | None = None
+        self.process: LocalProcess | None = None
+        self.ports: Mapping[int, int] = {}
+        self._deadline: float | None = None
+        self._stop_requested = asyncio.Event()
+        self.output = ContainerOutput()
+
+    @property
+    def pod(self) -> ReadOnlyTree:
+        return self._objects.pod
+
+    # --- called by other modules
+
+    def stop(self, grace: float) -> None:
+        """Stop the run within `grace` seconds; a second call can only shorten the time."""
+        deadline = self._context.clock.monotonic() + grace
+        if self._deadline is None or deadline < self._deadline:
+            self._deadline = deadline
+            self._stop_requested.set()
+            self.update_state(is_stopping=True)
+
+    async def start_exec(
+        self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
+    ) -> LocalProcess:
+        """Start a command in the container's environment and folder; `end_exec` ends it."""
+        assert self.spec is not None
+        environment = dict(self.spec.environment)
+        if terminal:
+            environment.setdefault("TERM", "xterm")
+        program = find_program(command[0], environment, self.spec.directory, self.spec.mounts)
+        process = await start_process(
+            replace(self.spec, argv=[program, *command[1:]], environment=environment),
+            stdin=stdin,
+            terminal=terminal,
+        )
+        self._context.watch.add(process.pid)
+        return process
+
+    async def end_exec(self, process: LocalProcess) -> None:
+        await process.end()
+        self._context.watch.remove(process.pid)
+
+    async def execute(self, command: Sequence[str]) -> tuple[int, str]:
+        """Run a command in the container; return its exit code and its output."""
+        try:
+            process = await self.start_exec(command)
+        except (StartError, OSError) as error:
+            return 127, str(error)
+        output = bytearray()
+
+        async def read(stream: asyncio.StreamReader) -> None:
+            while data := await read_chunk(stream):
+                output.extend(data[: MAX_OUTPUT - len(output)])
+
+        readers = [start("output of a command", read(stream)) for stream in process.outputs.values()]
+        try:
+            await asyncio.gather(*readers)
+            return await process.wait(), output.decode("utf-8", "replace")
+        finally:
+            await cancel_and_wait(readers)
+            await self.end_exec(process)
+
+    # --- called by the checks
+
+    def update_state(self, **fields: Any) -> None:
+        self.state = replace(self.state, **fields)
+        self._context.on_change(self.pod)
+
+    def record_event(self, kind: str, reason: str, message: str) -> None:
+        self._context.record_event(self.pod, self._field, kind, reason, message)
+
+    # --- the lifecycle
+
+    async def run(self) -> None:
+        """Prepare the container, run its process, and record its end."""
+        try:
+            spec = await self._prepare()
+            if spec is None:
+                self._end(137, started=None)
+            else:
+                await self._run_process(spec)
+        except Exception as error:
+            if self.process is not None or not isinstance(error, StartError | OSError):
+                LOG.exception("container %s of pod %s failed", self.container["name"], meta.name(self.pod))
+                self._end(128, reason="ContainerCannotRun", message=f"{type(error).__name__}: {error}")
+                return
+            message = (
+                "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create "
+                f"failed: unable to start container process: {error}"
+            )
+            self.record_event("Warning", "Failed", f"Error: {message}")
+            self._end(128, reason="StartError", message=message)
+        finally:
+            self.output.end()
+
+    def _end(self, code: int, *, reason: str = "", message: str = "", started: bool | None = True) -> None:
+        now = self._context.clock.now()
+        started_at = (self.state.started or now) if started else None
+        end = Exit(code=code, at=now, reason=reason, message=message)
+        self.update_state(started=started_at, exit=end, is_ready=False)
+
+    async def _prepare(self) -> CommandSpec | None:
+        """Wait until all objects that the container refers to exist; return None if the run is stopped before that."""
+        reported_problem = ""
+        while not self._stop_requested.is_set():
+            try:
+                references = await self._objects.load(self.container)
+            except ObjectsUnavailable as error:
+                LOG.warning(
+                    "container %s of pod %s: reading its references failed and will be retried: %s",
+                    self.container["name"],
+                    meta.name(self.pod),
+                    error,
+                )
+                await self._wait_for_stop(RETRY_SECONDS)
+                continue
+            volume, problem = self._start_problem(references)
+            if not problem:
+                return self._create_spec(references, binds=await self._context.can_mount())
+            if problem != reported_problem:
+                self._report_problem(volume, problem)
+                reported_problem = problem
+            await self._wait_for_stop(RETRY_SECONDS)
+        return None
+
+    def _start_problem(self, references: References) -> tuple[str, str]:
+        """Return the volume that cannot be mounted, or "", and why the container cannot be created; ("", "") if it can."""
+        pod, container, objects = self.pod, self.container, self._objects
+        volume, problem = objects.mount_problem(container, references)
+        if problem:
+            return volume, problem
+        # Without root's rights no process runs as root.
+        is_root = os.geteuid() == 0
+        return "", (
+            folders.volume_problem(pod, container)
+            or (objects.identity_problem(container, self._image.user or 0) if is_root else "")
+            or objects.environment_problem(container, references)
+        )
+
+    def _report_problem(self, volume: str, problem: str) -> None:
+        if volume:
+            message = f'MountVolume.SetUp failed for volume "{volume}" : {problem}'
+            self.record_event("Warning", "FailedMount", message)
+        else:
+            self.record_event("Warning", "Failed", f"Error: {problem}")
+            self.update_state(waiting_reason="CreateContainerConfigError", waiting_message=problem)
+
+    def _create_spec(self, references: References, *, binds: bool) -> CommandSpec:
+        """Create the container's files and its command. `binds`: a mount namespace can bind its volumes."""
+        context, pod = self._context, self.pod
+        identity = identity_of_process(pod, self.container, self._image)
+        mounts = folders.make_root(
+            context.folder, pod, self.container, references, identity, self._image.files
+        )
+        if binds := binds and not hidden_paths(self._image, mounts):
+            mounts = folders.add_message_file(context.folder, pod, self.container, mounts)
+        else:
+            folders.link_mounts(context.folder, pod, mounts, identity)
+        chosen = choose_ports(self.container, self._image)
+        self.ports = chosen.ports
+        for message in chosen.problems:
+            self.record_event("Warning", "PortTaken", message)
+        folder = Path(mounts.root)
+        root = Path("/") if binds else folder
+        local_environment = LocalEnvironment(
+            root=root,
+            folder=folder,
+            mounts=mounts if binds else None,
+            ports=self.ports,
+            server=context.server,
+            kubeconfig=folders.write_kubeconfig(mounts, root, context.server, meta.namespace(pod), identity),
+        )
+        spec = command_spec(pod, self.container, self._image, references, local_environment)
+        spec.directory.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        return spec
+
+    async def _run_process(self, spec: CommandSpec) -> None:
+        self.spec = spec
+        await self._context.watch.begin()
+        self.process = process = await start_process(
+            spec,
+            stdin=bool(self.container.get("stdin")),
+            terminal=bool(self.container.get("tty")),
+        )
+        self._context.watch.add(process.pid)
+        log = LogWriter(self.log, self._context.clock.now)
+        readers = [
+            start("output of a container", self._copy(number, stream, log))
+            for number, stream in process.outputs.items()
+        ]
+        checks = self._context.checks(self, self._image.ready)
+        check_tasks = [
+            start("checks of a container", checks.run(process)),
+            start("the end of a container", self._stop_when_requested(process, checks)),
+        ]
+        try:
+            code = await _wait_for_process(
+                start("a container's process", process.wait()), [*check_tasks, *readers]
+            )
+            process.kill()  # the rest of its process group
+            await self._drain(readers)
+        finally:
+            await cancel_and_wait([*check_tasks, *readers])
+            await process.end()
+            self._context.watch.remove(process.pid)
+            log.close()
+        self._end(code, message=self._termination_message(code))
+
+    async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
+        self.output.release()
+        with suppress(TimeoutError):
+            async with timeout(self._context.clock, DRAIN_SECONDS):
+                await asyncio.gather(*readers)
+
+    async def _copy(self, number: int, stream: asyncio.StreamReader, log: LogWriter) -> None:
+        while data := await read_chunk(stream):
+            log.write(number, data)
+            self._context.on_output(self.pod)
+            await self.output.send(number, data)
+
+    async def _stop_when_requested(self, process: LocalProcess, checks: RunChecks) -> None:
+        await self._stop_requested.wait()
+        clock = self._context.clock
+        assert self._deadline is not None
+        minimum = await checks.run_pre_stop_hook(self._deadline - clock.monotonic())
+        self._deadline = max(self._deadline, clock.monotonic() + minimum)
+        process.send_signal(signal.SIGTERM)
+        while (remaining := self._deadline - clock.monotonic()) > 0:
+            self._stop_requested.clear()  # A shorter grace period may follow.
+            await self._wait_for_stop(remaining)
+        process.kill()
+
+    async def _wait_for_stop(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with timeout(self._context.clock, seconds):
+                await self._stop_requested.wait()
+
+    def _termination_message(self, code: int) -> str:
+        """Return the termination message: the content of the file, or else the end of the log if the policy says so."""
+        pod_folder = self._context.folder / meta.uid(self.pod)
+        root = folders.container_root(pod_folder, self.container["name"])
+        path = root / folders.message_path(self.container).lstrip("/")
+        if self.spec is not None and self.spec.mounts is not None:
+            path = folders.message_file(pod_folder, self.container)
+        if path.is_file():
+            with path.open("rb") as file:
+                message = file.read(MAX_MESSAGE).decode("utf-8", "replace")
+            path.unlink()
+            if message:
+                return message
+        if code and self.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            return log_tail(self.log, MAX_LOG_MESSAGE)
+        return ""
+
+
+async def _wait_for_process(process: "asyncio.Task[int]", check_tasks: "Sequence[asyncio.Task[None]]") -> int:
+    """Return the exit code; raise errors of the tasks beside the process."""
+    pending: set[asyncio.Task[Any]] = {process, *check_tasks}
+    try:
+        while not process.done():
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        return process.result()
+    finally:
+        process.cancel()
+        await asyncio.wait([process])

@@ -1,0 +1,320 @@
+"""The run-time of containers that run as processes of this machine."""
+
+import asyncio
+import logging
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import cancel_and_wait, start, timeout
+from mockube.component_base.temporary_folder import temporary_folder
+from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.logs import LogSource
+from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.runs import ContainerNotFound, ContainerRun
+from mockube.container_runtime.runtime import (
+    Attachment,
+    Command,
+    ExecRequest,
+    PortConnection,
+    RuntimeEvents,
+    RuntimeProblem,
+)
+from mockube.container_runtime.state import NEVER_RAN, ContainerState
+from mockube.container_runtime.streams import ClientConnection
+
+from .connections import connect_port
+from .folders import write_volumes
+from .images import ImageMap
+from .local_process import GroupWatch
+from .log_files import LogFile, rotated_path
+from .mount_support import MountSupport
+from .process_run import PodObjects, ProcessRun, RunChecks, RunContext
+from .streams import attach_to, run_exec
+
+LOG: Final = logging.getLogger(__name__)
+
+FORCED_GRACE: Final = 1.0
+"""The grace period in seconds for the processes of a pod that was deleted by force."""
+SHUTDOWN_GRACE: Final = 0.3
+"""The grace period in seconds for all processes when the kubelet ends."""
+MAX_ENDED_RUNS: Final = 2
+"""Runs whose logs are retained: the latest and the previous one."""
+_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+class _PodRecord:
+    def __init__(self, objects: PodObjects) -> None:
+        self.objects = objects
+        self.runs: dict[str, ProcessRun] = {}
+        """The latest run of each container."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.refresh_task: asyncio.Task[None] | None = None
+
+
+class ProcessServices(Struct, frozen=True, kw_only=True):
+    """What the containers have from the kubelet."""
+
+    clock: Clock
+    events: RuntimeEvents
+    server: str
+    """The URL of the API server."""
+    objects_of: Callable[[ReadOnlyTree], PodObjects]
+    record_event: Callable[[ReadOnlyTree, str, str, str, str], None]
+    """Records an Event about a part of a pod: with its type, its reason, and its message."""
+    checks: Callable[[ProcessRun, ReadOnlyTree | None], RunChecks]
+
+
+class ProcessRuntime:
+    """A `ContainerRuntime` whose containers are processes of this machine."""
+
+    def __init__(self, images: ImageMap, services: ProcessServices) -> None:
+        self._images = images
+        self._services = services
+        self._clock = services.clock
+        self._pods: dict[str, _PodRecord] = {}
+        self._cleanup_tasks: set[asyncio.Task[None]] = set()
+        self._context: RunContext | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        watch, services = GroupWatch(), self._services
+        with temporary_folder("mockube-pods-") as folder:
+            self._context = RunContext(
+                clock=self._clock,
+                record_event=services.record_event,
+                checks=services.checks,
+                watch=watch,
+                folder=folder,
+                can_mount=MountSupport(folder).check,
+                server=services.server,
+                on_change=services.events.report_change,
+                on_output=services.events.report_output,
+            )
+            try:
+                yield
+            finally:
+                try:
+                    await self._end_all()
+                finally:  # also if this is cancelled, because there is no time left
+                    await watch.end()
+
+    def runs(self, pod: ReadOnlyTree, name: str) -> bool:
+        return name in self.states(pod)
+
+    def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
+        record = self._pods.get(meta.uid(pod))
+        script = script_of(meta.annotations(pod))
+        states: dict[str, ContainerState] = {}
+        for _, container in _containers(pod):
+            name = container["name"]
+            run = record.runs.get(name) if record else None
+            if run is not None:
+                states[name] = run.state
+            elif script.command(name) is None and self._images.find(container.get("image") or ""):
+                states[name] = NEVER_RAN
+        return states
+
+    def may_change(self, pod: ReadOnlyTree) -> bool:
+        del pod
+        return True
+
+    def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
+        """Return nothing: the checks of each run make all of its probes and hooks."""
+        del pod, container
+        return {}
+
+    # --- starting and ending runs
+
+    def start_container(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
+        uid = meta.uid(pod)
+        record = self._pods.get(uid)
+        if record is None:
+            record = self._pods[uid] = _PodRecord(self._services.objects_of(pod))
+        previous_run = record.runs.get(name)
+        if self._context is None or (previous_run is not None and previous_run.state.restarts >= restarts):
+            return
+        field, container = next(
+            (field, candidate) for field, candidate in _containers(pod) if candidate["name"] == name
+        )
+        image = self._images.find(container["image"])
+        if image is None:
+            return
+        run = ProcessRun(
+            self._context,
+            record.objects,
+            container,
+            field=f"spec.{field}{{{name}}}",
+            image=image,
+            restarts=restarts,
+        )
+        if previous_run is not None:
+            _delete_log(previous_run, restarts - MAX_ENDED_RUNS)
+        record.runs[name] = run
+        task = start(f"container {name} of {_name_of(pod)}", run.run())
+        record.tasks.add(task)
+        task.add_done_callback(record.tasks.discard)
+        if record.refresh_task is None:
+            record.refresh_task = start(f"volumes of {_name_of(pod)}", self._refresh_volumes(record))
+
+    def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
+        run = self._latest_run(pod, name)
+        if run is not None:
+            run.stop(grace)
+
+    def update_pod(self, pod: ReadOnlyTree) -> None:
+        record = self._pods.get(meta.uid(pod))
+        if record is not None:
+            record.objects.pod = pod
+
+    def remove_pod(self, uid: str) -> None:
+        record = self._pods.pop(uid, None)
+        if record is not None:
+            task = start("the end of a pod", self._clean_up(uid, record))
+            self._cleanup_tasks.add(task)
+            task.add_done_callback(self._cleanup_tasks.discard)
+
+    # --- commands, output and ports
+
+    async def exec_sync(
+        self,
+        pod: ReadOnlyTree,
+        name: str,
+        command: Sequence[str],
+        seconds: float,
+        *,
+        restarts: int | None = None,
+        on_unknown: Callable[[str], None] = lambda _: None,
+    ) -> CommandResult | None:
+        del restarts, on_unknown  # there is one running process, and the machine's programs
+        run, begin = self._running(pod, name), self._clock.monotonic()
+        try:
+            async with timeout(self._clock, seconds):
+                code, output = await run.execute(command)
+        except TimeoutError:
+            return CommandResult(exit_code=0, seconds=float("inf"))
+        return CommandResult(exit_code=code, output=output, seconds=self._clock.monotonic() - begin)
+
+    async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
+        return partial(run_exec, self._running(pod, name), request)
+
+    @asynccontextmanager
+    async def attach(self, pod: ReadOnlyTree, name: str, *, has_terminal: bool) -> AsyncIterator[Attachment]:
+        del has_terminal  # the process has a terminal of its own
+        run = self._running(pod, name)
+        with run.output.listen() as output:
+            yield partial(attach_to, run, output)
+
+    async def logs(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> LogSource:
+        latest = self._latest_run(pod, name)
+        path = latest.log.with_name(f"{name}.{run.restarts}.log") if latest is not None else None
+        if path is None or not path.exists():
+            raise RuntimeProblem(
+                f"unable to retrieve container logs for container {name!r} of pod {_name_of(pod)}"
+            )
+        return LogFile(path)
+
+    async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
+        failed = f"error forwarding port {port} to pod {meta.uid(pod)}, uid : failed to connect to localhost:{port}"
+        connect = self.listener(pod, port)
+        if connect is None:
+            raise RuntimeProblem(f"{failed}: dial tcp4 127.0.0.1:{port}: connect: connection refused")
+
+        async def forward(client: ClientConnection) -> str:
+            problem = await connect(client)
+            return f"{failed}: {problem}" if problem else ""
+
+        return forward
+
+    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
+        del simulated
+        local = self.local_port(pod, port)
+        return None if local is None else partial(connect_port, local, self._clock)
+
+    def local_port(self, pod: ReadOnlyTree, port: int) -> int | None:
+        """Return the port of this machine for a pod's port; None if no process of the pod runs."""
+        record = self._pods.get(meta.uid(pod))
+        alive = [run for run in record.runs.values() if run.state.is_alive] if record else []
+        mapped_port = next((run.ports[port] for run in alive if port in run.ports), None)
+        return mapped_port or (port if alive else None)
+
+    def _latest_run(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
+        record = self._pods.get(meta.uid(pod))
+        return record.runs.get(name) if record else None
+
+    def _running(self, pod: ReadOnlyTree, name: str) -> ProcessRun:
+        run = self._latest_run(pod, name)
+        if run is None or run.spec is None or run.state.exit is not None:
+            raise ContainerNotFound(name)
+        return run
+
+    # --- volumes, and the end
+
+    async def _refresh_volumes(self, record: _PodRecord) -> None:
+        """Update the pod's volumes from the API periodically."""
+        while True:
+            try:
+                await self._clock.sleep(REFRESH_SECONDS)
+                for run in [*record.runs.values()]:
+                    if run.spec is not None and run.state.exit is None:
+                        await self._refresh_run_volumes(run, record.objects)
+            except Exception:
+                LOG.exception(
+                    "volumes of pod %s were not updated; the update will be retried",
+                    _name_of(record.objects.pod),
+                )
+
+    async def _refresh_run_volumes(self, run: ProcessRun, objects: PodObjects) -> None:
+        assert self._context is not None
+        try:
+            references = await objects.load(run.container)
+        except ObjectsUnavailable:
+            return
+        if not objects.mount_problem(run.container, references)[1]:
+            write_volumes(self._context.folder, objects.pod, run.container, references)
+
+    async def _clean_up(self, uid: str, record: _PodRecord) -> None:
+        assert self._context is not None
+        try:
+            await _end_runs(record, FORCED_GRACE)
+        finally:
+            await cancel_and_wait([*record.tasks])
+            shutil.rmtree(self._context.folder / uid, ignore_errors=True)
+
+    async def _end_all(self) -> None:
+        pods, self._pods = [*self._pods.values()], {}
+        await asyncio.gather(*(_end_runs(record, SHUTDOWN_GRACE) for record in pods), *self._cleanup_tasks)
+
+
+async def _end_runs(record: _PodRecord, grace: float) -> None:
+    if record.refresh_task is not None:
+        await cancel_and_wait([record.refresh_task])
+    for run in record.runs.values():
+        run.stop(grace)
+    await asyncio.gather(*record.tasks)
+
+
+def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
+    """Yield each container of the pod with its field."""
+    for field in _FIELDS:
+        for container in pod["spec"].get(field) or ():
+            yield field, container
+
+
+def _name_of(pod: ReadOnlyTree) -> str:
+    return f"{meta.namespace(pod)}/{meta.name(pod)}"
+
+
+def _delete_log(latest: ProcessRun, restarts: int) -> None:
+    name = latest.log.name.rsplit(".", 2)[0]
+    path = latest.log.with_name(f"{name}.{restarts}.log")
+    for log_file in (path, rotated_path(path)):
+        log_file.unlink(missing_ok=True)

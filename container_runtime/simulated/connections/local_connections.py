@@ -1,0 +1,100 @@
+"""Connections of programs in simulated containers to containers that run as processes of this machine."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from aiohttp import (
+    ClientConnectorError,
+    ClientConnectorSSLError,
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+)
+from yarl import URL
+
+from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
+from mockube.container_runtime import limits
+from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
+from mockube.container_runtime.simulated.network.services import Outcome
+
+_LOCAL: Final = "127.0.0.1"
+_SECONDS: Final = 60.0
+_REPLY_SECONDS: Final = 5.0
+_SKIPPED: Final = frozenset({"connection", "content-length", "transfer-encoding"})
+_DECODED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_REFUSED: Final = Reply(outcome=Outcome.REFUSED.value)
+
+
+async def connect_locally(port: int, data: bytes, clock: Clock) -> Reply:
+    """Connect to a port of this machine, send data, and return what the server replies first."""
+    try:
+        reader, writer = await asyncio.open_connection(_LOCAL, port)
+    except OSError:
+        return _REFUSED
+    body = b""
+    try:
+        if data:
+            writer.write(data)
+            with suppress(OSError, TimeoutError):  # many protocols send no answer
+                async with timeout(clock, _REPLY_SECONDS):
+                    body = await reader.read(1 << 16)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+    return Reply(outcome=Outcome.OPEN.value, body=body)
+
+
+async def send_locally(port: int, request: HttpRequest) -> Reply:
+    """Send an HTTP request to a port of this machine. Certificates are not verified: nobody knows which CA the client trusts."""
+    url = URL(f"{'https' if request.uses_tls else 'http'}://{_LOCAL}:{port}{request.path}", encoded=True)
+    headers = [(name, value) for name, value in request.headers if name.lower() not in _SKIPPED]
+    opened, uses_tls = Outcome.OPEN.value, request.uses_tls
+    try:
+        async with (
+            ClientSession(cookie_jar=DummyCookieJar()) as session,
+            session.request(
+                request.method,
+                url,
+                headers=headers,
+                data=request.body or None,
+                ssl=False,
+                allow_redirects=False,
+                timeout=ClientTimeout(total=_SECONDS),
+            ) as response,
+        ):
+            body = await _read(response)
+            return Reply(
+                outcome=opened,
+                uses_tls=uses_tls,
+                speaks="http",
+                status=response.status,
+                reason=response.reason or "",
+                headers=_headers(response.headers.items(), len(body)),
+                body=body,
+            )
+    except ClientConnectorSSLError:
+        return Reply(outcome=opened)
+    except ClientConnectorError:
+        return _REFUSED
+    except (ClientError, TimeoutError, OSError, ValueError):
+        return Reply(outcome=opened, uses_tls=uses_tls)
+
+
+async def _read(response: ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > limits.MAX_LOCAL_RESPONSE:
+            raise ValueError(f"the response has more than {limits.MAX_LOCAL_RESPONSE} bytes")
+    return bytes(body)
+
+
+def _headers(items: Iterable[tuple[str, str]], size: int) -> tuple[tuple[str, str], ...]:
+    headers = [(str(name), str(value)) for name, value in items if name.lower() not in _DECODED]
+    return (*headers, ("Content-Length", str(size)))

@@ -1,0 +1,239 @@
+"""The network of simulated pods: answers the calls of programs, from the caches, other pods' ports and the API server."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.container_runtime.api_server import ApiServer
+from mockube.container_runtime.objects import PodVersions
+from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
+from mockube.container_runtime.simulated.network import dns
+from mockube.container_runtime.simulated.network.calls import (
+    Connect,
+    HttpRequest,
+    Lookup,
+    NetworkCaller,
+    Reply,
+    decode_call,
+    encode_reply,
+)
+from mockube.container_runtime.simulated.network.policies import is_allowed
+from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, route
+from mockube.container_runtime.simulated.network.view import Peer, SyncedView, peer_of
+
+from .local_connections import connect_locally, send_locally
+from .port_answers import HTTP, OpenPort, ReceivedRequest, open_port, reply_to
+from .port_responses import PortResponses
+
+_ADMIN_CHECK_SECONDS: Final = 60.0
+_CLIENT_PORT: Final = 40000
+_DNS_PORT: Final = 53
+_DNS_POD: Final[ReadOnlyTree] = {
+    "metadata": {"name": "coredns", "namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}},
+    "spec": {
+        "containers": [
+            {
+                "name": "coredns",
+                "ports": [
+                    {"name": "dns", "containerPort": _DNS_PORT, "protocol": "UDP"},
+                    {"name": "dns-tcp", "containerPort": _DNS_PORT, "protocol": "TCP"},
+                ],
+            }
+        ]
+    },
+}
+"""The pod that policies see behind cluster DNS."""
+
+
+class PodConnections:
+    def __init__(
+        self,
+        view: SyncedView,
+        api_server: ApiServer,
+        pods: PodVersions,
+        responses: PortResponses,
+        local_port: Callable[[ReadOnlyTree, int], int | None],
+        clock: Clock,
+    ) -> None:
+        """`local_port` returns the port of this machine for the port of a pod whose container runs as a process."""
+        self._view = view
+        self._api_server = api_server
+        self._pods = pods
+        self._responses = responses
+        self._local_port = local_port
+        self._clock = clock
+        self._turns: Counter[tuple[str, int]] = Counter()
+        """The number of connections to each address and port, which are balanced in turn."""
+        self._admin_policy = ""
+        self._admin_checked_at: float | None = None
+        self._admin_lock = asyncio.Lock()
+
+    def caller(self, pod: ReadOnlyTree) -> NetworkCaller:
+        """Return the function that answers calls of a pod's programs."""
+
+        async def answer(request: bytes) -> bytes:
+            return encode_reply(await self._answer(self._pods.latest(pod) or pod, request))
+
+        return answer
+
+    async def _answer(self, pod: ReadOnlyTree, request: bytes) -> Reply:
+        await self._view.wait_synced()
+        policy = await self._find_admin_policy()
+        if policy:
+            return Reply(outcome=Outcome.TIMEOUT.value, problem=f"{policy}, which is not simulated,")
+        source = peer_of(pod)
+        match decode_call(request):
+            case Lookup() as lookup:
+                return self._look_up(source, lookup)
+            case Connect(protocol="ICMP") as connect:
+                return self._echo(source, connect)
+            case Connect() as connect:
+                return await self._connect(source, connect)
+            case HttpRequest() as http:
+                return await self._send(pod, source, http)
+
+    def _look_up(self, source: Peer, lookup: Lookup) -> Reply:
+        if lookup.server != CLUSTER_DNS:
+            answer = dns.resolve(self._view, lookup.name, lookup.record_type)
+            outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
+            return Reply(outcome=outcome.value)
+        server = Peer(address=CLUSTER_DNS, pod=_DNS_POD)
+        if not is_allowed(self._view, source, server, _DNS_PORT, "UDP"):
+            return Reply(outcome=Outcome.TIMEOUT.value)
+        answer = dns.resolve(self._view, lookup.name, lookup.record_type)
+        outcome = Outcome.OUTSIDE if answer.is_outside else Outcome.OPEN
+        return Reply(outcome=outcome.value, exists=answer.exists, records=answer.records)
+
+    def _echo(self, source: Peer, connect: Connect) -> Reply:
+        """Answer an echo request: a pod and a node answer it, a Service does not."""
+        if self._view.services_at(connect.address):
+            return Reply(outcome=Outcome.TIMEOUT.value)
+        pod = self._view.pod_at(connect.address)
+        if pod is None and self._view.node_at(connect.address) is None:
+            outcome = route(self._view, source, connect.address, 0).outcome
+            return Reply(outcome=outcome.value)
+        target = peer_of(pod) if pod is not None else Peer(address=connect.address)
+        allowed = is_allowed(self._view, source, target, 0, "ICMP")
+        return Reply(outcome=(Outcome.OPEN if allowed else Outcome.TIMEOUT).value)
+
+    async def _connect(self, source: Peer, connect: Connect) -> Reply:
+        opened = self._open(source, connect.address, connect.port, connect.protocol)
+        if isinstance(opened, Reply):
+            return opened
+        target, port = opened
+        if target.is_api_server:
+            return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
+        local_port = self._local_port(target.pod, target.port) if target.pod is not None else None
+        if local_port is not None:
+            return await connect_locally(local_port, connect.data, self._clock)
+        return Reply(
+            outcome=Outcome.OPEN.value,
+            speaks=port.speaks,
+            uses_tls=bool(port.uses_tls),
+            body=reply_to(port.behavior, connect.data),
+        )
+
+    def _open(
+        self, source: Peer, address: str, number: int, protocol: str = "TCP"
+    ) -> tuple[RouteTarget, OpenPort] | Reply:
+        """Open a connection; return its target with the port, or the failure."""
+        pod_route = route(self._view, source, address, number, protocol)
+        if pod_route.outcome is Outcome.OUTSIDE:
+            problem = f"{address}, which is outside of the cluster,"
+            return Reply(outcome=pod_route.outcome.value, problem=problem)
+        if not pod_route.targets:
+            return Reply(outcome=pod_route.outcome.value)
+        target, port = self._choose(pod_route.targets, address, number, protocol)
+        if not is_allowed(self._view, source, target.peer, target.port, protocol):
+            return Reply(outcome=Outcome.TIMEOUT.value)
+        if target.is_api_server:
+            return target, OpenPort(speaks=HTTP, uses_tls=True)
+        if target.pod is not None and self._local_port(target.pod, target.port) is not None:
+            return target, OpenPort(uses_tls=None)
+        return (target, port) if port is not None else Reply(outcome=Outcome.REFUSED.value)
+
+    def _choose(
+        self, targets: tuple[RouteTarget, ...], address: str, number: int, protocol: str
+    ) -> tuple[RouteTarget, OpenPort | None]:
+        """Choose a target in turn; in the network of a node, the pod that listens on the port."""
+        turn = self._turns[address, number]
+        self._turns[address, number] += 1
+        hosted = [target for target in targets if target.peer.pod is None and target.pod is not None]
+        for target in hosted if len(hosted) == len(targets) else ():
+            port = open_port(target.pod, target.port, protocol) if target.pod is not None else None
+            if port is not None:
+                return target, port
+        target = targets[turn % len(targets)]
+        return target, open_port(target.pod, target.port, protocol) if target.pod is not None else None
+
+    async def _send(self, pod: ReadOnlyTree, source: Peer, request: HttpRequest) -> Reply:
+        opened = self._open(source, request.address, request.port)
+        if isinstance(opened, Reply):
+            return opened
+        target, port = opened
+        if target.is_api_server:
+            return await self._send_to_api_server(pod, request)
+        assert target.pod is not None
+        local_port = self._local_port(target.pod, target.port)
+        if local_port is not None:
+            return await send_locally(local_port, request)
+        uses_tls = request.uses_tls if port.uses_tls is None else port.uses_tls
+        if port.speaks not in ("", HTTP) or uses_tls is not request.uses_tls:
+            return Reply(outcome=Outcome.OPEN.value, speaks=port.speaks, uses_tls=uses_tls)
+        received = ReceivedRequest(
+            method=request.method,
+            path=request.path,
+            headers={name.lower(): value for name, value in request.headers},
+            client=f"{source.address}:{_CLIENT_PORT}",
+        )
+        answer = await self._responses.respond(target.pod, target.port, port, received)
+        headers = [("Content-Type", answer.content_type), ("Content-Length", str(len(answer.body)))]
+        if answer.server:
+            headers.insert(0, ("Server", answer.server))
+        return Reply(
+            outcome=Outcome.OPEN.value,
+            speaks=HTTP,
+            uses_tls=uses_tls,
+            status=answer.status,
+            reason=HTTPStatus(answer.status).phrase,
+            headers=tuple(headers),
+            body=b"" if request.method == "HEAD" else answer.body,
+        )
+
+    async def _send_to_api_server(self, pod: ReadOnlyTree, request: HttpRequest) -> Reply:
+        """Send a request to the API server with the credentials in its headers, as from the pod."""
+        if not request.uses_tls:
+            body = b"Client sent an HTTP request to an HTTPS server.\n"
+            return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, status=400, reason="Bad Request", body=body)
+        response = await self._api_server.send(request.method, request.path, request.headers, request.body)
+        if response is not None:
+            with suppress(ValueError):
+                return Reply(
+                    outcome=Outcome.OPEN.value,
+                    speaks=HTTP,
+                    uses_tls=True,
+                    authority=await self._api_server.authority(meta.namespace(pod)),
+                    status=response.status,
+                    reason=HTTPStatus(response.status).phrase,
+                    headers=(
+                        ("Content-Type", "application/json"),
+                        ("Content-Length", str(len(response.body))),
+                    ),
+                    body=response.body,
+                )
+        return Reply(outcome=Outcome.OPEN.value, speaks=HTTP, uses_tls=True)
+
+    async def _find_admin_policy(self) -> str:
+        """Return the kind and name of a policy of administrators, which the network does not simulate; "" if there is none."""
+        async with self._admin_lock:
+            now = self._clock.monotonic()
+            if self._admin_checked_at is None or now - self._admin_checked_at >= _ADMIN_CHECK_SECONDS:
+                self._admin_policy = await self._api_server.admin_policy()
+                self._admin_checked_at = now
+        return self._admin_policy

@@ -1,0 +1,120 @@
+"""Executes a simulated command for a client: sends its output, receives its input, and sleeps in real time."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
+from mockube.container_runtime.runtime import CommandFailed
+from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
+
+from .network.calls import NetworkCaller
+from .programs.program import MAX_COMMANDS
+from .shell.filesystem import FileSystem
+from .shell.process import CommandStart, Effect, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
+from .shell.syntax import ShellSyntaxError
+
+SLICE = 50
+"""The number of commands after which other tasks run."""
+_SHORT_SLEEP = 0.01
+_MAX_SHORT_SLEEPS = 0.1
+"""The seconds of short sleeps, such as the round trips of the network, that are slept together: a timer costs more than they do."""
+
+
+class CommandStreams(Protocol):
+    """The input and output of a command."""
+
+    @property
+    def stdin(self) -> InputStream | None: ...
+
+    async def write(self, stream: int, data: bytes) -> None: ...
+
+
+async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams: Streams) -> int:
+    """Execute a command of a client to its end; return its exit code."""
+    try:
+        return await run_to_end(execution, ProgramStreams(streams), clock, network)
+    except UnknownProgram as error:
+        raise CommandFailed(
+            "error executing command in container: the container is simulated, and has no program "
+            f'"{error}": executable file not found in $PATH'
+        ) from error
+    except (ShellSyntaxError, RecursionError) as error:
+        raise CommandFailed(f"error executing command in container: {error}") from error
+
+
+async def run_to_end(
+    execution: Run,
+    streams: CommandStreams,
+    clock: Clock,
+    network: NetworkCaller,
+    after_sleep: Callable[[], Awaitable[None]] | None = None,
+) -> int:
+    """Execute a command to its end; return its exit code. `network` answers its use of the network."""
+    reply: bytes | None = None
+    commands = 0
+    short_sleeps = 0.0
+    try:
+        while True:
+            effect = execution.send(reply) if reply else next(execution)
+            commands += isinstance(effect, CommandStart)
+            if commands >= SLICE:
+                commands = 0
+                await yield_to_loop()
+            if isinstance(effect, NetworkCall):
+                reply = await network(effect.request)
+            elif (
+                isinstance(effect, Sleep)
+                and effect.seconds + short_sleeps < _MAX_SHORT_SLEEPS
+                and effect.seconds < _SHORT_SLEEP
+            ):
+                short_sleeps, reply = short_sleeps + effect.seconds, None
+                await yield_to_loop()
+            else:
+                if isinstance(effect, Sleep):
+                    effect, short_sleeps = Sleep(effect.seconds + short_sleeps), 0.0
+                reply = await _apply_effect(effect, streams, clock)
+                if after_sleep is not None and isinstance(effect, Sleep):
+                    await after_sleep()
+    except StopIteration as stop:
+        code: int = stop.value
+        return code
+    finally:
+        execution.close()
+
+
+async def _apply_effect(effect: Effect, streams: CommandStreams, clock: Clock) -> bytes | None:
+    match effect:
+        case Output(descriptor=descriptor, data=data):
+            await streams.write(descriptor, data)
+            await yield_to_loop()
+        case Sleep(seconds=seconds):
+            await clock.sleep(min(seconds, 1e9))
+        case Input(limit=limit):
+            return b"" if streams.stdin is None else await streams.stdin.read(limit)
+        case _:
+            pass
+    return None
+
+
+def container_command(execution: Run, files: FileSystem) -> Run:
+    """Run the command of a container, which may read files of its image, and never loops without taking time."""
+    reply: bytes | None = None
+    commands = 0
+    try:
+        while True:
+            files.is_partial = True
+            try:
+                effect = execution.send(reply) if reply else next(execution)
+            except StopIteration as stop:
+                code: int = stop.value
+                return code
+            finally:
+                files.is_partial = False
+            commands = 0 if isinstance(effect, Sleep) else commands + isinstance(effect, CommandStart)
+            if commands > MAX_COMMANDS:
+                commands = 0
+                yield Sleep(1.0)
+            reply = yield effect
+    finally:
+        execution.close()

@@ -1,0 +1,71 @@
+"""The files about names that a kubelet writes into a container: /etc/hosts and /etc/resolv.conf. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.environment import hostname_of
+
+CLUSTER_DNS: Final = "10.0.0.10"
+_DOMAIN: Final = "svc.cluster.local"
+_MAX_NAMESERVERS: Final = 3
+_MAX_SEARCHES: Final = 32
+"""The nameservers and search domains that a kubelet writes at most (pkg/apis/core/validation/validation.go)."""
+_LOCAL: Final = """127.0.0.1\tlocalhost
+::1\tlocalhost ip6-localhost ip6-loopback
+fe00::0\tip6-localnet
+fe00::0\tip6-mcastprefix
+fe00::1\tip6-allnodes
+fe00::2\tip6-allrouters
+"""
+
+
+def hosts_file(pod: ReadOnlyTree) -> str:
+    spec, status = pod["spec"], pod.get("status") or {}
+    addresses = [entry["ip"] for entry in status.get("podIPs") or ()] or [status.get("podIP") or "127.0.0.1"]
+    header = "# Kubernetes-managed hosts file.\n"
+    if spec.get("hostNetwork"):
+        header = "# Kubernetes-managed hosts file (host network).\n"
+    entries = [f"{address}\t{_names(pod)}\n" for address in addresses]
+    return "".join((header, _LOCAL, *entries, *_alias_lines(spec.get("hostAliases") or ())))
+
+
+def _names(pod: ReadOnlyTree) -> str:
+    name, subdomain = hostname_of(pod), pod["spec"].get("subdomain")
+    return f"{name}.{subdomain}.{meta.namespace(pod)}.{_DOMAIN}\t{name}" if subdomain else name
+
+
+def _alias_lines(aliases: Iterable[ReadOnlyTree]) -> Iterator[str]:
+    lines = ["\t".join((alias["ip"], *(alias.get("hostnames") or ()))) for alias in aliases]
+    if lines:
+        yield "\n# Entries added by HostAliases.\n"
+    for line in lines:
+        yield f"{line}\n"
+
+
+def resolver_file(pod: ReadOnlyTree) -> str:
+    """Return resolv.conf by the pod's DNS policy and DNS config; a simulated node has no name server."""
+    spec = pod["spec"]
+    policy, pod_config = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
+    servers, searches, options = list[str](), list[str](), dict[str, str]()
+    if policy == "ClusterFirstWithHostNet" or (policy == "ClusterFirst" and not spec.get("hostNetwork")):
+        servers = [CLUSTER_DNS]
+        searches = [f"{meta.namespace(pod)}.{_DOMAIN}", _DOMAIN, _DOMAIN.removeprefix("svc.")]
+        options = {"ndots": "5"}
+    elif policy != "None":
+        servers, searches = ["127.0.0.1"], ["."]
+    servers = [*dict.fromkeys((*servers, *(pod_config.get("nameservers") or ())))][:_MAX_NAMESERVERS]
+    searches = [*dict.fromkeys((*searches, *(pod_config.get("searches") or ())))][:_MAX_SEARCHES]
+    options |= {
+        option["name"]: option.get("value") or ""
+        for option in pod_config.get("options") or ()
+        if option.get("name")
+    }
+    options_text = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
+    lines = (
+        f"search {' '.join(searches)}" if searches else "",
+        *(f"nameserver {server}" for server in servers),
+        f"options {options_text}" if options_text else "",
+    )
+    return "".join(f"{line}\n" for line in lines if line)

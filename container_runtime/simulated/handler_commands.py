@@ -1,0 +1,159 @@
+"""The command of a probe or a hook in a simulated container, in real time, with the network.
+
+Its result is None where it is unknown: a program is not simulated, unless such programs fail; a file or a variable may be the
+image's; or it sends requests to the pod's own server, which is not simulated.
+"""
+
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import Final
+
+from msgspec import Struct
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.hosts import is_loopback
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.component_base.supervision import timeout
+from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.config.environment import References, environment_of
+from mockube.container_runtime.pod_script import Script, script_of
+
+from .connections.port_answers import open_port
+from .execution import container_command, run_to_end
+from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_call, decode_reply, encode_reply
+from .network.services import Outcome
+from .predictions import is_closed
+from .programs.commands import host_of
+from .programs.handlers import MAX_OUTPUT, UnknownFile, names_unknown_variable
+from .shell.filesystem import FileSystem
+from .shell.invocation import run_command
+from .shell.invoking import NOT_FOUND
+from .shell.process import UnknownProgram
+from .shell.syntax import ShellSyntaxError
+
+_MAX_ANSWERS: Final = 5
+"""The responses of a server that is not simulated after which the result of a command is unknown."""
+
+
+class HandlerRun(Struct, frozen=True, kw_only=True):
+    """The run of a container in which a command is executed."""
+
+    pod: ReadOnlyTree
+    container: ReadOnlyTree
+    references: References
+    files: FileSystem
+    unknown_folders: tuple[str, ...]
+    """The folders, with final slashes, into which programs that are not simulated may write; "/" for all of the container."""
+    fails_unknown: bool
+    """Whether programs that are not simulated fail."""
+    on_unknown: Callable[[str], None]
+    """Called with a program that is not simulated."""
+
+
+class _PresentFiles(FileSystem):
+    """The present files of a running container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
+
+    def __init__(self, files: FileSystem, unknown_folders: tuple[str, ...]) -> None:
+        """Programs that are not simulated may write into the `unknown_folders`, but not into volumes of API objects."""
+        self.__dict__ = files.__dict__  # The same files: what the command writes is there for the container.
+        self._unknown_folders = unknown_folders
+
+    def may_exist(self, path: str) -> bool:
+        in_unknown_folder = path.startswith(self._unknown_folders) and not self._is_in_volume(path)
+        if self.is_partial and (in_unknown_folder or super().may_exist(path)):
+            raise UnknownFile(path)
+        return False
+
+    def has(self, path: str) -> bool:
+        return super().has(path) or self.may_exist(path)
+
+    def _names(self, path: str) -> Iterable[str]:
+        self.may_exist(f"{path.rstrip('/')}/*")
+        return super()._names(path)
+
+
+class _Output:
+    """The first bytes of a command's output; it has no input."""
+
+    stdin = None
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    async def write(self, _: int, data: bytes) -> None:
+        self._data += data[: MAX_OUTPUT - len(self._data)]
+
+    def text(self) -> str:
+        return self._data.decode("utf-8", "replace")
+
+
+class _OwnServer:
+    """Calls of the network by a command; notes whether they reached what is not simulated: the server of the command's own pod.
+
+    Clients in other pods get an answer from such a server all the same.
+    """
+
+    def __init__(self, pod: ReadOnlyTree, script: Script, call: NetworkCaller) -> None:
+        self._pod = pod
+        self._script = script
+        self._call = call
+        status = pod.get("status") or {}
+        self._addresses = {entry["ip"] for entry in status.get("podIPs") or ()}
+        self.answers = 0
+        """How many answers came from what is not simulated."""
+
+    async def call(self, request: bytes) -> bytes:
+        reply = await self._call(request)
+        call = decode_call(request)
+        is_own = isinstance(call, Connect | HttpRequest) and (
+            is_loopback(call.address) or call.address in self._addresses
+        )
+        if not is_own or not isinstance(call, Connect | HttpRequest):
+            return reply
+        outcome = decode_reply(reply).outcome
+        opened = open_port(self._pod, call.port)
+        if opened is not None and opened.behavior is None and str(call.port) not in self._script.answers:
+            self.answers += 1
+        may_listen = outcome == Outcome.REFUSED.value and not is_closed(self._pod, call.port, self._script)
+        if may_listen or self.answers > _MAX_ANSWERS:
+            return encode_reply(Reply(outcome=outcome, problem=f"the server on port {call.port}"))
+        return reply
+
+
+async def run_handler_command(
+    run: HandlerRun, argv: list[str], clock: Clock, network: NetworkCaller, *, limit: float
+) -> CommandResult | None:
+    """Run a command for at most `limit` seconds; return its result, or None if it is unknown.
+
+    A command that does not end within the limit lasts infinitely long.
+    """
+    pod, container = run.pod, run.container
+    script = script_of(meta.annotations(pod))
+    environment = environment_of(pod, container, run.references)
+    if names_unknown_variable("\0".join(argv), environment):
+        return None
+    files = _PresentFiles(run.files, run.unknown_folders)
+    host = host_of(pod, container, run.references, clock.now(), files=files)
+    host.now, host.is_strict = clock.now, True
+    execution = run_command(host, argv, environment, container.get("workingDir") or "/")
+    own_server = _OwnServer(pod, script, network)
+    output, begin = _Output(), clock.monotonic()
+    try:
+        async with timeout(clock, limit):
+            code = await run_to_end(container_command(execution, files), output, clock, own_server.call)
+    except UnknownProgram as error:
+        if isinstance(error, UnknownFile):
+            return None
+        run.on_unknown(str(error))
+        if not run.fails_unknown:
+            return None
+        text = f"mockube: {error} is not simulated\n"
+        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=clock.monotonic() - begin)
+    except (ShellSyntaxError, RecursionError):
+        return None
+    except TimeoutError:
+        return None if own_server.answers else CommandResult(exit_code=0, seconds=inf)
+    if code and own_server.answers:
+        return None
+    return CommandResult(exit_code=code, output=output.text(), seconds=clock.monotonic() - begin)

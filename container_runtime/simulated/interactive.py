@@ -1,0 +1,149 @@
+"""One run of a simulated container whose command runs in real time: its state, its log, its output and input."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.container_runtime.attach import attach
+from mockube.container_runtime.behavior import (
+    has_open_input,
+)
+from mockube.container_runtime.logs import LogLine
+from mockube.container_runtime.output import AttachedOutput, ContainerOutput
+from mockube.container_runtime.runs import ContainerNotFound
+from mockube.container_runtime.state import ContainerState, Exit
+from mockube.container_runtime.streams import InputStream, Streams
+
+MAX_LOG: Final = 1 << 20
+"""The maximum bytes of a run's log."""
+READ: Final = 4096
+LINES: Final = 500
+"""The maximum number of lines of a log that one call reads."""
+
+
+class RunLog:
+    """The last lines of a run's output."""
+
+    def __init__(self) -> None:
+        self.lines: deque[LogLine] = deque()
+        self.dropped = 0
+        """The number of earlier lines that were dropped."""
+        self._size = 0
+        self._parts = {1: b"", 2: b""}
+
+    def write(self, at: datetime, stream: int, data: bytes) -> None:
+        *complete_lines, self._parts[stream] = (self._parts[stream] + data).split(b"\n")
+        for line in complete_lines:
+            self._add(LogLine(at, stream, line + b"\n"))
+        if len(self._parts[stream]) >= READ:
+            self.flush(at)
+
+    def flush(self, at: datetime) -> None:
+        """Add incomplete lines to the log."""
+        for stream, part in self._parts.items():
+            if part:
+                self._add(LogLine(at, stream, part))
+                self._parts[stream] = b""
+
+    def tail(self, size: int) -> str:
+        """Return the last characters of the log."""
+        return b"".join(line.text for line in self.lines)[-size:].decode("utf-8", "replace")
+
+    def _add(self, line: LogLine) -> None:
+        self.lines.append(line)
+        self._size += len(line.text)
+        while self._size > MAX_LOG:
+            self._size -= len(self.lines.popleft().text)
+            self.dropped += 1
+
+
+class RunLogReader:
+    """A `LogSource` over a `RunLog`."""
+
+    due = None
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        self._position = 0
+
+    def is_behind(self, _: datetime) -> bool:
+        return self._position < self._log.dropped + len(self._log.lines)
+
+    def advance(self, _: datetime) -> Iterator[LogLine]:
+        first = max(self._position, self._log.dropped) - self._log.dropped
+        lines = [*islice(self._log.lines, first, first + LINES)]
+        self._position = self._log.dropped + first + len(lines)
+        return iter(lines)
+
+    def close(self) -> None:
+        """Do nothing: the log is in memory."""
+
+
+class InteractiveRun:
+    """One run of a container; it implements `CommandStreams` for its command."""
+
+    def __init__(
+        self, container: ReadOnlyTree, restarts: int, clock: Clock, on_output: Callable[[], None]
+    ) -> None:
+        self.container = container
+        self.state = ContainerState(restarts=restarts, is_simulated=True)
+        self.stdin = InputStream() if has_open_input(container) else None
+        """The input, which is empty without `stdin`, and waits for ever with `tty` alone."""
+        self.log = RunLog()
+        self.task: asyncio.Task[None] | None = None
+        self._clock = clock
+        self._on_output = on_output
+        self._output = ContainerOutput()
+
+    async def write(self, stream: int, data: bytes) -> None:
+        self.log.write(self._clock.now(), stream, data)
+        self._on_output()
+        await self._output.send(stream, data)
+
+    def end(self, code: int, reason: str = "", message: str = "") -> None:
+        now = self._clock.now()
+        self.log.flush(now)
+        end = Exit(code=code, at=now, reason=reason, message=message)
+        self.state = replace(self.state, exit=end, is_ready=False)
+        if self.stdin is not None:
+            self.stdin.discard()
+        self._output.end()
+        self._on_output()
+
+    def stop(self) -> None:
+        if self.task is not None and self.state.exit is None and not self.state.is_stopping:
+            self.state = replace(self.state, is_stopping=True)
+            self.task.cancel()
+
+    @contextmanager
+    def listen(self) -> Iterator[AttachedOutput]:
+        """Queue the output from now on, up to `OUTPUT_END`.
+
+        It raises `ContainerNotFound` if the run has ended; kubectl then reads the log.
+        """
+        if self.state.exit is not None:
+            raise ContainerNotFound(self.container["name"])
+        with self._output.listen() as output:
+            yield output
+
+    async def attach(self, output: AttachedOutput, streams: Streams) -> None:
+        """Send the output to a client, and receive its input."""
+        if self.stdin is None or not self.container.get("stdin"):
+            await attach(output, streams, None)
+        else:
+            await attach(output, streams, partial(self._forward_input, self.stdin))
+
+    async def _forward_input(self, stdin: InputStream, source: InputStream) -> None:
+        while data := await source.read(READ):
+            await stdin.feed(data)
+        if self.container.get("stdinOnce"):
+            await stdin.end()

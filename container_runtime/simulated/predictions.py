@@ -1,0 +1,230 @@
+"""What is known of simulated containers before they run (`Predictions`): what their commands do in the context of their pod. Pure."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import takewhile
+from posixpath import normpath
+from typing import Final
+
+from msgspec.structs import replace
+
+from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
+from mockube.container_runtime.config.environment import hostname_of, known_environment
+from mockube.container_runtime.pod_script import Script
+
+from .files.mounts import shared_mount_paths, writable_paths
+from .images.table import behavior_of
+from .programs import handlers, program
+from .programs.commands import depends_on_objects
+from .programs.handlers import HandlerCommand
+from .programs.program import (
+    ANY_YEAR,
+    CommandContext,
+    Invocation,
+    MountPaths,
+    identity_of,
+    invocation_of,
+    is_server_image,
+    program_of,
+    unknown_program_of,
+)
+
+_TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
+"""The folder that is empty in an image."""
+
+
+def image_user(container: ReadOnlyTree) -> int | None:
+    image = behavior_of(container)
+    return None if image is None else image.user
+
+
+def command_of(container: ReadOnlyTree) -> tuple[str, ...]:
+    return program.command_of(container)
+
+
+def reads_input(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    return image is not None and image.reads_input
+
+
+def program_of_run(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
+) -> Callable[..., RunBehavior | None]:
+    """Return a function that returns the container's program; its arguments `restarts` and `started` select the run.
+
+    It returns None for a command that is not simulated, and for one that fails and depends on API objects: it may fail only
+    because their values are not known here.
+    """
+    program_at = partial(
+        program_of, container, _full_context(pod, container, script, fails_unknown=fails_unknown)
+    )
+
+    def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
+        behavior = program_at(restarts=restarts, started=started)
+        if behavior is None or not behavior.exit_code or not depends_on_objects(pod, container):
+            return behavior
+        return None
+
+    return run_program
+
+
+def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+    """Return whether the programs of a container's command are simulated, as far as its objects are known."""
+    return program_of(container, _full_context(pod, container, script)) is not None
+
+
+def unknown_program(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> str:
+    """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
+    if not program.command_of(container) and script.command(container["name"]) is None:
+        return ""
+    full_context = _full_context(pod, container, script)
+    return unknown_program_of(container, replace(full_context, fails_unknown=False))
+
+
+def _full_context(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
+) -> CommandContext:
+    earlier = _earlier_commands(pod, container, script)
+    shared_mounts = shared_mount_paths(pod, container) if earlier else ()
+    return _context(
+        pod,
+        container,
+        script,
+        shared_mounts,
+        earlier,
+        fails_unknown=script.fails_unknown_programs(default=fails_unknown),
+    )
+
+
+def handler_timeline(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    argv: Sequence[str],
+    *,
+    restarts: int,
+    fails_unknown: bool = False,
+) -> Timeline:
+    """Return the results of the command of a probe or a hook during a run of the container."""
+    fails = script.fails_unknown_programs(default=fails_unknown)
+    command = _handler_command(pod, container, argv, fails_unknown=fails)
+    if command is None:
+        return UNKNOWN_TIMELINE
+    main = None
+    # A script in an annotation stands for a program that may do more than the script.
+    has_script = script.command(container["name"]) is not None
+    if not has_script and program_of_run(pod, container, script, fails_unknown=fails_unknown)() is not None:
+        shared_mounts = shared_mount_paths(pod, container)
+        main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails)
+        main = invocation_of(container, main_context)
+    return handlers.command_timeline(main, command, _empty_folders(pod, container, restarts))
+
+
+def _handler_command(
+    pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], *, fails_unknown: bool = False
+) -> HandlerCommand | None:
+    """Return the command of a probe or a hook; None for one with variables that nobody knows."""
+    environment = known_environment(pod, container)
+    text = "\0".join(argv)
+    if not argv or ("$" in text and handlers.names_unknown_variable(text, environment)):
+        return None
+    return HandlerCommand(
+        argv=tuple(argv),
+        environment=tuple((name, value) for name, value in environment.items() if name in text),
+        identity=identity_of(pod, container),
+        fails_unknown=fails_unknown,
+    )
+
+
+def unknown_handler_program(pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]) -> str:
+    """Return the program that is not simulated and that the command of a probe or a hook needs; "" if there is none."""
+    command = _handler_command(pod, container, argv)
+    return "" if command is None else handlers.unknown_program_of_handler(command)
+
+
+def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> tuple[str, ...]:
+    """Return the folders, with a final slash, that are empty when a run starts, and that no other container writes."""
+    mounts = {
+        f"{normpath(mount['mountPath'])}/": mount["name"] for mount in container.get("volumeMounts") or ()
+    }
+    others = {
+        mount["name"]
+        for other in every_container(pod["spec"])
+        if other["name"] != container["name"]
+        for mount in other.get("volumeMounts") or ()
+    }
+    own = {
+        volume["name"]
+        for volume in pod["spec"].get("volumes") or ()
+        if "emptyDir" in volume and volume["name"] not in others
+    }
+    folders = [path for path, name in mounts.items() if name in own and restarts == 0]
+    is_mounted = any(_TEMPORARY.startswith(path) for path in mounts)
+    return tuple(folders if is_mounted else [*folders, _TEMPORARY])
+
+
+def _context(
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    shared_mounts: MountPaths,
+    earlier: tuple[Invocation, ...] = (),
+    *,
+    fails_unknown: bool = False,
+) -> CommandContext:
+    return CommandContext(
+        hostname=hostname_of(pod),
+        year=_year_of(pod),
+        fails_unknown=fails_unknown,
+        script=script.command(container["name"]),
+        environment=partial(known_environment, pod, container),
+        identity=identity_of(pod, container),
+        volumes=writable_paths(pod, container),
+        shared_mounts=shared_mounts,
+        earlier=earlier,
+    )
+
+
+def _year_of(pod: ReadOnlyTree) -> int:
+    """Return the year in which the pod was created, without parsing the rest of the time."""
+    created = (pod.get("metadata") or {}).get("creationTimestamp")
+    return int(created[:4]) if created else ANY_YEAR
+
+
+def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:
+    """Return the commands of the init containers that run before a container and share volumes with others."""
+    others = pod["spec"].get("initContainers")
+    if not others or not container.get("volumeMounts"):
+        return ()
+    invocations = (
+        invocation_of(other, _context(pod, other, script, shared_mounts))
+        for other in takewhile(lambda other: other["name"] != container["name"], others)
+        if (shared_mounts := shared_mount_paths(pod, other))
+    )
+    return tuple(invocation for invocation in invocations if invocation is not None)
+
+
+def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
+    """Return whether nothing in the pod can listen on the port."""
+    if str(port) in script.answers or pod["spec"].get("hostNetwork"):
+        return False
+    has_port = any(
+        declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP"
+        for container in every_container(pod["spec"])
+        for declared in container.get("ports") or ()
+    )
+    running = (
+        *pod["spec"]["containers"],
+        *(pod["spec"].get("ephemeralContainers") or ()),
+        *(init for init in pod["spec"].get("initContainers") or () if init.get("restartPolicy") == "Always"),
+    )
+    return not has_port and not any(_may_listen(pod, container, script) for container in running)
+
+
+def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+    """Return whether the container's program is not simulated, or is one that a user's script stands for."""
+    is_scripted = script.command(container["name"]) is not None
+    return is_scripted or is_server_image(container) or program_of_run(pod, container, script)() is None

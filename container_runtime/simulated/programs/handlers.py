@@ -1,0 +1,190 @@
+"""Commands that a kubelet executes in a simulated container, in probes and hooks, and their results over the time of a run. Pure.
+
+A command is interpreted in the files that the container's own command has written up to then. Its result is None where it cannot
+be known: a program is not simulated, unless such programs fail, or a file or a variable may be the image's.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from math import inf
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.container_runtime.behavior import CommandResult, Timeline
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
+from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
+    ContainerUser,
+    Host,
+    Output,
+    RepeatedIteration,
+    Run,
+    Sleep,
+    UnknownProgram,
+)
+from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+
+from . import program
+from .program import Invocation
+
+MAX_TIMES: Final = 100
+"""The number of times at which the container's command may change files; later changes have no effect on results."""
+MAX_OUTPUT: Final = 10 << 10
+"""The bytes of output that a kubelet reads."""
+_VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_ASSIGNMENT: Final = re.compile(r"\b(\w+)=|\bfor\s+(\w+)|\bread\s+(?:-\w+\s+){0,4}(\w+)")
+"""At most four options of `read`, so that the search is linear."""
+
+
+class HandlerCommand(Struct, frozen=True, kw_only=True):
+    """A command of a probe or a hook, and what determines its result besides files."""
+
+    argv: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+    identity: ContainerUser
+    fails_unknown: bool = False
+    """Whether programs that are not simulated fail."""
+
+
+class UnknownFile(UnknownProgram):
+    """Nobody knows whether a file exists."""
+
+
+class _KnownFiles(FileSystem):
+    """Files of a container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
+
+    def __init__(
+        self, files: Mapping[str, FileEntry], folders: tuple[str, ...], absent: Collection[str]
+    ) -> None:
+        """All files in `folders` are known, and the paths in `absent` do not exist."""
+        super().__init__(files, is_partial=True)
+        self._folders = folders
+        self._absent = absent
+
+    def may_exist(self, path: str) -> bool:
+        if not path.startswith(self._folders) and path not in self._absent:
+            raise UnknownFile(path)
+        return False
+
+    def has(self, path: str) -> bool:
+        return super().has(path) or self.may_exist(path)
+
+    def _names(self, path: str) -> Iterable[str]:
+        if not f"{path}/".startswith(self._folders):
+            raise UnknownFile(path)
+        return super()._names(path)
+
+
+def names_unknown_variable(text: str, environment: Mapping[str, str]) -> bool:
+    """Return whether a script uses a variable that it does not set, and that the image may set."""
+    assigned = {name for match in _ASSIGNMENT.finditer(text) for name in match.groups()}
+    return any(name not in environment and name not in assigned for name in _VARIABLE.findall(text))
+
+
+@lru_cache(maxsize=4096)
+def command_timeline(main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...]) -> Timeline:
+    """Return the results of a command during a run of the container's command `main`; None for one that is not simulated.
+
+    The `folders` are empty at the start of the run; only `main` writes into them.
+    """
+    if main is None:
+        return ((0.0, _run_command(command, _KnownFiles({}, (), ()))),)
+    files = program.initial_files(main)
+    host, execution = program.start_invocation(main, files)
+    seen: set[str] = set()
+    results: list[tuple[float, CommandResult | None]] = []
+    at = 0.0
+    for _ in range(MAX_TIMES):
+        next_at = _run_until_sleep(execution, host)
+        entries = {path: files.entry(path) for path in files.walk("/")}
+        seen |= entries.keys()
+        result = _run_command(command, _KnownFiles(entries, folders, seen))
+        if not results or results[-1][1] != result:
+            results.append((at, result))
+        if (at := next_at) == inf:
+            break
+    return tuple(results)
+
+
+@lru_cache(maxsize=4096)
+def unknown_program_of_handler(command: HandlerCommand) -> str:
+    """Return the program that is not simulated, and on which the result of a command depends from the start; "" if there is none."""
+    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, (), ()))
+    commands = 0
+    try:
+        while commands <= program.MAX_COMMANDS:
+            effect = next(execution)
+            commands += 1
+            host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
+            if host.elapsed == inf or isinstance(effect, RepeatedIteration):
+                break
+    except UnknownProgram as error:
+        return "" if isinstance(error, UnknownFile) else str(error)
+    except (StopIteration, ShellSyntaxError, RecursionError):
+        pass
+    return ""
+
+
+def _run_until_sleep(execution: Run, host: Host) -> float:
+    """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more."""
+    commands = 0
+    for _ in range(program.MAX_EFFECTS):
+        try:
+            effect = next(execution)
+        except (StopIteration, UnknownProgram, ShellSyntaxError, RecursionError):
+            return inf
+        commands += isinstance(effect, CommandStart)
+        if commands > program.MAX_COMMANDS or program.is_endless(effect, host):
+            return inf
+        if isinstance(effect, Sleep) and effect.seconds:
+            host.elapsed += effect.seconds
+            return host.elapsed
+    return inf
+
+
+def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Run]:
+    invocation = Invocation(
+        argv=command.argv,
+        environment=command.environment,
+        identity=command.identity,
+        message_path="",
+        falls_back_to_log=False,
+        volumes=(),
+        shared_mounts=(),
+        earlier=(),
+        fails_unknown=command.fails_unknown,
+    )
+    return program.start_invocation(invocation, files)
+
+
+def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
+    host, execution = _start_command(command, files)
+    output = bytearray()
+    commands = 0
+    try:
+        while True:
+            effect = next(execution)
+            commands += isinstance(effect, CommandStart)
+            if commands > program.MAX_COMMANDS or isinstance(effect, RepeatedIteration):
+                host.elapsed = inf
+            if isinstance(effect, Output) and len(output) < MAX_OUTPUT:
+                output += effect.data
+            if isinstance(effect, Sleep):
+                host.elapsed += effect.seconds
+            if host.elapsed == inf:
+                return CommandResult(exit_code=0, seconds=inf)
+    except StopIteration as stop:
+        # Nobody reads the output of a success, and the results before and after another output are the same.
+        text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
+        return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
+    except UnknownProgram as error:
+        if isinstance(error, UnknownFile) or not command.fails_unknown:
+            return None
+        text = f"mockube: {error} is not simulated\n"
+        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=host.elapsed)
+    except (ShellSyntaxError, RecursionError):
+        return None

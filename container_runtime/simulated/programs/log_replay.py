@@ -1,0 +1,102 @@
+"""The log of a simulated container up to a time: a replay of its command, in slices. No I/O, no event loop."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from math import inf
+from typing import Final
+
+from mockube.apimachinery.timestamps import after, span_of
+from mockube.container_runtime.logs import MAX_LINE, LogLine
+from mockube.container_runtime.simulated.shell.process import (
+    Host,
+    Input,
+    Output,
+    RepeatedIteration,
+    Run,
+    Sleep,
+)
+
+SLICE: Final = 500
+"""The maximum number of effects that one call replays."""
+MAX_EFFECTS: Final = 50_000
+"""The number of effects after which a replay skips to the end, so that the log is incomplete."""
+MAX_ITERATIONS_LOGGED: Final = 5_000
+"""The maximum number of logged iterations of a loop in which nothing changes: earlier ones are left out."""
+
+
+class LogReplay:
+    """A replay of one run that yields the lines of its log."""
+
+    def __init__(self, execution: Run, host: Host, started: datetime) -> None:
+        self._execution = execution
+        self._host = host
+        self._started = started
+        self._effects = 0
+        self._reply: bytes | None = None
+        self._parts = {1: bytearray(), 2: bytearray()}
+        self.has_ended = False
+
+    @property
+    def due(self) -> datetime | None:
+        """The time at which the command continues; None if it does not continue."""
+        if self.has_ended or self._host.elapsed == inf:
+            return None
+        return after(self._started, span_of(self._host.elapsed))
+
+    def is_behind(self, until: datetime) -> bool:
+        due = self.due
+        return due is not None and due <= until
+
+    def advance(self, until: datetime) -> Iterator[LogLine]:
+        """Replay a slice of the run up to a time and yield its lines; call again while `is_behind`."""
+        for _ in range(SLICE):
+            if not self.is_behind(until):
+                return
+            yield from self._step(until)
+        self._effects += SLICE
+        if self._effects >= MAX_EFFECTS:
+            self._effects = 0
+            self._host.elapsed = max(self._host.elapsed, (until - self._started).total_seconds())
+
+    def close(self) -> None:
+        self._execution.close()
+
+    def _step(self, until: datetime) -> Iterator[LogLine]:
+        try:
+            effect = self._execution.send(self._reply) if self._reply else next(self._execution)
+        except StopIteration:
+            self.has_ended = True
+            for stream, part in self._parts.items():
+                yield from self._flush(stream, part)
+            return
+        self._reply = None
+        match effect:
+            case Output(descriptor=stream, data=data):
+                yield from self._lines(stream, data)
+            case Input() if self._host.has_open_input:
+                self._host.elapsed = inf
+            case Sleep(seconds=seconds):
+                self._host.elapsed += seconds
+            case RepeatedIteration(seconds=seconds):
+                remaining = (until - self._started).total_seconds() - self._host.elapsed
+                iterations = int(remaining / seconds) - MAX_ITERATIONS_LOGGED
+                self._reply = str(iterations).encode() if iterations > 0 else None
+            case _:  # The input is empty.
+                pass
+
+    def _lines(self, stream: int, data: bytes) -> Iterator[LogLine]:
+        part = self._parts.setdefault(stream, bytearray())
+        part += data
+        *lines, rest = bytes(part).split(b"\n")
+        part[:] = rest
+        at = self.due or self._started
+        for line in lines:
+            yield LogLine(at, stream, line + b"\n")
+        if len(part) > MAX_LINE:
+            yield from self._flush(stream, part)
+
+    def _flush(self, stream: int, part: bytearray) -> Iterator[LogLine]:
+        if part:
+            text = bytes(part)
+            part.clear()
+            yield LogLine(after(self._started, span_of(self._host.elapsed)), stream, text)

@@ -1,0 +1,15 @@
+"""The containers of all simulated nodes of a manager, as the pod workers and the kubelets' server share them."""
+
+from msgspec import Struct
+
+from mockube.container_runtime.runtime import ContainerRuntime, RuntimeEvents
+
+from .pod_versions import PodWatchers
+from .probes.totals import ProbeRecords
+
+
+class Containers(Struct, frozen=True, kw_only=True):
+    runtime: ContainerRuntime
+    events: RuntimeEvents
+    pods: PodWatchers
+    probe_records: ProbeRecords

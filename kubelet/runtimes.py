@@ -1,0 +1,187 @@
+"""The run-times of the kubelets' containers: which there are, and which of them runs a container.
+
+Everything else in the kubelet knows only the contract, `container_runtime.runtime`.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.kinds import PODS
+from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.kwok.runtime import KwokRuntime
+from mockube.container_runtime.logs import LogSource
+from mockube.container_runtime.predictions import Predictions
+from mockube.container_runtime.runs import ContainerRun
+from mockube.container_runtime.runtime import (
+    Attachment,
+    Command,
+    ContainerRuntime,
+    ExecRequest,
+    PortConnection,
+    RuntimeEvents,
+)
+from mockube.container_runtime.simulated import predictions as simulated_predictions
+from mockube.container_runtime.simulated.images.table import load_table, table_of
+from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
+from mockube.container_runtime.state import ContainerState
+
+from .api_server_access import ApiServerAccess
+from .containers import Containers
+from .kwok_objects import kwok_objects
+from .network_view import InformerView
+from .pod_lifecycle.containers import default_program
+from .pod_versions import PodWatchers
+from .probes.totals import ProbeRecords
+from .references import PodReferences, reference_loader
+from .settings import KubeletContext
+
+if TYPE_CHECKING:
+    from mockube.container_runtime.process.runtime import ProcessRuntime
+
+PREDICTIONS: Final[Predictions] = simulated_predictions
+
+
+class ChosenRuntime:
+    """The run-time of each container: processes where there is a command for the image, or else the simulation."""
+
+    def __init__(self, processes: ContainerRuntime, simulated: ContainerRuntime) -> None:
+        self._processes = processes
+        self._simulated = simulated
+        self._all = (processes, simulated)
+
+    def _of(self, pod: ReadOnlyTree, name: str) -> ContainerRuntime:
+        return self._processes if self._processes.runs(pod, name) else self._simulated
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self._simulated.running(), self._processes.running():
+            yield
+
+    def runs(self, pod: ReadOnlyTree, name: str) -> bool:
+        return any(runtime.runs(pod, name) for runtime in self._all)
+
+    def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
+        return {**self._simulated.states(pod), **self._processes.states(pod)}
+
+    def may_change(self, pod: ReadOnlyTree) -> bool:
+        return any(runtime.may_change(pod) for runtime in self._all)
+
+    def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
+        return self._of(pod, container["name"]).live_handlers(pod, container)
+
+    def start_container(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
+        self._of(pod, name).start_container(pod, name, restarts)
+
+    def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
+        self._of(pod, name).stop_container(pod, name, grace)
+
+    def update_pod(self, pod: ReadOnlyTree) -> None:
+        for runtime in self._all:
+            runtime.update_pod(pod)
+
+    def remove_pod(self, uid: str) -> None:
+        for runtime in self._all:
+            runtime.remove_pod(uid)
+
+    async def exec_sync(
+        self,
+        pod: ReadOnlyTree,
+        name: str,
+        command: Sequence[str],
+        seconds: float,
+        *,
+        restarts: int | None = None,
+        on_unknown: Callable[[str], None] = lambda _: None,
+    ) -> CommandResult | None:
+        runtime = self._of(pod, name)
+        return await runtime.exec_sync(pod, name, command, seconds, restarts=restarts, on_unknown=on_unknown)
+
+    async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
+        return await self._of(pod, name).exec(pod, name, request)
+
+    def attach(
+        self, pod: ReadOnlyTree, name: str, *, has_terminal: bool
+    ) -> AbstractAsyncContextManager[Attachment]:
+        return self._of(pod, name).attach(pod, name, has_terminal=has_terminal)
+
+    async def logs(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> LogSource:
+        return await self._of(pod, name).logs(pod, name, run)
+
+    async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
+        has_process = self._processes.listener(pod, port) is not None
+        return await (self._processes if has_process else self._simulated).port_forward(pod, port)
+
+    def listener(self, pod: ReadOnlyTree, port: int, *, simulated: bool = True) -> PortConnection | None:
+        return self._processes.listener(pod, port) or self._simulated.listener(pod, port, simulated=simulated)
+
+
+def containers_of_nodes(context: KubeletContext) -> Containers:
+    """Return the manager's containers; the first call creates their run-times."""
+    present: Containers | None = context.shared.get(Containers)
+    if present is None:
+        present = context.shared[Containers] = _make_containers(context)
+    return present
+
+
+def _make_containers(context: KubeletContext) -> Containers:
+    informer = context.informers.of(PODS)
+    events, pods, records = RuntimeEvents(), PodWatchers(informer.lister), ProbeRecords()
+    informer.add_handler(pods.on_change)
+    events.on_output(pods.wake)
+    processes = _process_runtime(context, events, records)
+    settings = context.settings
+    images = [table_of(images) for images in settings.pack_images]
+    if settings.simulated_images is not None:
+        images.append(load_table(settings.simulated_images))
+    simulation = SimulationContext(
+        clock=context.clock,
+        events=events,
+        objects=reference_loader(context),
+        pods=pods,
+        view=InformerView(context.informers),
+        api_server=ApiServerAccess(context.client),
+        local_port=(lambda *_: None) if processes is None else processes.local_port,
+        runs_without_program=_runs_without_program,
+        fails_unknown_programs=settings.fails_unknown_programs,
+        images=images,
+    )
+    simulated = KwokRuntime(SimulatedRuntime(simulation), kwok_objects(context), pods, context.clock)
+    runtime = simulated if processes is None else ChosenRuntime(processes, simulated)
+    return Containers(runtime=runtime, events=events, pods=pods, probe_records=records)
+
+
+def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:
+    return default_program(pod, name).seconds is None
+
+
+def _process_runtime(
+    context: KubeletContext, events: RuntimeEvents, records: ProbeRecords
+) -> "ProcessRuntime | None":
+    """Return the run-time of processes; None if no container is one."""
+    path = context.settings.process_images
+    if path is None:
+        return None
+    from mockube.container_runtime.process.images import load_images  # noqa: PLC0415 - for few
+    from mockube.container_runtime.process.runtime import (  # noqa: PLC0415 - for few
+        ProcessRuntime,
+        ProcessServices,
+    )
+
+    from .probes.container_checks import ContainerChecks  # noqa: PLC0415 - for few
+
+    loader, recorder = reference_loader(context), context.recorder.of("kubelet")
+
+    def record_event(pod: ReadOnlyTree, part: str, kind: str, reason: str, message: str) -> None:
+        recorder.record_on(str(pod["spec"].get("nodeName") or ""), pod, kind, reason, message, part=part)
+
+    services = ProcessServices(
+        clock=context.clock,
+        events=events,
+        server=context.settings.server,
+        objects_of=lambda pod: PodReferences(loader, context.clock, pod),
+        record_event=record_event,
+        checks=lambda run, ready: ContainerChecks(run, context.clock, ready, records.processes),
+    )
+    return ProcessRuntime(load_images(path), services)

@@ -1,0 +1,100 @@
+"""Ports of containers are open and answer by annotation, image and declaration."""
+
+import pytest
+
+from mockube.container_runtime.simulated.connections.port_answers import (
+    ReceivedRequest,
+    file_of,
+    fixed_answer,
+    open_port,
+    reply_to,
+)
+
+DECLARED = [{"containerPort": 8000}, {"containerPort": 53, "protocol": "UDP"}]
+
+
+def pod(*, annotations=None, state="running", **container):
+    return {
+        "metadata": {"name": "web-0", "namespace": "shop", "annotations": annotations or {}},
+        "spec": {"containers": [{"name": "c", "image": "example.org/own", **container}]},
+        "status": {"podIP": "10.244.0.5", "containerStatuses": [{"name": "c", "state": {state: {}}}]},
+    }
+
+
+def answer(tree, port, path="/", method="GET", **headers):
+    opened = open_port(tree, port)
+    return fixed_answer(tree, port, opened, ReceivedRequest(method=method, path=path, headers=headers))
+
+
+@pytest.mark.parametrize(
+    ("tree", "port", "protocol", "is_open"),
+    [
+        (pod(ports=DECLARED), 8000, "TCP", True),
+        (pod(ports=DECLARED), 8001, "TCP", False),
+        (pod(ports=DECLARED), 53, "UDP", True),
+        (pod(ports=DECLARED), 53, "TCP", False),
+        (pod(ports=DECLARED, state="waiting"), 8000, "TCP", False),
+        (pod(annotations={"mockube.dev/answer.90": "x"}), 90, "TCP", True),
+        (pod(image="nginx"), 80, "TCP", True),
+        (pod(image="nginx"), 81, "TCP", False),
+        (pod(image="nginx", command=["nginx", "-g", "daemon off;"]), 80, "TCP", True),
+        (pod(image="nginx", command=["sh", "-c", "exec nginx"]), 80, "TCP", True),
+        (pod(image="nginx", command=["sleep", "infinity"]), 80, "TCP", False),
+        (pod(image="agnhost"), 8080, "TCP", False),
+        (pod(image="agnhost", args=["netexec"]), 8080, "TCP", True),
+    ],
+)
+def test_port_is_open_if_something_listens(tree, port, protocol, is_open):
+    assert (open_port(tree, port, protocol) is not None) is is_open
+
+
+def test_answer_of_annotation_goes_before_that_of_image():
+    tree = pod(image="nginx", annotations={"mockube.dev/answer.80": "mine"})
+    assert answer(tree, 80).body == b"mine"
+
+
+def test_answer_of_unknown_image_names_the_pod():
+    text = answer(pod(ports=DECLARED), 8000, "/x?y").body.decode()
+    assert text == "mockube: pod shop/web-0 is simulated: GET /x?y on port 8000\n"
+
+
+def test_server_with_configuration_in_a_volume_has_unknown_answers():
+    mounts = [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]
+    assert b"is simulated" in answer(pod(image="nginx", volumeMounts=mounts), 80).body
+    other = [{"name": "v", "mountPath": "/usr/share/nginx/html"}]
+    assert answer(pod(image="nginx", volumeMounts=other), 80) is None
+
+
+def test_whoami_repeats_the_request():
+    text = answer(pod(image="traefik/whoami"), 80, "/a", host="who.example", accept="*/*").body.decode()
+    assert text == (
+        "Hostname: web-0\nIP: 10.244.0.5\nRemoteAddr: 127.0.0.1\nGET /a HTTP/1.1\nHost: who.example\nAccept: */*\n"
+    )
+
+
+def test_routes_match_exactly_or_below_their_path():
+    tree = pod(image="agnhost", args=["netexec"])
+    assert answer(tree, 8080, "/hostname").body == b"web-0"
+    assert answer(tree, 8080, "/hostname/x") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "file"),
+    [
+        ("/", "/usr/share/nginx/html/index.html"),
+        ("/a/", "/usr/share/nginx/html/a/index.html"),
+        ("/a.txt?b=/", "/usr/share/nginx/html/a.txt"),
+        ("/../../etc/passwd", "/usr/share/nginx/html/etc/passwd"),
+        ("//etc/passwd", "/usr/share/nginx/html/etc/passwd"),
+    ],
+)
+def test_path_stays_in_the_folder_of_the_server(path, file):
+    opened = open_port(pod(image="nginx"), 80)
+    assert file_of(opened.behavior, path) == file
+
+
+def test_server_of_other_protocol_replies_to_its_words():
+    opened = open_port(pod(image="redis"), 6379)
+    assert opened.speaks == "redis"
+    assert reply_to(opened.behavior, b"ping\r\n") == b"+PONG\r\n"
+    assert reply_to(opened.behavior, b"GET / HTTP/1.1\r\n\r\n") == b""

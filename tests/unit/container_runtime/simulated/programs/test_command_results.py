@@ -1,0 +1,99 @@
+"""The end of a container's command: references that a kubelet replaces, the time at its start, and files of an unknown image."""
+
+import pytest
+
+from mockube.container_runtime.simulated.programs.live_commands import live_commands
+from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+
+DELAYED = {"mockube.dev/start-after": "1h"}
+
+
+def exit_code(script, *, image="example.org/app", annotations=None, seconds=8000, **fields):
+    subject = container("c", "sh", "-c", script, **fields) | {"image": image}
+    simulated = SimulatedPod(
+        pod(subject, restartPolicy="Never", annotations=annotations), context=node_context(details=True)
+    ).pass_time(seconds)
+    return simulated.status["containerStatuses"][0]["state"]["terminated"]["exitCode"]
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        pytest.param("[ '$$' = '$' ]", 0, id="a dollar by itself"),
+        pytest.param("kill -0 $$", 2, id="kill with a dollar"),
+        pytest.param('[ "$(echo $$)" = 1 ]', 0, id="within a reference"),
+        pytest.param('[ "$(echo $(hostname))" = value ]', 1, id="a reference within a reference"),
+        pytest.param('[ "$(NAME)" = value ]', 0, id="a reference"),
+    ],
+)
+def test_kubelet_replaces_references_in_command(script, code):
+    assert (
+        exit_code(script, env=[{"name": "NAME", "value": "value"}, {"name": "hostname", "value": "value"}])
+        == code
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("date +%Y | grep -c 2030", 0),
+        ("date +%Y | grep -c 1970", 1),
+        ('[ "$(date +%H:%M)" = 01:00 ]', 0),
+        ('sleep 61; [ "$(date +%H:%M)" = 01:01 ]', 0),
+        ("date > /tmp/started; grep 2030 /tmp/started", 0),
+    ],
+)
+def test_command_that_reads_time_ends_as_at_its_start(script, code):
+    assert exit_code(script, annotations=DELAYED) == code
+
+
+def test_probe_has_references_of_kubelet_and_hook_has_none():
+    check = {"exec": {"command": ["sh", "-c", "[ '$$' = '$' ] && [ $(NAME) = value ]"]}}
+    subject = SimulatedPod(
+        pod(
+            container(
+                env=[{"name": "NAME", "value": "value"}],
+                readinessProbe=check,
+                lifecycle={"postStart": {"exec": {"command": ["sh", "-c", "kill -0 $$"]}}},
+            )
+        ),
+        context=node_context(details=True),
+    ).pass_time(20)
+    assert subject.status["containerStatuses"][0]["ready"] is True
+
+
+def test_probe_in_real_time_has_references_of_kubelet():
+    checked = container(
+        env=[{"name": "HOST", "value": "db"}],
+        readinessProbe={"exec": {"command": ["nc", "-z", "$(HOST)", "$$"]}},
+        lifecycle={"preStop": {"exec": {"command": ["nc", "-z", "$(HOST)", "$$"]}}},
+    )
+    assert live_commands(pod(checked), checked) == {
+        "readinessProbe": ("nc", "-z", "db", "$"),
+        "preStop": ("nc", "-z", "$(HOST)", "$$"),
+    }
+
+
+def test_probe_that_reads_time_runs_in_real_time():
+    heartbeat = "[ $(($(date +%s) - $(stat -c %Y /tmp/alive))) -lt 30 ]"
+    checked = container(livenessProbe={"exec": {"command": ["sh", "-c", heartbeat]}})
+    assert live_commands(pod(checked), checked).keys() == {"livenessProbe"}
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        pytest.param("[ ! -e /nope ]", 0, id="absent"),
+        pytest.param("[ -f /data/none ]", 1, id="a folder that images do not have"),
+        pytest.param("[[ -d /nope ]]", 1, id="a condition of bash"),
+        pytest.param("[ -f /etc/app.conf ]", 0, id="a folder of a system"),
+        pytest.param("[ -x /app/run ]", 0, id="the folder of the program"),
+        pytest.param("cat /config/app.yaml", 0, id="a file that is read"),
+    ],
+)
+def test_file_that_is_tested_exists_where_images_have_files(script, code):
+    assert exit_code(script) == code
+
+
+def test_file_in_folder_that_specification_mentions_is_found():
+    assert exit_code("[ -f /work/main.py ]", workingDir="/work/src") == 0

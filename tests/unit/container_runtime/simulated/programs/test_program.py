@@ -1,0 +1,108 @@
+"""A container's command determines its duration and exit code."""
+
+import pytest
+
+from mockube.container_runtime.behavior import KILLED, RunBehavior
+from mockube.container_runtime.simulated.programs.program import program_of
+
+
+def parsed_program(*argv, image="busybox"):
+    return program_of({"image": image, "command": list(argv)})
+
+
+@pytest.mark.parametrize(
+    ("argv", "seconds", "code"),
+    [
+        pytest.param(["sleep", "30"], 30, 0, id="sleep"),
+        pytest.param(["/bin/sleep", "1.5m"], 90, 0, id="sleep with a path and minutes"),
+        pytest.param(["sleep", "1h", "30m"], 5400, 0, id="sleep with two durations"),
+        pytest.param(["sleep", "infinity"], None, 0, id="endless sleep"),
+        pytest.param(["sleep", "soon"], 0, 1, id="sleep with an invalid duration"),
+        pytest.param(["sleep"], 0, 1, id="sleep without a duration"),
+        pytest.param(["true"], 0, 0, id="true"),
+        pytest.param(["false"], 0, 1, id="false"),
+        pytest.param(["tail", "-f", "/dev/null"], None, 0, id="tail of an empty file"),
+        pytest.param(["sh", "-c", "exit 3"], 0, 3, id="exit"),
+        pytest.param(["/bin/sh", "-ec", "sleep 5; exit 1"], 5, 1, id="sleep and exit"),
+        pytest.param(["bash", "-c", "echo a && sleep 2 && false"], 2, 1, id="last command fails"),
+        pytest.param(["bash", "-c", "false || sleep 4"], 4, 0, id="or after failure"),
+        pytest.param(["bash", "-c", "true || sleep 4"], 0, 0, id="or after success"),
+        pytest.param(["sh", "-c", "sleep 1\nexit 2; sleep 9"], 1, 2, id="exit ends the script"),
+        pytest.param(["sh", "-c", "sleep 1; sleep inf; false"], None, 0, id="endless sleep ends the script"),
+        pytest.param(["sh", "-c", "while true; do date; sleep 1; done"], None, 0, id="a loop"),
+        pytest.param(["sh", "-c", "echo 'a; exit 3'"], 0, 0, id="quotes"),
+        pytest.param(["sh", "-c", "echo 'a"], 0, 2, id="unterminated quotation"),
+        pytest.param(["sh"], 0, 0, id="a shell without input"),
+    ],
+)
+def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
+    program = parsed_program(*argv)
+    assert (program.seconds, program.exit_code) == (seconds, code)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        pytest.param(["nginx", "-g", "daemon off;"], id="a server"),
+        pytest.param(["sh", "-c", "make && true"], id="an unknown command in a script"),
+    ],
+)
+def test_unknown_commands_are_not_simulated(argv):
+    assert parsed_program(*argv) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "script", "code"),
+    [
+        ("example.com/app:1", "cat /config/app.yaml", 0),
+        ("example.com/app:1", "test -f /config/app.yaml", 1),
+        ("example.com/app:1", "test -f /app/app.yaml", 0),
+        ("busybox", "cat /config/app.yaml", 1),
+        ("busybox", "test -f /config/app.yaml", 1),
+        ("registry.example.com/library/alpine:3", "[ -e /none/x ]", 1),
+        ("alpine", "[ -f /etc/alpine-release ]", 0),
+        ("debian:12-slim", "[ -d /usr ]", 0),
+    ],
+)
+def test_image_of_a_system_has_files_in_its_folders_only(image, script, code):
+    assert parsed_program("sh", "-c", script, image=image).exit_code == code
+
+
+def test_script_of_an_image_is_not_simulated():
+    assert parsed_program("sh", "/app/start.sh", image="example.com/app:1") is None
+
+
+@pytest.mark.parametrize(
+    ("image", "known"),
+    [
+        ("registry.k8s.io/pause:3.10", True),
+        ("pause", True),
+        ("registry.k8s.io/pause-amd64:3.1", True),
+        ("nginx", False),
+        ("example.com/unpause:1", False),
+    ],
+)
+def test_pause_images_run_forever(image, known):
+    assert (program_of({"image": image}) == RunBehavior(seconds=None, stop_code=KILLED)) is known
+
+
+def test_arguments_without_command_are_the_command():
+    assert program_of({"image": "busybox", "args": ["sleep", "7"]}).seconds == 7
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'end=$(( $(date +%s) + 300 )); while [ "$(date +%s)" -lt $end ]; do sleep 5; done; exit 3',
+        "until (( SECONDS >= 300 )); do sleep 5; done; exit 3",
+        "awk 'BEGIN{exit}'; s=$EPOCHSECONDS; while (( EPOCHSECONDS < s + 300 )); do sleep 5; done; exit 3",
+    ],
+)
+def test_loop_ends_at_the_time_that_it_waits_for(script):
+    program = parsed_program("bash", "-c", script)
+    assert (program.seconds, program.exit_code) == (300, 3)
+
+
+@pytest.mark.parametrize("script", ["date", 'echo "$(date) alive"', "echo $SECONDS"])
+def test_loop_that_only_prints_the_time_is_endless(script):
+    assert parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done").seconds is None

@@ -1,0 +1,32 @@
+"""The files of simulated containers: which objects are loaded for them."""
+
+import pytest
+
+from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.simulated.pod_files import PodFiles
+from tests.support.controllers.pods import container, pod
+
+MOUNT = {"name": "v", "mountPath": "/data"}
+VOLUMES = [{"name": "v", "emptyDir": {}}]
+
+
+class Loader:
+    """Counts the loads of references by the container's name."""
+
+    def __init__(self):
+        self.loaded = []
+
+    async def load_shared(self, _, container, *_restarts):
+        self.loaded.append(container["name"])
+        return References()
+
+
+@pytest.mark.parametrize("others", [[], ["other"]])
+async def test_container_of_an_earlier_version_of_the_pod_is_the_same_one(others):
+    names = ["c", *others]
+    tree = pod(*(container(name, volumeMounts=[MOUNT]) for name in names), volumes=VOLUMES)
+    earlier = container("c", volumeMounts=[MOUNT])
+    loader = Loader()
+    await PodFiles(loader, SteppedClock()).file_system(tree, earlier, references=References())
+    assert loader.loaded == others
