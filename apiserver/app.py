@@ -195,9 +195,9 @@ class ApiServer:
         if isinstance(self._kv, EmbeddedStore):
             start("store", self._kv.supervise)
         start("watch-cache", backend.watch_cache.run)
-        await backend.watch_cache.wait_listed()
+        await backend.watch_cache.progress.wait_listed()
         self.rights.watch(self._caches.of, backend.watch_cache)
-        start("watch-cache-lag", backend.watch_cache.watch_lag)
+        start("watch-cache-lag", backend.watch_cache.lag.run)
         aggregated = self.resources[API_SERVICES]
         others = self.resources["", "v1", "services"], self.stored_row(ENDPOINT_SLICES)
         start("api-service-availability", self.aggregator.watch(aggregated, others, self.metrics).run)

@@ -102,8 +102,11 @@ class PodCertificates:
         self._issuances: dict[str, dict[tuple[str, int], _Issuance]] = {}
         """By the pod's uid, then by the volume's name and the index of the source."""
         self._work = SharedWork[None]()
-        self.on_change: Callable[[Key], None] = lambda _: None
-        """Called with the key of a pod when a signer may have issued its certificate."""
+        self._handlers: list[Callable[[Key], None]] = []
+
+    def add_handler(self, handler: Callable[[Key], None]) -> None:
+        """Call the handler with the key of a pod when a signer may have issued its certificate."""
+        self._handlers.append(handler)
 
     def find(self, uid: str, volume: str, index: int) -> PodCredential | None:
         """Return the credential of a projection, or why there is none; None if a certificate must be requested."""
@@ -135,7 +138,8 @@ class PodCertificates:
 
     def _on_request(self, change: Change) -> None:
         request = change.last_known
-        self.on_change(Key(meta.namespace(request), request["spec"]["podName"]))
+        for handler in self._handlers:
+            handler(Key(meta.namespace(request), request["spec"]["podName"]))
 
     def _apply(self, issuance: _Issuance) -> None:
         if issuance.request and self._requests is not None:

@@ -63,7 +63,7 @@ class PodObjects:
         self.has_root_ca = has_root_ca
         self.attaches_volumes = attaches_volumes
         self.certificates = certificates
-        certificates.on_change = enqueue
+        certificates.add_handler(enqueue)
         self._client = client
         self._creators = creators
         self._informers = informers

@@ -1,7 +1,7 @@
 """Bind pods to their nodes, after their volumes are bound."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,7 @@ class Binder:
         self._changes: dict[Key, asyncio.Event] = {}
         """The next change of each claim for which a binding waits."""
 
-    async def bind(self, pod: PodInfo, node: str, bindings: list[ClaimBinding], seconds: float) -> None:
+    async def bind(self, pod: PodInfo, node: str, bindings: Sequence[ClaimBinding], seconds: float) -> None:
         """Bind the claims, which may take some seconds, and then the pod. Raises `BindingFailure`."""
         try:
             await self._bind_claims(node, bindings, seconds)
@@ -114,7 +114,7 @@ class Binder:
         except (ApiError, NoResponse) as error:
             raise BindingFailure.of_plugin("Bind", "DefaultBinder", error) from error
 
-    async def _bind_claims(self, node: str, bindings: list[ClaimBinding], seconds: float) -> None:
+    async def _bind_claims(self, node: str, bindings: Sequence[ClaimBinding], seconds: float) -> None:
         """Bind claims. Raises `TimeoutError` if they are not bound in time, and errors of requests."""
         for binding in bindings:
             await self._bind_claim(binding, node)

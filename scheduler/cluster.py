@@ -35,6 +35,8 @@ class SchedulerCache:
         self._nodes: dict[str, NodeInfo] = {}
         self._node_names: dict[str, str] = {}
         """The names of nodes, by the uids of the pods on them."""
+        self._assumed: set[str] = set()
+        """The uids of pods of which only this scheduler knows that they have a node."""
         self._label_counts: defaultdict[str, dict[_Labels, Counter[str]]] = defaultdict(dict)
         """The number of pods on each node by namespace and labels, without terminating ones."""
         self._known: Sequence[NodeInfo] | None = None
@@ -102,11 +104,18 @@ class SchedulerCache:
         return self._nodes.get(name)
 
     def sizes(self) -> dict[str, int]:
-        """Return the numbers of nodes and pods."""
-        return {"nodes": len(self._nodes), "pods": len(self._node_names)}
+        """Return the numbers of nodes, of pods, and of the pods among them that are assumed."""
+        return {
+            "nodes": len(self._nodes),
+            "pods": len(self._node_names),
+            "assumed_pods": len(self._assumed),
+        }
 
     def has_pod(self, uid: str) -> bool:
         return uid in self._node_names
+
+    def is_assumed(self, uid: str) -> bool:
+        return uid in self._assumed
 
     def set_node(self, node: ReadOnlyTree) -> None:
         info = self._node_info(meta.name(node))
@@ -169,7 +178,8 @@ class SchedulerCache:
             del counter[name]
 
     def update_pod(self, view: PodView, node: str) -> None:
-        """Add or update a pod on a node, in its current state."""
+        """Add or update a pod on a node, in its current state. It is no longer assumed."""
+        self._assumed.discard(view.uid)
         node_name = self._node_names.get(view.uid)
         pod_info = None if node_name is None else self._nodes[node_name].pods[view.uid]
         pod = pod_info.with_view(view) if pod_info else PodInfo.of(view, self._gates)
@@ -184,7 +194,13 @@ class SchedulerCache:
         self._node_names[pod.view.uid] = node
         self._count_pod(pod, node, 1)
 
+    def assume_pod(self, pod: PodInfo, node: str) -> None:
+        """Count a pod as running on a node before the server knows of it."""
+        self.assign_pod(pod, node)
+        self._assumed.add(pod.view.uid)
+
     def remove_pod(self, uid: str) -> None:
+        self._assumed.discard(uid)
         name = self._node_names.pop(uid, None)
         if name is not None:
             node = self._nodes[name]

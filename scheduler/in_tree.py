@@ -8,11 +8,14 @@ from msgspec import Struct
 
 from .cluster import ClusterSnapshot
 from .config import args as arguments
-from .filters import taints_node_affinity_resources
 from .filters.declared_features import declared_features
 from .filters.filter import Check, Filter, Rejection, Restriction
+from .filters.host_ports import node_ports
+from .filters.node_affinity import node_affinity, node_name
 from .filters.pod_affinity import grouped_pod_affinity, inter_pod_affinity
+from .filters.resources import resources_fit
 from .filters.spread import grouped_topology_spread, topology_spread
+from .filters.taints import node_unschedulable, taint_toleration
 from .filters.volume_limits import volume_limits, volume_limits_traits
 from .filters.volumes import (
     volume_binding,
@@ -26,11 +29,13 @@ from .node_traits import NodeTraits
 from .nodeinfo import NodeInfo
 from .podinfo import PodInfo
 from .profile import FilterPlugin, GroupFilterOf, GroupScoreOf, ScorePlugin, TraitsOf
-from .scores import taints_node_affinity_images
+from .scores.images import grouped_image_locality, image_locality
+from .scores.node_affinity import grouped_node_affinity, node_affinity_score
 from .scores.pod_affinity import grouped_pod_affinity_score, pod_affinity_score
 from .scores.resources import balanced_allocation, resource_score
 from .scores.score import Score
 from .scores.spread import grouped_topology_spread_score, topology_spread_score
+from .scores.taints import grouped_taint_toleration, taint_toleration_score
 from .scores.volumes import volume_capacity_score
 
 if TYPE_CHECKING:
@@ -107,12 +112,12 @@ def _plain_score(
 
 
 def _node_affinity(name: str, plugin_args: arguments.NodeAffinityArgs) -> FilterPlugin:
-    check = partial(taints_node_affinity_resources.node_affinity, added=plugin_args.required())
+    check = partial(node_affinity, added=plugin_args.required())
     return FilterPlugin(name, check, is_node_local=True)
 
 
 def _resources_fit(name: str, plugin_args: arguments.NodeResourcesFitArgs) -> FilterPlugin:
-    check = partial(taints_node_affinity_resources.resources_fit, args=plugin_args)
+    check = partial(resources_fit, args=plugin_args)
     return FilterPlugin(name, check, is_node_local=True)
 
 
@@ -123,8 +128,8 @@ def _topology_spread(name: str, plugin_args: arguments.PodTopologySpreadArgs) ->
 
 def _node_affinity_score(name: str, plugin_args: arguments.NodeAffinityArgs, weight: int) -> ScorePlugin:
     added = plugin_args.preferred()
-    score = partial(taints_node_affinity_images.node_affinity_score, added=added)
-    group_form = partial(taints_node_affinity_images.grouped_node_affinity, added=added)
+    score = partial(node_affinity_score, added=added)
+    group_form = partial(grouped_node_affinity, added=added)
     return ScorePlugin(name, score, weight, group_form=group_form)
 
 
@@ -184,26 +189,20 @@ class InTreePlugin(Struct, frozen=True, kw_only=True):
         return {*self.points, *of_filter, *of_score}
 
 
-_NODE_FILTERS: Final = taints_node_affinity_resources
-_NODE_SCORES: Final = taints_node_affinity_images
 IN_TREE: Final[Mapping[str, InTreePlugin]] = {
     "SchedulingGates": InTreePlugin(points=("pre_enqueue",)),
     "PrioritySort": InTreePlugin(points=("queue_sort",)),
-    "NodeName": InTreePlugin(filter=_plain_filter(_NODE_FILTERS.node_name)),
-    "NodeUnschedulable": InTreePlugin(
-        filter=_plain_filter(_NODE_FILTERS.node_unschedulable, is_node_local=True)
-    ),
+    "NodeName": InTreePlugin(filter=_plain_filter(node_name)),
+    "NodeUnschedulable": InTreePlugin(filter=_plain_filter(node_unschedulable, is_node_local=True)),
     "TaintToleration": InTreePlugin(
         weight=3,
-        filter=_plain_filter(_NODE_FILTERS.taint_toleration, is_node_local=True),
-        score=_plain_score(_NODE_SCORES.taint_toleration_score, _NODE_SCORES.grouped_taint_toleration),
+        filter=_plain_filter(taint_toleration, is_node_local=True),
+        score=_plain_score(taint_toleration_score, grouped_taint_toleration),
     ),
     "NodeAffinity": InTreePlugin(
         weight=2, filter=_node_affinity, score=_node_affinity_score, is_scored_first=False
     ),
-    "NodePorts": InTreePlugin(
-        filter=_plain_filter(_NODE_FILTERS.node_ports, is_node_local=True), is_filtered_first=True
-    ),
+    "NodePorts": InTreePlugin(filter=_plain_filter(node_ports, is_node_local=True), is_filtered_first=True),
     "NodeResourcesFit": InTreePlugin(
         weight=1,
         filter=_resources_fit,
@@ -245,7 +244,7 @@ IN_TREE: Final[Mapping[str, InTreePlugin]] = {
     ),
     "ImageLocality": InTreePlugin(
         weight=1,
-        score=_plain_score(_NODE_SCORES.image_locality, _NODE_SCORES.grouped_image_locality),
+        score=_plain_score(image_locality, grouped_image_locality),
         is_scored_first=False,
     ),
     "DefaultBinder": InTreePlugin(points=("bind",)),

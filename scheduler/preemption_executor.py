@@ -10,6 +10,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.client.cache.store import Lister
 from mockube.client.component import ComponentContext
 from mockube.client.component_helpers.disruption import disruption_status
 from mockube.client.events.recorder import Recorder
@@ -27,42 +28,64 @@ PARALLELISM: Final = 16
 """The maximum number of concurrent evictions of one preemption."""
 
 
-class PreemptionExecutor:
-    """Evicts victims. A pod that preempts others is not scheduled again before the last eviction has started."""
+class PreemptionsInProgress:
+    """The pods whose preemption is in progress. None is scheduled again before the last eviction has started."""
 
-    def __init__(
-        self,
-        context: ComponentContext,
-        events_of: Callable[[PodView], Recorder],
-        resume: Callable[[Key], None],
-    ) -> None:
-        """Create an executor. `events_of` returns the recorder for a pod that preempts others.
-
-        `resume` tries a pod again that may have missed the event for which it waits.
-        """
-        self._client = context.client
-        self._clock = context.clock
-        self._pods = context.informers.of(PODS).lister
-        self._events_of = events_of
-        self._resume = resume
-        self._failures = context.metrics.task_restarts.of("scheduler/preempt")
+    def __init__(self, pods: Lister[PodView]) -> None:
+        self._pods = pods
         self._last_victims: dict[Key, PodInfo | None] = {}
-        """The last victim by the pod whose preemption is in progress; None until all other victims are evicted."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        """The last victim by the pod that preempts it; None until all other victims are evicted."""
 
     def is_blocked(self, key: Key) -> bool:
         """Return whether a pod waits for the evictions that it caused."""
         if key not in self._last_victims:
             return False
         victim = self._last_victims[key]
-        return victim is None or self._is_running(victim.view)
+        if victim is None:
+            return True
+        cached = self._pods.get(*victim.view.key)
+        return cached is not None and cached.uid == victim.view.uid and not cached.deleting
+
+    def begin(self, key: Key) -> None:
+        self._last_victims[key] = None
+
+    def begin_last(self, key: Key, victim: PodInfo) -> None:
+        """Note that only the last victim is left, whose deletion unblocks the pod."""
+        self._last_victims[key] = victim
+
+    def end(self, key: Key) -> None:
+        self._last_victims.pop(key, None)
+
+
+class PreemptionExecutor:
+    """Evicts victims, and lets the pod that preempts them be scheduled again afterwards."""
+
+    def __init__(
+        self,
+        context: ComponentContext,
+        in_progress: PreemptionsInProgress,
+        recorder_of: Callable[[PodView], Recorder],
+        resume: Callable[[Key], None],
+    ) -> None:
+        """Create an executor. `recorder_of` returns the recorder for a pod that preempts others.
+
+        `resume` tries a pod again that may have missed the event for which it waits.
+        """
+        self._in_progress = in_progress
+        self._client = context.client
+        self._clock = context.clock
+        self._pods = context.informers.of(PODS).lister
+        self._recorder_of = recorder_of
+        self._resume = resume
+        self._failures = context.metrics.task_restarts.of("scheduler/preempt")
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def preempt(self, pod: PodInfo, candidate: Candidate, nominees: Sequence[PodInfo]) -> None:
         """Start to evict the victims, and to clear the nominations of pods of lower priority."""
         victims = [victim for victim in candidate.victims if not victim.view.deleting]
         if not victims:
             return
-        self._last_victims[pod.view.key] = None
+        self._in_progress.begin(pod.view.key)
         work = self._preempt(pod, candidate.node, victims, nominees)
         task = start(f"scheduler/preempt for {pod.view.key}", work)
         self._tasks.add(task)
@@ -81,7 +104,7 @@ class PreemptionExecutor:
             await self._clear_nominations(nominees)
             await self._evict_all(pod, node, others)
             # Last and alone, as upstream: its deletion is what unblocks the pod.
-            self._last_victims[key] = last
+            self._in_progress.begin_last(key, last)
             await self._evict(pod, node, last)
             is_failed = False
         except (ApiError, NoResponse) as error:
@@ -90,7 +113,7 @@ class PreemptionExecutor:
             LOG.exception("scheduler: %s: preemption on node %s failed", key, node)
             self._failures.value += 1
         finally:
-            self._last_victims.pop(key, None)
+            self._in_progress.end(key)
             if is_failed or self._pods.get(*last.view.key) is None:
                 self._resume(key)
 
@@ -129,7 +152,7 @@ class PreemptionExecutor:
         except (NotFound, Conflict):
             return
         text = f"Preempted by pod {pod.view.uid} on node {node}"
-        self._events_of(pod.view).record(
+        self._recorder_of(pod.view).record(
             view.object, "Normal", "Preempted", text, action="Preempting", related=pod.view.object
         )
 
@@ -142,7 +165,3 @@ class PreemptionExecutor:
                 await self._client.patch(PODS, view.key, patch, kind="strategic", subresource="status")
             except (ApiError, NoResponse) as error:
                 LOG.warning("scheduler: %s: clearing the nomination failed: %s", view.key, error)
-
-    def _is_running(self, pod: PodView) -> bool:
-        cached = self._pods.get(*pod.key)
-        return cached is not None and cached.uid == pod.uid and not cached.deleting

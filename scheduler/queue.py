@@ -128,17 +128,14 @@ class SchedulingQueue:
                 queued_pod = heapq.heappop(self._active) if self._active else self._pop_early()
                 queued_pod.is_active = False
                 if self._is_queued(queued_pod):
-                    self._begin_attempt(queued_pod)
+                    if not queued_pod.attempts:
+                        queued_pod.first_attempt_at = self._clock.monotonic()
+                    queued_pod.attempts += 1
                     self._in_flight = queued_pod.key
                     self._events = []
                     return queued_pod.key
             self._wake.clear()
             await self._wake.wait()
-
-    def _begin_attempt(self, queued_pod: _QueuedPod) -> None:
-        if not queued_pod.attempts:
-            queued_pod.first_attempt_at = self._clock.monotonic()
-        queued_pod.attempts += 1
 
     def attempts_of(self, key: Key) -> tuple[int, float]:
         """Return the number of attempts of a pod, and the time of the first one."""

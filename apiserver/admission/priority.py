@@ -47,7 +47,7 @@ class Priority(Plugin):
 
     def _default_priority(self, backend: Backend) -> _ComputedPriority:
         """Return the priority of the default class, which is cached until a class changes."""
-        newest = backend.resource_cache(PRIORITY_CLASSES).newest
+        newest = backend.resource_cache(PRIORITY_CLASSES).history.newest
         if newest != self._newest:
             default = _default_class(backend)
             self._default, self._newest = (

@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
-from mockube.apiserver.storage.resource_cache import Change
+from mockube.apiserver.storage.change_history import Change
 from mockube.apiserver.storage.stored_object import StoredObject
 
 FindRow: TypeAlias = Callable[[str, str, str], Resource | None]
@@ -108,7 +108,7 @@ class Remotes:
     def watch(self) -> None:
         """Begin to receive changes of the watch cache, after that has listed all objects."""
         watch_cache = self._backend.watch_cache
-        watch_cache.resource_cache(self.prefix).add_watcher(self)
+        watch_cache.resource_cache(self.prefix).watchers.add(self)
         watch_cache.on_reset.append(self.handle_missed_change)
         self.handle_missed_change()
 

@@ -105,7 +105,11 @@ def _ignore(_seconds: float) -> None:
 class CredentialCounts:
     """Numbers of credentials, for metrics; durations go to the two functions."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        observe_fetch: Callable[[float], None] = _ignore,
+        observe_certificate: Callable[[float], None] = _ignore,
+    ) -> None:
         self.tokens: Counter[str] = Counter()
         """Checks of service account tokens, by the names LEGACY_TOKENS and so on."""
         self.fetches: Counter[str] = Counter()
@@ -114,9 +118,9 @@ class CredentialCounts:
         """Tokens whose cached check was used."""
         self.active_fetches = 0
         """Tokens that are being checked now."""
-        self.observe_fetch: Callable[[float], None] = _ignore
+        self.observe_fetch = observe_fetch
         """Called with the duration of a check in seconds."""
-        self.observe_certificate: Callable[[float], None] = _ignore
+        self.observe_certificate = observe_certificate
         """Called with the remaining lifetime of a request's certificate in seconds."""
 
 

@@ -98,14 +98,20 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     counts = counts or CredentialCounts()
     audiences = trust.audiences or trust.issuers
     accounts = ServiceAccounts(
-        trust.keys, issuers=trust.issuers, audiences=audiences, find=find, clock=clock, random=random
+        trust.keys,
+        issuers=trust.issuers,
+        audiences=audiences,
+        find=find,
+        clock=clock,
+        random=random,
+        lifetime=trust.token_lifetime,
+        uses=counts.tokens,
     )
-    accounts.uses = counts.tokens
-    accounts.lifetime = trust.token_lifetime
     token_authenticators: list[TokenAuthenticator] = [StaticTokens(trust.tokens, audiences)]
     if label is not None:
-        legacy = LegacyTokens(trust.keys, audiences=audiences, find=find, label=label, clock=clock)
-        legacy.uses = counts.tokens
+        legacy = LegacyTokens(
+            trust.keys, audiences=audiences, find=find, label=label, clock=clock, uses=counts.tokens
+        )
         token_authenticators.append(legacy)
     token_authenticators.append(accounts)
     if trust.bootstrap_tokens:

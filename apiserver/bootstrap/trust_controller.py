@@ -8,7 +8,7 @@ from typing import Final
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.storage.resource_cache import Change
+from mockube.apiserver.storage.change_history import Change
 from mockube.etcd.errors import KVError
 
 from .ensure import ensure
@@ -48,7 +48,7 @@ class TrustController:
 
     async def run(self) -> None:
         """Write the object whenever it is outdated, until cancelled."""
-        self._cache.add_watcher(self)
+        self._cache.watchers.add(self)
         try:
             while True:
                 await self._is_outdated.wait()
@@ -56,7 +56,7 @@ class TrustController:
                 while not await self._write():
                     await self._registry.clock.sleep(RETRY_SECONDS)
         finally:
-            self._cache.remove_watcher(self)
+            self._cache.watchers.remove(self)
 
     async def _write(self) -> bool:
         """Write the object; return whether that succeeded."""

@@ -21,7 +21,7 @@ from mockube.apiserver.interpreter_memory import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
-from mockube.apiserver.storage.resource_cache import Change
+from mockube.apiserver.storage.change_history import Change
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 
@@ -128,7 +128,7 @@ class DefinitionController:
         await self._idle.wait()
 
     async def run(self) -> None:
-        self._resource_cache.add_watcher(self)
+        self._resource_cache.watchers.add(self)
         try:
             async with asyncio.TaskGroup() as group:
                 self.handle_missed_change()
@@ -140,7 +140,7 @@ class DefinitionController:
                         self._idle.set()
         finally:
             self._idle.set()
-            self._resource_cache.remove_watcher(self)
+            self._resource_cache.watchers.remove(self)
 
     async def catch_up(self, group: asyncio.TaskGroup | None = None) -> None:
         """Sync the definitions that have changed; without a group, none is finalized."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 from mockube.component_base.metrics import Distribution, Registry
@@ -86,27 +87,25 @@ class AuthenticatorCounts(Protocol):
     fetches: Counter[str]
     cache_hits: int
     active_fetches: int
-    observe_fetch: Callable[[float], None]
-    observe_certificate: Callable[[float], None]
 
 
 class CredentialMetrics:
-    def __init__(self, counts: AuthenticatorCounts, metrics: Registry) -> None:
-        self._counts = counts
+    """Observes durations, and reports the numbers that authenticators count."""
+
+    def __init__(self, metrics: Registry) -> None:
         self._metrics = metrics
         self._requests = metrics.distributions(families.TOKEN_CACHE_DURATION)
         self._fetches = self._requests.of("miss")
-        counts.observe_fetch = self._observe_fetch
-        counts.observe_certificate = (
-            metrics.distributions(families.CLIENT_CERTIFICATE_EXPIRATION).of().observe
-        )
-        metrics.on_collect(self._update)
+        self.observe_certificate = metrics.distributions(families.CLIENT_CERTIFICATE_EXPIRATION).of().observe
 
-    def _observe_fetch(self, seconds: float) -> None:
+    def report(self, counts: AuthenticatorCounts) -> None:
+        self._metrics.on_collect(partial(self._update, counts))
+
+    def observe_fetch(self, seconds: float) -> None:
         self._fetches.observe(int(seconds * 1000) / 1000)  # upstream counts whole milliseconds
 
-    def _update(self) -> None:
-        counts, metrics = self._counts, self._metrics
+    def _update(self, counts: AuthenticatorCounts) -> None:
+        metrics = self._metrics
         for name, family in families.TOKEN_USES.items():
             metrics.numbers(family).set(counts.tokens[name])
         self._requests.of("hit").counts[0] = counts.cache_hits

@@ -28,8 +28,9 @@ def make_authentication(
         stored = await registry.find(registry.rows[GroupResource("", resource)], namespace, name)
         return None if stored is None else stored.tree()
 
-    counts = CredentialCounts()
-    CredentialMetrics(counts, metrics)
+    observer = CredentialMetrics(metrics)
+    counts = CredentialCounts(observer.observe_fetch, observer.observe_certificate)
+    observer.report(counts)
     return authenticators(
         environment.trust,
         find,

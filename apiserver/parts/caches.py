@@ -38,7 +38,7 @@ class ResourceCaches:
         """Return the number of objects of each resource that can be watched."""
         counts = {
             self.resources[cache.prefix]: len(cache)
-            for cache in self._registry.watch_cache.resource_caches()
+            for cache in self._registry.watch_cache.folders.caches()
             if cache.prefix in self.resources
         }
         rows = self._registry.rows

@@ -7,7 +7,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
-from mockube.apiserver.storage.resource_cache import Change
+from mockube.apiserver.storage.change_history import Change
 
 from .custom_metrics import CUSTOM_METRICS, EXTERNAL_METRICS, CustomMetrics
 from .registry import Backend
@@ -47,7 +47,7 @@ class MetricNames:
         cache = self._backend.watch_cache.resource_cache(self._backend.layout.prefix(row))
         if cache.prefix not in self._prefixes:
             self._prefixes.add(cache.prefix)
-            cache.add_watcher(_Watcher(cache.prefix, self.invalidate))
+            cache.watchers.add(_Watcher(cache.prefix, self.invalidate))
 
     def refresh(self) -> None:
         """Notify of a change of the names, if there was one."""

@@ -72,8 +72,8 @@ async def list_objects(registry: Registry, context: RequestContext) -> ListResul
         with closing(resource_cache.index_label(chosen.label[0], QUICK_SLICE)) as steps:
             for _ in steps:
                 await yield_to_loop()
-    if not registry.watch_cache.is_consistent:
-        await registry.watch_cache.wait_consistent()
+    if not registry.watch_cache.progress.is_consistent:
+        await registry.watch_cache.progress.wait_consistent()
     scope = _scope(registry, context, chosen)
     registry.warn_unreadable(context, scope.prefix)
     # What may be of any age is not cut into pages, as upstream has it in a cache.

@@ -128,13 +128,13 @@ class Backend(Struct, frozen=True, kw_only=True):
         if cached_object is not None:
             return cached_object
         try:
-            return self.watch_cache.read(prefix, kv)
+            return self.watch_cache.values.read(prefix, kv)
         except Exception as error:
             raise CorruptObject(kv.key, kv.mod_revision, error) from error
 
     def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:
         """Return the operation that stores canonical text."""
-        self.watch_cache.trust(key, text)
+        self.watch_cache.values.trust(key, text)
         return Put(key=key, value=text, lease=lease)
 
     def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[StoredObject]:

@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.storage.resource_cache import CacheWatcher, Change, ResourceCache
+from mockube.apiserver.storage.cache_watchers import CacheWatcher
+from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 
 from .registry import Backend
@@ -88,13 +90,13 @@ def _watching(
     watchers = [make(cache) for cache in caches]
     watch_cache.on_reset += [watcher.handle_missed_change for watcher in watchers]
     for cache, watcher in zip(caches, watchers, strict=True):
-        cache.add_watcher(watcher)
+        cache.watchers.add(watcher)
     try:
         yield watchers
     finally:
         for cache, watcher in zip(caches, watchers, strict=True):
             watch_cache.on_reset.remove(watcher.handle_missed_change)
-            cache.remove_watcher(watcher)
+            cache.watchers.remove(watcher)
 
 
 async def wait_for_object(
@@ -105,11 +107,11 @@ async def wait_for_object(
     changed = asyncio.Event()
     watcher = _Subscriber(backend.layout.object(row, namespace, name), changed)
     cache = backend.resource_cache(resource)
-    cache.add_watcher(watcher)
+    cache.watchers.add(watcher)
     timer = backend.clock.call_later(seconds, changed.set)
     try:
         await changed.wait()
     finally:
         timer.cancel()
-        cache.remove_watcher(watcher)
+        cache.watchers.remove(watcher)
     return backend.find_cached(resource, namespace, name) or await backend.find(row, namespace, name)

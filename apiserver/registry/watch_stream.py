@@ -15,7 +15,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.event_loop import QUICK_SLICE, filter_in_slices
 from mockube.apiserver.kinds.kind import RemoteConversion
-from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOldResourceVersion
+from mockube.apiserver.storage.change_history import Change, ChangeKind, TooOldResourceVersion
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 
@@ -104,7 +105,7 @@ class ClientWatch:
         """Begin with the changes since a version; end with an error if they are no longer in the cache."""
         self.version = version
         try:
-            changes = self._resource_cache.since(version, self.prefix)
+            changes = self._resource_cache.history.since(version, self.prefix)
         except TooOldResourceVersion as error:
             self.end(Expired(str(error)))
         else:
@@ -245,7 +246,7 @@ class ClientWatch:
 
     def bookmark(self, version: int) -> None:
         """Queue a bookmark of a version, unless changes after it were queued already."""
-        if version < self._resource_cache.newest:
+        if version < self._resource_cache.history.newest:
             return
         self._queue.append(WatchEvent(BOOKMARK, version=version))
         self._wake()
@@ -254,7 +255,7 @@ class ClientWatch:
         """Unsubscribe; called when the reader has closed."""
         self._ended = True
         self._drop_events()
-        self._resource_cache.remove_watcher(self)
+        self._resource_cache.watchers.remove(self)
 
     def _selected_event(
         self, change: Change, matches: Callable[[StoredObject], bool] | None
@@ -277,12 +278,12 @@ async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatc
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     version = get_version(options.resource_version)
     await _reach(registry, options, version)
-    await registry.watch_cache.wait_consistent()
+    await registry.watch_cache.progress.wait_consistent()
     resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(context.resource))
     converter = tolerant_client_version_converter(registry, context.resource)
     remote = remote_conversion(registry, context.resource)
     stream = ClientWatch(_prefix(registry, context, chosen), resource_cache, chosen, converter, remote)
-    resource_cache.add_watcher(stream)
+    resource_cache.watchers.add(stream)
     if options.initial_events is False:
         stream.resume(version or registry.watch_cache.revision)
     elif options.initial_events or not version:
@@ -302,7 +303,7 @@ async def watch(registry: Registry, context: RequestContext) -> tuple[ClientWatc
 def end_watches(registry: Registry, resource: GroupResource) -> None:
     """End the watches of a custom resource whose definition was changed or deleted; as upstream, clients list again."""
     prefix = registry.layout.root + f"{resource.group}/{resource.resource}/".encode()
-    for watcher in registry.watch_cache.resource_cache(prefix).watchers():
+    for watcher in registry.watch_cache.resource_cache(prefix).watchers:
         if isinstance(watcher, ClientWatch):
             watcher.end(None)
 

@@ -80,7 +80,7 @@ class Flows:
     def of(self, user: User, info: RequestInfo) -> Flow:
         """Return the flow of a request."""
         schemas, levels = self._caches
-        newest = schemas.newest, levels.newest
+        newest = schemas.history.newest, levels.history.newest
         if newest != self._revisions:
             self._revisions, self._schemas, self._flows = newest, self._sorted_schemas(), {}
         key = (

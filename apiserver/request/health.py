@@ -293,7 +293,7 @@ def watch_cache_check(backend: Backend) -> Check:
         if not backend.watch_cache.revision:
             return "not synced"
         try:
-            behind = await backend.watch_cache.seconds_behind()
+            behind = await backend.watch_cache.lag.seconds_behind()
         except KVError as error:
             return error.reason
         return f"the watch cache is {behind:.0f} s behind the store" if behind > MAX_LAG_SECONDS else ""

@@ -12,7 +12,8 @@ from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, KeyValue, Range, prefix_end
 
-from .resource_cache import ResourceCache, TooOldResourceVersion
+from .change_history import TooOldResourceVersion
+from .resource_cache import ResourceCache
 from .watch_cache import WatchCache
 
 LOG = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class ConsistencyCheck:
     async def turn(self) -> None:
         """Check every resource cache once; rebuild the watch cache if one of them is wrong."""
         wrong_keys: list[bytes] = []
-        for resource_cache in self._watch_cache.claimed_caches():
+        for resource_cache in self._watch_cache.folders.claimed_caches():
             try:
                 differing_keys = await self._compare(resource_cache)
             except KVError as error:
@@ -104,7 +105,7 @@ def _differences(
 ) -> Sequence[bytes]:
     """Return the keys of an interval whose cached objects differ from the store's at a revision."""
     try:
-        later = {change.after.key for change in resource_cache.since(revision, resource_cache.prefix)}
+        later = {change.after.key for change in resource_cache.history.since(revision, resource_cache.prefix)}
     except TooOldResourceVersion:  # everything was listed again meanwhile
         return ()
     unread = {kv.key for kv in kvs if unreadable_revisions.get(kv.key) == kv.mod_revision}

@@ -113,8 +113,7 @@ class Executor:
         current_plan: Plan | None = plan
         first_error: ApiError | None = None
         while current_plan is not None:
-            plan_writes: list[CompletedWrite] = []
-            writes.observe = plan_writes.append
+            plan_writes = writes.begin_plan()
             error = await self._execute_in_order(current_plan.actions, writes, remember)
             last_error = await self._execute_in_order(current_plan.last(error), writes, remember)
             first_error = first_error or error or last_error
@@ -174,7 +173,7 @@ class Executor:
                 self._record_failure(action.event, meta.name(body), error)
             raise
         writes.note_write(resource, created)
-        writes.observe(CompletedWrite(action, Key.of(created), created))
+        writes.completed.append(CompletedWrite(action, Key.of(created), created))
         self._record_success(action.event, meta.name(created))
         for patch in action.then(created):
             with suppress(ApiError):  # a later reconciliation retries, and reports a failure
@@ -187,7 +186,7 @@ class Executor:
             response = await self._write(writes, resource, deletion)
         except NotFound:
             writes.note_deletion(resource, ref, None)
-            writes.observe(CompletedWrite(action, key, None))
+            writes.completed.append(CompletedWrite(action, key, None))
             return
         except Conflict:  # the precondition failed: no Event, and the next reconciliation sees the new object
             raise
@@ -195,7 +194,7 @@ class Executor:
             self._record_failure(action.event, key.name, error)
             raise
         writes.note_deletion(resource, ref, response)
-        writes.observe(CompletedWrite(action, key, response))
+        writes.completed.append(CompletedWrite(action, key, response))
         self._record_success(action.event, key.name)
 
     async def _change(self, action: Update | Patch, writes: KeyWrites) -> None:
@@ -208,7 +207,7 @@ class Executor:
             self._record_failure(action.event, name, error)
             raise
         writes.note_write(action.resource, response)
-        writes.observe(CompletedWrite(action, Key.of(response), response))
+        writes.completed.append(CompletedWrite(action, Key.of(response), response))
         self._record_success(action.event, name)
 
     def _send_change(self, action: Update | Patch) -> Awaitable[Parsed]:
@@ -269,10 +268,10 @@ class Executor:
         try:
             response = await self._write(writes, action.resource, patch)
         except NotFound:
-            writes.observe(CompletedWrite(action, ref.key, None))
+            writes.completed.append(CompletedWrite(action, ref.key, None))
             return
         writes.note_write(action.resource, response)
-        writes.observe(CompletedWrite(action, ref.key, response))
+        writes.completed.append(CompletedWrite(action, ref.key, response))
 
     async def _confirm(self, action: Confirm) -> None:
         resource, field_selector = action.resource, f"metadata.name={action.name}" if action.name else ""

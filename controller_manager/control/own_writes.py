@@ -43,10 +43,6 @@ ListUncached = Callable[[AnyResource, str], Awaitable[Sequence[ReadOnlyTree]]]
 """A function that returns the metadata of the objects in a namespace as the server lists them now."""
 
 
-def ignore_write(_: CompletedWrite) -> None:
-    """Do nothing: the default of `KeyWrites.observe`."""
-
-
 class KeyWrites(Struct):
     """The writes of one key, which the executor notes."""
 
@@ -56,8 +52,13 @@ class KeyWrites(Struct):
     deletions: dict[tuple[AnyResource, Key], str] = field(default_factory=dict)
     unknown: set[AnyResource] = field(default_factory=set)
     """The resources with a write of unknown outcome."""
-    observe: Callable[[CompletedWrite], None] = ignore_write
-    """A function that is called with each write that succeeds."""
+    completed: list[CompletedWrite] = field(default_factory=list)
+    """The writes of the present plan that succeeded."""
+
+    def begin_plan(self) -> Sequence[CompletedWrite]:
+        """Return the writes of the plan that begins: a list to which its writes are added."""
+        self.completed = []
+        return self.completed
 
     def note_write(self, resource: AnyResource, response: ReadOnlyTree) -> None:
         self.note_revision(resource, int(meta.resource_version(response)))

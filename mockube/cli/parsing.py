@@ -67,8 +67,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Help, **options)
         self._pages: dict[str, Sequence[str]] = {}
         """The pages of each group of flags that is not on the main page, by its title."""
-        self.page_epilogs: dict[str, Callable[[], str]] = {}
-        """What a page ends with, by its name."""
+        self._page_epilogs: Mapping[str, Callable[[], str]] = {}
         self.spellings: Mapping[str, str] = {}
         """Flags by other names that people type. No variable has these names: a Service sets `MOCKUBE_PORT` in its pods."""
         self.deprecated_flags: dict[str, str] = {}
@@ -89,8 +88,14 @@ class CommandParser(argparse.ArgumentParser):
         self.deprecated_flags[f"{name}={metavar}"] = replacement
         self.add_argument(name, type=read, metavar=metavar, help=argparse.SUPPRESS)
 
-    def add_pages(self, help_text: str, *pages: str) -> None:
-        """Give the help more pages than the main one; the groups that exist are before the flag of the help."""
+    def add_pages(
+        self, help_text: str, *pages: str, epilogs: Mapping[str, Callable[[], str]] | None = None
+    ) -> None:
+        """Give the help more pages than the main one; the groups that exist are before the flag of the help.
+
+        `epilogs` return what a page ends with, by its name.
+        """
+        self._page_epilogs = epilogs or {}
         self._help.nargs, self._help.choices = "?", [ALL, *pages]
         self._help.metavar, self._help.help = "PAGE", help_text
         self._optionals.title = "Help"
@@ -121,7 +126,7 @@ class CommandParser(argparse.ArgumentParser):
                 formatter.add_arguments(actions)
                 formatter.end_section()
         formatter.add_text(self.epilog)
-        epilogs = [epilog() for page, epilog in self.page_epilogs.items() if name in {ALL, page}]
+        epilogs = [epilog() for page, epilog in self._page_epilogs.items() if name in {ALL, page}]
         return "\n".join((formatter.format_help(), *epilogs))
 
     def read(

@@ -131,8 +131,8 @@ def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...]"
     for title in GROUPS:
         parser.group(title)
-    parser.add_pages(PAGES_HELP, SERVER_PAGE, MANAGER_PAGE)
-    parser.page_epilogs = {MANAGER_PAGE: lambda: _controller_names(own_pack_names())}
+    epilogs = {MANAGER_PAGE: lambda: _controller_names(own_pack_names())}
+    parser.add_pages(PAGES_HELP, SERVER_PAGE, MANAGER_PAGE, epilogs=epilogs)
     parser.spellings = {"--port": "--secure-port"}
     add_name(parser.group(CLUSTER))
     add_cluster_flags(parser.group(CLUSTER))

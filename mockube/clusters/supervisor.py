@@ -126,8 +126,9 @@ class Supervisor:
     async def _run_once(self, on_ready: Callable[[ClusterRecord], None]) -> int:
         """Run both processes until a reset is requested, or until they stop; return the exit code."""
         self._is_resetting, self._began = False, self._clock.monotonic()
-        plane = control_plane(self._launch(), clock=self._clock, report=self._report)
-        plane.manager.on_change = lambda: self._update_components(plane)
+        plane = control_plane(
+            self._launch(), clock=self._clock, report=self._report, on_change=self._update_components
+        )
         plane.handle_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
         client_import = start_import("mockube.cluster_client")

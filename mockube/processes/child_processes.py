@@ -111,8 +111,15 @@ class SupervisedProcess:
     """A program that is restarted when it ends, with backoff, unless it rejects its command line."""
 
     def __init__(
-        self, program: ControlPlaneProgram, processes: Processes, *, clock: Clock, report: Report
+        self,
+        program: ControlPlaneProgram,
+        processes: Processes,
+        *,
+        clock: Clock,
+        report: Report,
+        on_change: Callable[[], None],
     ) -> None:
+        """`on_change` is called after each start and exit."""
         self._program = program
         self._processes = processes
         self._clock = clock
@@ -122,8 +129,7 @@ class SupervisedProcess:
         self.pid = 0
         """The process id; 0 while the program does not run."""
         self.restarts = 0
-        self.on_change: Callable[[], None] = _ignore_change
-        """Called after each start and exit."""
+        self._on_change = on_change
         self.code = 0
         """The exit code of a program that is not restarted."""
 
@@ -164,7 +170,7 @@ class SupervisedProcess:
     async def _run_once(self) -> int:
         async with self._processes.start_program(self._program, stdin=PIPE) as process:
             self.pid = process.pid
-            self.on_change()
+            self._on_change()
             start_task = asyncio.create_task(
                 self._send_start(process), name=f"begin of the {self._program.name}"
             )
@@ -172,16 +178,12 @@ class SupervisedProcess:
                 return await run_with(process.wait(), background_tasks=[start_task])
             finally:
                 self.pid = 0
-                self.on_change()
+                self._on_change()
 
     async def _send_start(self, process: Process) -> None:
         await self._may_start.wait()
         assert process.stdin is not None
         process.stdin.write(START)
-
-
-def _ignore_change() -> None:
-    """Do nothing: the default of `on_change`."""
 
 
 def exit_message(program: ControlPlaneProgram, code: int) -> str:

@@ -10,7 +10,7 @@ import socket
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -41,15 +41,24 @@ class ControlPlane:
     """One run of the two processes of a control plane."""
 
     def __init__(
-        self, *, server: ControlPlaneProgram, manager: ControlPlaneProgram, clock: Clock, report: Report
+        self,
+        *,
+        server: ControlPlaneProgram,
+        manager: ControlPlaneProgram,
+        clock: Clock,
+        report: Report,
+        on_change: "Callable[[ControlPlane], None]" = lambda _: None,
     ) -> None:
+        """`on_change` is called after each start and exit of the manager."""
         self._programs = (server, manager)
         self._report = report
         self._stopping = asyncio.Event()
         self._server: Process
         self._killed = False
         self.processes = Processes()
-        self.manager = SupervisedProcess(manager, self.processes, clock=clock, report=report)
+        self.manager = SupervisedProcess(
+            manager, self.processes, clock=clock, report=report, on_change=lambda: on_change(self)
+        )
         self.stopped_by = 0
         """The signal that stopped the run, if any."""
         self.failed: ControlPlaneProgram | None = None
@@ -175,7 +184,14 @@ class Launch(LaunchOptions, frozen=True, kw_only=True):
         return self.logs / f"{component}.log"
 
 
-def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPlane:
+def control_plane(
+    launch: Launch,
+    *,
+    clock: Clock,
+    report: Report,
+    on_change: Callable[[ControlPlane], None] = lambda _: None,
+) -> ControlPlane:
+    """Return a run of both processes; `on_change` is called after each start and exit of the manager."""
     kubeconfig = str(launch.manager_kubeconfig)
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
@@ -197,6 +213,7 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
         ),
         clock=clock,
         report=report,
+        on_change=on_change,
     )
 
 

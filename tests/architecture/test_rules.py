@@ -15,6 +15,7 @@ from tests.architecture.rules import (
     tasks,
     testing,
     time_and_randomness,
+    wiring,
 )
 from tests.architecture.source import Module
 
@@ -65,6 +66,39 @@ def test_time_and_randomness(code, expected):
 def test_tasks(code, expected):
     assert sorted(lines(tasks.check, "etcd/planted.py", code)) == expected
     assert not lines(tasks.check, "component_base/supervision.py", code)
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        pytest.param("self.loop.on_change = self.queue.add", [6], id="callback of another object"),
+        pytest.param("loop.on_change = enqueue", [6], id="callback that was passed"),
+        pytest.param("self.loop.observe = self.handle", [6], id="method"),
+        pytest.param("loop.observe, loop.size = handle, 4", [6], id="function, in a tuple"),
+        pytest.param("self.loop.observe = lambda: None", [6], id="lambda"),
+        pytest.param("self.loop.observe = partial(handle, 4)", [6], id="partial"),
+        pytest.param("self.loop.owner = self", [6], id="the object itself"),
+        pytest.param("self.observe = self.handle", [], id="attribute of its own"),
+        pytest.param("self.loop = Loop(on_change=self.handle)", [], id="constructor"),
+        pytest.param("self.loop.add_handler(self.handle)", [], id="method that adds a handler"),
+        pytest.param("self.loop.size = self.size", [], id="data of a property"),
+        pytest.param("self.loop.size = handle()", [], id="result of a function"),
+        pytest.param("loop.user = request.user", [], id="data of another object"),
+    ],
+)
+def test_wiring(statement, expected):
+    code = "\n".join(
+        (
+            "def handle(): ...",
+            "class A:",
+            "    @property",
+            "    def size(self): ...",
+            "    def handle(self, enqueue, loop, request):",
+            f"        {statement}",
+        )
+    )
+    assert lines(wiring.check, "kubelet/planted.py", code) == expected
+    assert not lines(wiring.check, "kubelet/pods.py", code)
 
 
 def test_exemption_applies_to_one_file_and_name():

@@ -18,6 +18,7 @@ from tests.architecture.rules import (
     tasks,
     testing,
     time_and_randomness,
+    wiring,
 )
 from tests.architecture.source import TESTS, TOOLS, Check, module, paths
 from tools.packages import PACKAGES, ROOT
@@ -45,6 +46,7 @@ RULES = (
     Rule(name="names say what they are", check=public_names.check, folders=(*PACKAGES, "tools")),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),
+    Rule(name="constructors wire objects", check=wiring.check, folders=PACKAGES),
     Rule(name="imported names exist", check=stale_names.check, folders=(*TESTS, *TOOLS, "examples")),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
     Rule(name="tests are named by behaviour", check=testing.check_names, folders=TESTS),
@@ -77,6 +79,10 @@ def test_every_exemption_from_the_clock_is_used():
 
 def test_every_place_that_may_start_tasks_does():
     assert not [path for path in tasks.ALLOWED if not list(tasks.starts(module(path)))]
+
+
+def test_every_file_that_may_assign_functions_does():
+    assert not [path for path in wiring.ALLOWED if not list(wiring.assignments(module(path)))]
 
 
 def test_every_file_that_may_decide_by_kind_does():

@@ -160,12 +160,12 @@ async def waiting_request(client, method="POST", path=f"{NEW}/pods", body=None, 
     task = asyncio.create_task(client.send(method, path, pod() if body is None else body, **headers))
     accounts = client.server.registry.resource_cache(SERVICE_ACCOUNTS)
     try:
-        await until(lambda: task.done() or accounts.watchers())
+        await until(lambda: task.done() or accounts.watchers)
         yield task
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await until(lambda: not accounts.watchers())
+        await until(lambda: not accounts.watchers)
 
 
 async def test_pod_waits_for_default_account_of_new_namespace(empty_namespace):
@@ -181,7 +181,7 @@ async def test_pod_without_default_account_is_refused_after_upstreams_lookups(em
     async with waiting_request(empty_namespace) as task:
         clock.advance((LOOKUPS - 1) * MIN_LOOKUP_INTERVAL - 0.01)
         await yield_to_loop(5)
-        assert empty_namespace.server.registry.resource_cache(SERVICE_ACCOUNTS).watchers()
+        assert empty_namespace.server.registry.resource_cache(SERVICE_ACCOUNTS).watchers
         clock.advance(0.92)  # nine intervals are 1.8 s at most
         answer = await task
     assert (answer.status, answer.body["message"]) == (403, f'pods "p" is forbidden: {NO_DEFAULT_ACCOUNT}')

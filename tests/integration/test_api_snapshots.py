@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.request.snapshot_endpoint import BODY_SECONDS, MAX_SNAPSHOT_BYTES, PATH
-from mockube.apiserver.storage.watch_cache import SLICE
+from mockube.apiserver.storage.store_reflector import SLICE
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put

@@ -16,9 +16,9 @@ from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.registry.selection import Selection
 from mockube.apiserver.registry.watch_stream import ClientWatch
 from mockube.apiserver.request.health import MAX_LAG_SECONDS
+from mockube.apiserver.storage.cache_lag import LAG_SECONDS
 from mockube.apiserver.storage.compaction import Compactor
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS
-from mockube.apiserver.storage.watch_cache import LAG_SECONDS
 from mockube.component_base import task_supervisor
 from mockube.component_base.clock import RealClock, SteppedClock
 from mockube.component_base.task_supervisor import FIRST_DELAY, OnFailure, TaskFailed
@@ -336,7 +336,7 @@ async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):
     revision = served.watch_cache.revision
     broken = ClientWatch(resource_cache.prefix, resource_cache, Selection(matches=fail))
     broken.resume(revision)
-    resource_cache.add_watcher(broken)
+    resource_cache.watchers.add(broken)
     async with served.client.watch(f"{MAPS}?watch=true&resourceVersion={revision}") as events:
         await served.client.post(MAPS, {"metadata": {"name": "a"}})
         assert (await next_item(events))["object"]["metadata"]["name"] == "a"

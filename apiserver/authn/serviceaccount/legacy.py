@@ -61,14 +61,15 @@ class LegacyTokens:
         find: Find,
         label: LabelSecret,
         clock: Clock,
+        uses: Counter[str] | None = None,
     ) -> None:
+        """`uses` gets the numbers of valid tokens, by type of use."""
         self._keys = keys
         self._audiences = audiences
         self._find = find
         self._label = label
         self._clock = clock
-        self.uses: Counter[str] = Counter()
-        """The numbers of valid tokens, by type of use."""
+        self.uses: Counter[str] = Counter() if uses is None else uses
 
     async def authenticate_token(self, token: str, audiences_: Sequence[str]) -> KnownToken | None:
         claims = verified_claims(token, self._keys, (ISSUER,))

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -51,6 +51,9 @@ class TokenLifetime(Struct, frozen=True, kw_only=True):
     """Whether a pod's own token is valid for a year: old clients read it only once."""
 
 
+_DEFAULT_LIFETIME: Final = TokenLifetime()
+
+
 class IssuedToken(NamedTuple):
     text: str
     id: str
@@ -60,7 +63,7 @@ class IssuedToken(NamedTuple):
 class ServiceAccounts:
     """Issues tokens of the first of `issuers`, and accepts tokens of all. `audiences` are the server's own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each argument is a setting or a dependency
         self,
         keys: ServiceAccountKeys,
         *,
@@ -69,10 +72,12 @@ class ServiceAccounts:
         find: Find,
         clock: Clock,
         random: Random,
+        lifetime: TokenLifetime = _DEFAULT_LIFETIME,
+        uses: Counter[str] | None = None,
     ) -> None:
-        self.lifetime = TokenLifetime()
-        self.uses: Counter[str] = Counter()
-        """The numbers of valid tokens, by type of use."""
+        """`uses` gets the numbers of valid tokens, by type of use."""
+        self.lifetime = lifetime
+        self.uses: Counter[str] = Counter() if uses is None else uses
         self.keys = keys
         self.issuer = issuers[0]
         self.audiences = audiences

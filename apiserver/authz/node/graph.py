@@ -9,7 +9,8 @@ from typing import Any, Final
 import orjson
 
 from mockube.apiserver.authz.chain import PreparationNeeded
-from mockube.apiserver.storage.resource_cache import Change, ResourceCache
+from mockube.apiserver.storage.change_history import Change
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 
@@ -58,7 +59,7 @@ class NodeGraph:
         """Clear the graph until the next request of a node user."""
         assert self._caches is not None
         for watcher in self._watchers:
-            self._caches(watcher.resource).remove_watcher(watcher)
+            self._caches(watcher.resource).watchers.remove(watcher)
         for collection in (
             self._watchers,
             self._noted,
@@ -96,7 +97,7 @@ class NodeGraph:
         for resource in self.resources:
             cache = self._caches(resource)
             watcher = _Watcher(self, resource, cache.prefix)
-            cache.add_watcher(watcher)
+            cache.watchers.add(watcher)
             self._watchers.append(watcher)
             self._noted |= dict.fromkeys((resource, stored.key) for stored in cache)
         self._max_queued = len(self._noted) + MAX_QUEUED_CHANGES

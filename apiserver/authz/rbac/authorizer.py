@@ -12,7 +12,8 @@ from mockube.apiserver.authz.chain import (
     UserRules,
     aggregate,
 )
-from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
+from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.user import User
 
 from .policy import RESOURCES, GrantedRole, RBACPolicy, subjects_of
@@ -123,7 +124,7 @@ class RBAC:
         """Watch the caches of the four resources from now on. The watch cache must be listed."""
         for resource in RESOURCES:
             cache = caches(resource)
-            cache.add_watcher(_Watcher(self, resource, cache.prefix))
+            cache.watchers.add(_Watcher(self, resource, cache.prefix))
         self.reset(caches)
 
     def reset(self, caches: Callable[[str], ResourceCache]) -> None:

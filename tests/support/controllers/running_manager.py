@@ -80,7 +80,7 @@ class LastChanges:
     def __init__(self, resource_cache):
         self.prefix = resource_cache.prefix
         self.revision = max((stored.revision for stored in resource_cache), default=0)
-        resource_cache.add_watcher(self)
+        resource_cache.watchers.add(self)
 
     def handle_change(self, change):
         self.revision = change.revision

@@ -5,7 +5,7 @@ from collections import Counter
 
 import orjson
 
-from mockube.apiserver.storage.resource_cache import ChangeKind
+from mockube.apiserver.storage.change_history import ChangeKind
 
 UNCOUNTED = {"events", "leases"}
 """Resources whose number may differ if things take longer."""
@@ -43,7 +43,7 @@ class Census:
         self.came = Counter()
         self.went = Counter()
         for name, resource_cache in self._resource_caches.items():
-            resource_cache.add_watcher(_Watcher(name, resource_cache.prefix, self))
+            resource_cache.watchers.add(_Watcher(name, resource_cache.prefix, self))
 
     def all(self, resource):
         return [orjson.loads(stored.value) for stored in self._resource_caches[resource]]

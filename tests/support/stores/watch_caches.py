@@ -20,7 +20,7 @@ async def mirroring(store, clock, read=read_value):
     watch_cache = WatchCache(store, b"/registry/", clock=clock, read=read)
     watch_cache.resource_cache(FOLDER)
     running = asyncio.create_task(watch_cache.run())
-    await watch_cache.wait_listed()
+    await watch_cache.progress.wait_listed()
     try:
         yield watch_cache
     finally:

@@ -148,7 +148,7 @@ async def test_request_has_pod_account_and_node(server, certificates):
 
 async def test_issued_certificate_is_used_until_next_one_is_issued(server, certificates):
     changed = []
-    certificates.on_change = changed.append
+    certificates.add_handler(changed.append)
     await certificates.ensure(POD, "v", 0)
     first, second = chain(), chain()
     server.issue(first)

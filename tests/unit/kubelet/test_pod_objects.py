@@ -49,7 +49,7 @@ class Server:
 class Certificates:
     """Requests no certificates."""
 
-    on_change = None
+    def add_handler(self, _): ...
 
 
 class Creators(PossibleCreators):

@@ -37,12 +37,21 @@ def test_pod_moves_to_the_node_of_its_last_version():
     assert not cache.has_pod("web")
 
 
-def test_assumed_pod_counts_as_one_that_runs():
+def test_assumed_pod_counts_as_one_that_runs_until_its_node_is_confirmed():
     cache = cache_of("a", "b")
-    cache.assign_pod(info(pod("web", requests={"cpu": "1"})), "a")
+    cache.assume_pod(info(pod("web", requests={"cpu": "1"})), "a")
     assert (cache.has_pod("web"), cache.node("a").requested["cpu"]) == (True, 1000)
+    assert (cache.is_assumed("web"), cache.sizes()["assumed_pods"]) == (True, 1)
     update(cache, "a", requests={"cpu": "2"})
     assert cache.node("a").requested["cpu"] == 2000
+    assert (cache.is_assumed("web"), cache.sizes()["assumed_pods"]) == (False, 0)
+
+
+def test_assumption_ends_with_the_pod():
+    cache = cache_of("a")
+    cache.assume_pod(info(pod("web")), "a")
+    cache.remove_pod("web")
+    assert (cache.is_assumed("web"), cache.has_pod("web")) == (False, False)
 
 
 def test_update_without_effect_on_sums_keeps_them_and_the_new_version():

@@ -207,9 +207,8 @@ async def test_invalid_uid_is_unauthorized(clock, subject, problem, caplog):
 
 
 async def test_remaining_lifetime_of_certificates_is_observed(clock):
-    counts = CredentialCounts()
     metrics = Registry()
-    CredentialMetrics(counts, metrics)
+    counts = CredentialCounts(observe_certificate=CredentialMetrics(metrics).observe_certificate)
     certificate = client_certificate(not_after=b.NOW + timedelta(seconds=5000))
     await ClientCertificates(verifier(clock), clock, counts).authenticate(
         PresentedCredentials("", peer(certificate))

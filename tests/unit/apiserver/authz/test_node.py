@@ -8,7 +8,8 @@ from mockube.apiserver.authz.node import graph as graphs
 from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
-from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
+from mockube.apiserver.storage.change_history import Change, ChangeKind
+from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 
@@ -40,7 +41,7 @@ class NodeAuthorizerHarness:
         if cache.get(key) is None:
             kind = ChangeKind.ADDED
         cache.apply(
-            Change(kind, StoredObject(key, orjson.dumps(tree), cache.newest + 1), cache.get(key), 0.0)
+            Change(kind, StoredObject(key, orjson.dumps(tree), cache.history.newest + 1), cache.get(key), 0.0)
         )
 
     def ask(self, verb, resource, name="", *, user=NODE, **more):

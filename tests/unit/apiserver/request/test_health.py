@@ -96,26 +96,20 @@ async def test_cancelled_request_is_no_fault_of_check(caplog):
     assert not caplog.records
 
 
-class Cache:
-    """A watch cache whose first list is not complete."""
-
-    revision = 0
-
+class NoLag:
     async def seconds_behind(self):
         return 0.0
 
 
 async def test_watch_cache_is_not_ready_before_its_first_list():
-    backend = SimpleNamespace(watch_cache=Cache())
+    backend = SimpleNamespace(watch_cache=SimpleNamespace(revision=0, lag=NoLag()))
     assert await watch_cache_check(backend)() == "not synced"
     backend.watch_cache.revision = 1
     assert await watch_cache_check(backend)() == ""
 
 
 class UnavailableStore:
-    """A store, and a watch cache that asks it, without a connection."""
-
-    revision = 1
+    """A store without a connection, and the lag of a watch cache behind it."""
 
     async def status(self):
         raise Unavailable("no etcd is reachable")
@@ -125,5 +119,6 @@ class UnavailableStore:
 
 @pytest.mark.parametrize("check", [store_check, watch_cache_check])
 async def test_check_of_unreachable_store_returns_its_error(check):
-    backend = SimpleNamespace(kv=UnavailableStore(), watch_cache=UnavailableStore())
+    store = UnavailableStore()
+    backend = SimpleNamespace(kv=store, watch_cache=SimpleNamespace(revision=1, lag=store))
     assert await check(backend)() == "no etcd is reachable"

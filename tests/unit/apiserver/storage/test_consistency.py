@@ -72,7 +72,7 @@ class CheckedCache:
 async def checked_cache():
     cache = CheckedCache()
     async with running_task(cache.watch_cache.run()):
-        await cache.watch_cache.wait_listed()
+        await cache.watch_cache.progress.wait_listed()
         yield cache
     await cache.store.close()
 

@@ -17,10 +17,12 @@ from mockube.apiserver.registry.watch_stream import (
     ClientWatch,
     WatchEvent,
 )
-from mockube.apiserver.storage import resource_cache as resource_cache_module
-from mockube.apiserver.storage.resource_cache import HISTORY_SECONDS, TooOldResourceVersion
+from mockube.apiserver.storage import change_history
+from mockube.apiserver.storage.cache_lag import LAG_SECONDS
+from mockube.apiserver.storage.change_history import HISTORY_SECONDS, TooOldResourceVersion
+from mockube.apiserver.storage.store_reflector import SLICE
 from mockube.apiserver.storage.stored_object import MAX_TRUSTED_BYTES, TrustedValues, read_value
-from mockube.apiserver.storage.watch_cache import LAG_SECONDS, SLICE, WatchCache
+from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.store import MemoryStore
@@ -50,7 +52,7 @@ async def test_readers_never_receive_part_of_a_batch(store):
         rewriting = rewrite(store, MANY)
         while watch_cache.revision == was:
             parts.add(len(resource_cache))
-            await watch_cache.wait_consistent()
+            await watch_cache.progress.wait_consistent()
             seen.append((watch_cache.revision, len(resource_cache)))
             await yield_to_loop()
         assert set(seen) == {(was, 0), (await rewriting, MANY)}
@@ -91,10 +93,10 @@ async def test_list_is_made_in_slices(store):
 async def test_readers_wait_for_relist_after_interrupted_batch(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         rewriting = rewrite(store, MANY)
-        await until(lambda: not watch_cache.is_consistent)
+        await until(lambda: not watch_cache.progress.is_consistent)
     await rewriting
     assert 0 < len(watch_cache.resource_cache(FOLDER)) < MANY
-    reader = asyncio.create_task(watch_cache.wait_consistent())
+    reader = asyncio.create_task(watch_cache.progress.wait_consistent())
     await yield_to_loop()
     assert not reader.done()
     running = asyncio.create_task(watch_cache.run())
@@ -107,8 +109,8 @@ async def test_readers_wait_for_relist_after_interrupted_batch(store):
 async def test_readers_run_between_large_batches(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         first = rewrite(store, MANY)
-        await until(lambda: not watch_cache.is_consistent)
-        reader, second = asyncio.create_task(watch_cache.wait_consistent()), rewrite(store, 0)
+        await until(lambda: not watch_cache.progress.is_consistent)
+        reader, second = asyncio.create_task(watch_cache.progress.wait_consistent()), rewrite(store, 0)
         revision = await first
         await reader
         assert watch_cache.revision == revision
@@ -120,7 +122,7 @@ async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.add_watcher(stream)
+        resource_cache.watchers.add(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, 2 * BACKLOG)
         if has_some:
@@ -141,7 +143,7 @@ async def test_events_from_before_a_watch_are_made_when_they_are_read(store, res
             written = await store.put(put(number))
         await watch_cache.wait_reached(written.revision)
         stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.add_watcher(stream)
+        resource_cache.watchers.add(stream)
         if resumes:
             stream.resume(first)
         else:
@@ -181,7 +183,7 @@ async def test_slow_watcher_of_large_objects_is_cut_off(store, part, is_cut_off)
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.add_watcher(stream)
+        resource_cache.watchers.add(stream)
         stream.resume(watch_cache.revision)
         for number in range(count):
             written = await store.put(put(number, int(part * BACKLOG_BYTES / count)))
@@ -193,10 +195,10 @@ async def test_bookmark_is_not_older_than_delivered_event(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.add_watcher(stream)
+        resource_cache.watchers.add(stream)
         stream.resume(watch_cache.revision)
         rewriting = rewrite(store, MANY)
-        await until(lambda: not watch_cache.is_consistent)
+        await until(lambda: not watch_cache.progress.is_consistent)
         stream.bookmark(watch_cache.revision)
         revision = await rewriting
         await watch_cache.wait_reached(revision)
@@ -257,12 +259,12 @@ async def test_own_writes_are_not_decoded_again(store, wrap):
     reads = CountingReader()
     async with mirroring(wrap(store), SteppedClock(), reads) as watch_cache:
         own = put(1)
-        watch_cache.trust(own.key, own.value)
+        watch_cache.values.trust(own.key, own.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 0
         other = put(1, size=1)
-        watch_cache.trust(own.key, own.value)  # of a write that did not take place
+        watch_cache.values.trust(own.key, own.value)  # of a write that did not take place
         for expected in (1, 2):
             result = await store.put(other)
             await until(lambda result=result: watch_cache.revision == result.revision)
@@ -275,13 +277,13 @@ async def test_memory_for_unconfirmed_writes_is_bounded(store):
     async with mirroring(store, SteppedClock(), reads) as watch_cache:
         own, half = put(1), put(2, size=MAX_TRUSTED_BYTES // 2)
         for value in (own, half, half):  # an equal value written again uses no more memory
-            watch_cache.trust(value.key, value.value)
+            watch_cache.values.trust(value.key, value.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 0
-        watch_cache.trust(own.key, own.value)
+        watch_cache.values.trust(own.key, own.value)
         third = put(3, size=MAX_TRUSTED_BYTES // 2)
-        watch_cache.trust(third.key, third.value)
+        watch_cache.values.trust(third.key, third.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 1
@@ -362,7 +364,7 @@ async def cache_without_old_version(store):
     watch_cache.expect_kind(FOLDER, "ConfigMap", ("v2", "v1"))
     resource_cache = watch_cache.resource_cache(FOLDER)
     running = asyncio.create_task(watch_cache.run())
-    await watch_cache.wait_listed()
+    await watch_cache.progress.wait_listed()
     watch_cache.expect_kind(FOLDER, "ConfigMap", ("v2",))
     assert len(resource_cache) == MANY
     try:
@@ -384,22 +386,22 @@ async def test_objects_of_lost_version_are_removed_in_slices(store):
 
 
 async def test_history_of_a_resource_that_changes_no_more_gets_shorter(store, monkeypatch):
-    monkeypatch.setattr(resource_cache_module, "IDLE_HISTORY", 10)
+    monkeypatch.setattr(change_history, "IDLE_HISTORY", 10)
     clock = SteppedClock()
     async with mirroring(store, clock) as watch_cache:
         resource_cache, was = watch_cache.resource_cache(FOLDER), watch_cache.revision
         await rewrite(store, 30)
         await until(lambda: len(resource_cache) == 30)
-        task = asyncio.create_task(watch_cache.watch_lag())
+        task = asyncio.create_task(watch_cache.lag.run())
         for _ in range(int(HISTORY_SECONDS / LAG_SECONDS)):
-            assert len(resource_cache.since(was, FOLDER)) == 30
+            assert len(resource_cache.history.since(was, FOLDER)) == 30
             await yield_to_loop(5)
             clock.advance(LAG_SECONDS)
         await yield_to_loop(5)
         clock.advance(LAG_SECONDS)
         await yield_to_loop(5)
         with pytest.raises(TooOldResourceVersion):
-            resource_cache.since(was, FOLDER)
+            resource_cache.history.since(was, FOLDER)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -416,10 +418,10 @@ async def test_history_of_a_new_store_begins_at_the_first_revision(is_new):
         await store.txn(Txn(then=(put(2),)))
         await watch_cache.fresh()
         if is_new:
-            assert len(resource_cache.since(1, FOLDER)) == 1
+            assert len(resource_cache.history.since(1, FOLDER)) == 1
         else:
             with pytest.raises(TooOldResourceVersion):
-                resource_cache.since(1, FOLDER)
+                resource_cache.history.since(1, FOLDER)
         with pytest.raises(TooOldResourceVersion):  # of an earlier store
-            resource_cache.since(2, FOLDER)
+            resource_cache.history.since(2, FOLDER)
     await store.close()

@@ -26,7 +26,7 @@ async def test_watcher_has_a_write_before_it_is_delivered(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.add_watcher(stream)
+        resource_cache.watchers.add(stream)
         stream.resume(watch_cache.revision)
         reader = asyncio.create_task(stream.take())
         await yield_to_loop()
@@ -39,7 +39,7 @@ async def test_watchers_have_the_writes_of_all_before_they_are_delivered(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         stream = ClientWatch(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.add_watcher(stream)
+        resource_cache.watchers.add(stream)
         stream.resume(watch_cache.revision)
         reader = asyncio.create_task(stream.take())
         await yield_to_loop()

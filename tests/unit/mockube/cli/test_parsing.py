@@ -151,8 +151,7 @@ def test_other_spelling_sets_flag_but_no_variable(parser):
 
 
 def test_epilog_is_on_its_page_and_on_that_with_everything(parser):
-    parser.add_pages("pages", "long")
-    parser.page_epilogs = {"long": lambda: "the names"}
+    parser.add_pages("pages", "long", epilogs={"long": lambda: "the names"})
     assert "the names" not in parser.format_help()
     assert parser.page("long").endswith("the names")
     assert "the names" in parser.page("all")

@@ -1,71 +1,9 @@
-"""The scores of preferred taints, preferred node affinity and local images."""
+"""The scores of local images."""
 
 import pytest
 
-from mockube.scheduler.plugin_failure import PluginFailure
-from mockube.scheduler.scores.taints_node_affinity_images import (
-    image_locality,
-    node_affinity_score,
-    taint_toleration_score,
-)
+from mockube.scheduler.scores.images import image_locality
 from tests.support.controllers.scheduler_objects import node, pod, scores, snapshot
-
-
-def preferred(*weights):
-    """Return the affinity to nodes with the labels 0, 1 … by weight."""
-    terms = [
-        {"weight": weight, "preference": {"matchExpressions": [{"key": str(key), "operator": "Exists"}]}}
-        for key, weight in enumerate(weights)
-    ]
-    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
-
-
-@pytest.mark.parametrize(
-    ("weights", "expected"),
-    [
-        ((1, 3), {"none": 0, "first": 25, "second": 75, "both": 100}),
-        ((5,), {"none": 0, "first": 100, "second": 0, "both": 100}),
-        ((), None),
-    ],
-)
-def test_node_scores_the_weights_of_preferences_that_it_matches(weights, expected):
-    labels = {"none": {}, "first": {"0": ""}, "second": {"1": ""}, "both": {"0": "", "1": ""}}
-    state = snapshot([node(name, labels=has) for name, has in labels.items()])
-    assert scores(node_affinity_score, pod(affinity=preferred(*weights)), state) == expected
-
-
-def test_preference_with_a_bound_that_is_no_integer_fails():
-    affinity = preferred(1)
-    term = affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]
-    term["preference"]["matchExpressions"] = [{"key": "k", "operator": "Gt", "values": ["x"]}]
-    message = r"""running PreScore plugin "NodeAffinity": \[0\].matchExpressions\[0\].values\[0\]: Invalid value: "x": for 'Gt'"""
-    with pytest.raises(PluginFailure, match=message):
-        scores(node_affinity_score, pod(affinity=affinity), snapshot([node(), node("b")]))
-
-
-def taint(key, effect="PreferNoSchedule"):
-    return {"key": key, "value": "", "effect": effect}
-
-
-def test_node_scores_less_for_each_preferred_taint_that_is_not_tolerated():
-    nodes = [
-        node("none"),
-        node("one", taints=[taint("k"), taint("k", "NoSchedule")]),
-        node("two", taints=[taint("k"), taint("other")]),
-        node("tolerated", taints=[taint("fine")]),
-    ]
-    tolerations = [
-        {"key": "fine", "operator": "Exists"},
-        {"key": "k", "operator": "Exists", "effect": "NoSchedule"},
-    ]
-    found = scores(taint_toleration_score, pod(tolerations=tolerations), snapshot(nodes))
-    assert found == {"none": 100, "one": 50, "two": 0, "tolerated": 100}
-
-
-def test_taints_without_preference_score_nothing():
-    state = snapshot([node(), node("b", taints=[taint("k", "NoSchedule")])])
-    assert scores(taint_toleration_score, pod(), state) is None
-
 
 MB = 1024 * 1024
 

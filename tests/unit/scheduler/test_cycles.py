@@ -1,0 +1,239 @@
+"""One pod from the queue to its node: the decision, the binding, and what follows when one of them fails."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.status import Conflict
+from mockube.client import kinds
+from mockube.client.resources import Key
+from mockube.scheduler.algorithm import SchedulingAlgorithm
+from mockube.scheduler.binder import Binder, BindingFailure, BindingSlots
+from mockube.scheduler.binding_cycle import BindingCycle
+from mockube.scheduler.choice import FeasibleNodes
+from mockube.scheduler.failure_handler import FailureHandler
+from mockube.scheduler.monitor import SchedulerMonitor
+from mockube.scheduler.preemption_executor import PreemptionExecutor, PreemptionsInProgress
+from mockube.scheduler.profiles import DEFAULT_SETTINGS
+from mockube.scheduler.reporting import PodReporter
+from mockube.scheduler.scheduling_cycle import SchedulingCycle
+from mockube.scheduler.volumes import ClaimBinding
+from tests.support.controllers.scheduler_objects import node, pod
+from tests.support.controllers.scheduler_parts import SchedulerParts
+from tests.support.event_loop import yield_to_loop
+
+WEB = Key("default", "web")
+
+
+class Cycles(SchedulerParts):
+    def __init__(self):
+        super().__init__()
+        context, monitor = self.context, SchedulerMonitor(self.clock.monotonic, self.context.metrics.registry)
+        reporter = PodReporter(context, DEFAULT_SETTINGS.profiles)
+        in_progress = PreemptionsInProgress(self.informers.of(kinds.PODS).lister)
+        preemptions = PreemptionExecutor(context, in_progress, reporter.recorder_of, self.queue.resume)
+        self.preemptions, self.monitor, self.reporter = preemptions, monitor, reporter
+        self.scheduling = self.scheduling_by(SchedulingAlgorithm(self.state.cache, monitor, None))
+        self.binding = self.binding_by(Binder(context, BindingSlots(1), None))
+
+    def scheduling_by(self, algorithm):
+        failures = FailureHandler(
+            self.context, self.state, self.preemptions, None, self.reporter, self.monitor
+        )
+        return SchedulingCycle(self.context, self.state, self.queue, algorithm, failures, self.monitor)
+
+    def binding_by(self, binder):
+        return BindingCycle(self.context, self.state, self.handlers, binder, self.reporter, self.monitor)
+
+    async def schedule(self):
+        """Take the next pod from the queue, and decide on it."""
+        key = await self.queue.pop()
+        assumed = await self.scheduling.schedule(key)
+        self.queue.done()
+        return assumed
+
+    async def bind(self, tree):
+        """Schedule a pod on the node a, and bind it."""
+        self.put_nodes(node("a"))
+        self.put(tree)
+        await self.binding.start(await self.schedule())
+
+    @property
+    def writes(self):
+        return [(verb, what) for verb, what, *_ in self.client.requests]
+
+
+@pytest.fixture
+def cycles():
+    return Cycles()
+
+
+async def test_decision_counts_from_then_on_so_that_room_is_given_once(cycles):
+    cycles.put_nodes(node("a", cpu="1"))
+    cycles.put(pod("web", requests={"cpu": "1"}), pod("other", requests={"cpu": "1"}))
+    assumed = await cycles.schedule()
+    assert (assumed.pod.view.key, assumed.node, assumed.attempts) == (WEB, "a", 1)
+    assert cycles.state.cache.is_assumed("web")
+    assert await cycles.schedule() is None
+    assert cycles.recorded.reasons == [("other", "FailedScheduling")]
+    assert cycles.pending["unschedulable"] == 1
+
+
+async def test_pod_that_was_bound_by_another_needs_no_decision(cycles):
+    cycles.put(pod("web"))
+    key = await cycles.queue.pop()
+    cycles.put(pod("web", nodeName="a"))
+    assert await cycles.scheduling.schedule(key) is None
+    assert cycles.client.requests == []
+
+
+async def test_pod_that_is_deleted_during_its_decision_gets_no_node(cycles):
+    class SlowAlgorithm:
+        async def decide(self, *_, **__):
+            cycles.remove(pod("web"))
+            return cycles.state.cache.nodes(), FeasibleNodes(cycles.state.cache.nodes())
+
+    cycles.put_nodes(node("a"))
+    cycles.put(pod("web"))
+    cycles.scheduling = cycles.scheduling_by(SlowAlgorithm())
+    assert await cycles.schedule() is None
+    assert not cycles.state.cache.has_pod("web")
+
+
+async def test_error_of_a_plugin_is_tried_again_without_a_change(cycles):
+    expression = {"key": "a", "operator": "In", "values": []}
+    terms = [{"weight": 1, "preference": {"matchExpressions": [expression]}}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    cycles.put_nodes(node("a"), node("b"))
+    cycles.put(pod("web", affinity=affinity))
+    assert await cycles.schedule() is None
+    ((*_, patch),) = cycles.client.requests
+    assert patch["status"]["conditions"][0]["reason"] == "SchedulerError"
+    cycles.clock.advance(1)
+    assert cycles.pending == {"active": 1}
+
+
+async def test_nomination_ends_when_it_no_longer_helps(cycles):
+    cycles.put(pod("web", status={"nominatedNodeName": "a"}))
+    await cycles.schedule()
+    assert cycles.state.nominator.pods_on("a") == []
+    ((*_, patch),) = cycles.client.requests
+    assert patch["status"]["nominatedNodeName"] is None
+
+
+async def test_nomination_ends_when_the_pod_has_its_room(cycles):
+    cycles.put_nodes(node("a"))
+    cycles.put(pod("web", status={"nominatedNodeName": "a"}))
+    assert (await cycles.schedule()).node == "a"
+    assert cycles.state.nominator.pods_on("a") == []
+
+
+async def test_reason_of_a_failure_is_in_the_event_and_in_the_status(cycles):
+    cycles.put(pod("web"))
+    assert await cycles.schedule() is None
+    message = "no nodes available to schedule pods"
+    assert cycles.recorded.events == [("web", "Warning", "FailedScheduling", message)]
+    ((verb, what, key, patch),) = cycles.client.requests
+    assert (verb, what, key) == ("patch", "pods/status", WEB)
+    (condition,) = patch["status"]["conditions"]
+    assert (condition["reason"], condition["message"]) == ("Unschedulable", message)
+
+
+async def test_pod_of_higher_priority_is_nominated_and_evicts(cycles):
+    cycles.put_nodes(node("a", cpu="1"))
+    cycles.put(pod("low", requests={"cpu": "1"}, nodeName="a", priority=1))
+    cycles.put(pod("web", requests={"cpu": "1"}, priority=5, schedulerName="default-scheduler"))
+    assert await cycles.schedule() is None
+    assert [one.view.key for one in cycles.state.nominator.pods_on("a")] == [WEB]
+    await cycles.preemptions.finish()
+    assert ("delete", "pods") in cycles.writes
+    assert ("low", "Preempted") in cycles.recorded.reasons
+
+
+async def test_bound_pod_is_reported_and_stays_assumed_until_the_server_confirms(cycles):
+    await cycles.bind(pod("web"))
+    assert cycles.writes == [("create", "pods/binding")]
+    assert cycles.recorded.events == [
+        ("web", "Normal", "Scheduled", "Successfully assigned default/web to a")
+    ]
+    assert cycles.state.cache.is_assumed("web")
+
+
+async def test_refused_binding_is_reported_and_tried_again(cycles):
+    cycles.client.error = Conflict("taken")
+    await cycles.bind(pod("web"))
+    assert cycles.writes == [("create", "pods/binding"), ("patch", "pods/status")]
+    ((name, _, reason, text),) = cycles.recorded.events
+    assert (name, reason) == ("web", "FailedScheduling")
+    assert text == 'running Bind plugin "DefaultBinder": taken'
+    assert not cycles.state.cache.has_pod("web")
+    cycles.clock.advance(1)
+    assert cycles.pending == {"active": 1}
+
+
+async def test_unexpected_error_of_a_binding_is_counted_and_tried_again(cycles, caplog):
+    cycles.client.error = ValueError("a defect")
+    cycles.put_nodes(node("a"))
+    cycles.put(pod("web"))
+    assumed = await cycles.schedule()
+    with pytest.raises(ValueError, match="a defect"):  # of the report's patch
+        await cycles.binding.start(assumed)
+    assert cycles.context.metrics.task_restarts.of("scheduler/bind").value == 1
+    assert "binding failed and is retried" in caplog.text
+    assert cycles.pending == {"backoff": 1}
+
+
+class FakeBinder:
+    """A binder that calls a function of the test."""
+
+    def __init__(self, bind):
+        self._bind = bind
+
+    async def bind(self, *_):
+        await self._bind()
+
+
+async def test_pod_that_has_gone_during_a_failed_binding_is_not_reported(cycles):
+    async def fail():
+        cycles.remove(pod("web"))
+        raise BindingFailure("gone")
+
+    cycles.binding = cycles.binding_by(FakeBinder(fail))
+    await cycles.bind(pod("web"))
+    assert (cycles.recorded.events, cycles.pending) == ([], {})
+
+
+async def test_pod_that_is_bound_although_the_response_was_lost_stays_on_its_node(cycles):
+    async def lose_response():
+        cycles.put(pod("web", metadata={"resourceVersion": "2"}, nodeName="a"))
+        raise BindingFailure("lost")
+
+    cycles.binding = cycles.binding_by(FakeBinder(lose_response))
+    await cycles.bind(pod("web"))
+    assert (cycles.recorded.events, cycles.pending) == ([], {})
+    assert cycles.state.cache.has_pod("web")
+
+
+async def test_volumes_are_assumed_until_the_binding_ends(cycles):
+    claim = {"metadata": {"name": "data", "namespace": "default", "uid": "data"}, "spec": {}}
+    cycles.put_nodes(node("a"))
+    cycles.put(pod("web"))
+    assumed = await cycles.schedule()
+    cycles.state.assume(assumed.pod, cycles.state.cache.node("a"), [ClaimBinding(claim, None)])
+    assert cycles.state.storage.assumed.binding_of(claim) is not None
+    await cycles.binding.start(assumed)
+    assert cycles.state.storage.assumed.binding_of(claim) is None
+
+
+async def test_end_waits_for_the_bindings_in_progress(cycles):
+    response = asyncio.Event()
+    cycles.binding = cycles.binding_by(FakeBinder(response.wait))
+    cycles.put_nodes(node("a"))
+    cycles.put(pod("web"))
+    binding = cycles.binding.start(await cycles.schedule())
+    end = asyncio.create_task(cycles.binding.finish())
+    await yield_to_loop()
+    assert not end.done()
+    response.set()
+    await end
+    assert binding.done()
