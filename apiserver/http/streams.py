@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import orjson
 from aiohttp import hdrs, web
@@ -20,8 +19,7 @@ from mockube.apiserver.request.response import (
 )
 from mockube.component_base.tracebacks import drop_frames
 
-if TYPE_CHECKING:
-    from .connection import Connection
+from .connection import Connection
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +36,7 @@ class Chunks:
 
     def __init__(
         self,
-        connection: "Connection",
+        connection: Connection,
         request: web.BaseRequest,
         response: Response,
         added: Mapping[str, str],
