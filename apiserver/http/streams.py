@@ -17,6 +17,7 @@ from mockube.apiserver.request.response import (
     fit_warnings,
     stream_compressor,
 )
+from mockube.component_base.http1.writing import encode_chunk
 from mockube.component_base.tracebacks import drop_frames
 
 from .connection import Connection
@@ -78,7 +79,7 @@ class Chunks:
                 await self.response.write(piece)
                 continue
             # aiohttp's writer takes several times as long.
-            connection.send(b"".join((b"%x\r\n" % len(piece), piece, b"\r\n")))
+            connection.send(encode_chunk(piece))
             if connection.writing_paused:
                 await connection.drain()
 

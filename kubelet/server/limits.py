@@ -26,8 +26,6 @@ MAX_FRAME: Final = 1 << 20
 """A frame of SPDY."""
 MAX_FRAME_HEADERS: Final = 64 * 1024
 """A decompressed block of headers of SPDY, which a few bytes may become."""
-MAX_REQUEST_HEAD: Final = 64 * 1024
-"""The head of a request to a forwarded port."""
 MAX_LOCAL_RESPONSE: Final = 16 << 20
 """A response of a process of a pod, which runs on this machine."""
 
