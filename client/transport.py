@@ -20,6 +20,7 @@ from mockube.apimachinery.x509.der import CertificateError
 from mockube.apimachinery.x509.system_roots import trusted_pool
 from mockube.apimachinery.x509.tls import client_context
 from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.http1.writing import encode_request
 
 from .connections import CONNECT_SECONDS, Address, ConnectionBroken, Connections, NotConnected
 from .kubeconfig import Access, KubeconfigError
@@ -81,7 +82,7 @@ class HttpTransport:
         origin = URL(access.server)
         self._base = access.server.rstrip("/")
         self._path = origin.raw_path.rstrip("/")
-        self._host_header = f"Host: {origin.host_port_subcomponent}"
+        self._host = str(origin.host_port_subcomponent)
         self._server_name = access.server_name or None
         ssl_context = tls_context(access, clock) if origin.scheme == "https" else None
         self._connections = Connections(
@@ -98,10 +99,10 @@ class HttpTransport:
         """The host and port of the server, a label of metrics."""
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Response:
-        head = self._encode_head(request, headers)
+        encoded = self._encode(request, headers)
         try:
             response = await self._connections.exchange(
-                head, seconds=request.timeout, is_head=request.method == "HEAD"
+                encoded, seconds=request.timeout, is_head=request.method == "HEAD"
             )
         except NotConnected as error:
             raise Unreachable(f"{request.method} {request.target}: {error}") from error
@@ -111,15 +112,11 @@ class HttpTransport:
             response.status, _retry_after(response.headers.get(b"retry-after", b"")), response.body
         )
 
-    def _encode_head(self, request: Request, headers: Mapping[str, str]) -> bytes:
-        lines = [f"{request.method} {self._path}{request.target} HTTP/1.1", self._host_header]
-        lines += [f"{name}: {value}" for name, value in {**request.headers, **headers}.items()]
+    def _encode(self, request: Request, headers: Mapping[str, str]) -> bytes:
+        sent = {"Host": self._host, **request.headers, **headers}
         if request.body or not request.is_read:
-            lines.append(f"Content-Length: {len(request.body)}")
-        head = "\r\n".join(lines)
-        if head.count("\n") >= len(lines) or head.count("\r") >= len(lines):
-            raise ValueError("a request header contains a line break")
-        return f"{head}\r\n\r\n".encode() + request.body
+            sent["Content-Length"] = str(len(request.body))
+        return encode_request(request.method, f"{self._path}{request.target}", sent.items(), request.body)
 
     @asynccontextmanager
     async def stream(self, request: Request, headers: Mapping[str, str]) -> AsyncIterator["_Stream"]:

@@ -14,7 +14,5 @@ MAX_TAIL_BYTES: Final = 10 << 20
 """What `tailLines` buffers: the size of a kubelet's log file."""
 MAX_TERMINAL_SIZE: Final = 1024
 """One size of a terminal."""
-MAX_REQUEST_HEAD: Final = 64 * 1024
-"""The head of a request to a forwarded port."""
 MAX_LOCAL_RESPONSE: Final = 16 << 20
 """A response of a process of a pod, which runs on this machine."""

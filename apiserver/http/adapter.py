@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from aiohttp import hdrs, web
+from aiohttp import StreamReader, hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apimachinery import status, uri
@@ -18,14 +18,12 @@ from mockube.apiserver.request.response import PIECE, Response
 from mockube.component_base.tracebacks import drop_frames
 
 from .backend_connection import LIMIT
+from .connection import Connection
 from .response import Refusal, render, write_pieces
 from .streams import Chunks, Messages
 
 if TYPE_CHECKING:
-    from aiohttp.streams import StreamReader
     from multidict import CIMultiDict
-
-    from .connection import Connection
 
 
 class Tunnel:
@@ -40,7 +38,7 @@ class _TunnelProtocol(asyncio.StreamReaderProtocol):
     """Replaces the protocol of a connection, and notifies that protocol of the connection's end."""
 
     def __init__(
-        self, connection: "Connection", reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop
+        self, connection: Connection, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop
     ) -> None:
         super().__init__(reader, loop=loop)
         self._connection = connection
@@ -64,7 +62,7 @@ class SocketClient:
         "payload",
     )
 
-    def __init__(self, connection: "Connection", message: RawRequestMessage, payload: "StreamReader") -> None:
+    def __init__(self, connection: Connection, message: RawRequestMessage, payload: StreamReader) -> None:
         self.message = message
         self.payload = payload
         self.head = ""
@@ -135,7 +133,7 @@ class SocketClient:
             transport.abort()
 
     def refuse(self, refusal: str) -> Refusal:
-        return self._connection.refuse(refusal)
+        return self._connection.refusal(refusal)
 
     async def read(self, limit: int) -> bytes:
         return await read(self.message, self.payload, self._connection.send, limit)
@@ -203,7 +201,7 @@ class _Writer(StreamWriter):
         await super().write_headers(status_line, headers)
 
 
-def take_over(connection: "Connection", buffered: bytes) -> Tunnel:
+def take_over(connection: Connection, buffered: bytes) -> Tunnel:
     """Replace the HTTP protocol of a connection by a tunnel; `buffered` is what was read beyond the request."""
     loop, transport = asyncio.get_running_loop(), connection.transport
     if transport is None or transport.is_closing():
@@ -219,7 +217,7 @@ def take_over(connection: "Connection", buffered: bytes) -> Tunnel:
 
 
 async def read(
-    message: RawRequestMessage, payload: "StreamReader", send: Callable[[bytes], None], limit: int
+    message: RawRequestMessage, payload: StreamReader, send: Callable[[bytes], None], limit: int
 ) -> bytes:
     """Return the body of a message, or raise an ApiError if it is longer than `limit`; `send` writes to the client."""
     if payload.is_eof():
@@ -239,7 +237,7 @@ async def read(
     return bytes(data)
 
 
-def _take_received(payload: "StreamReader", limit: int) -> bytes:
+def _take_received(payload: StreamReader, limit: int) -> bytes:
     """Return a body that was received completely with the head, as small ones are."""
     try:
         data = payload.read_nowait()
@@ -266,7 +264,7 @@ def is_continue(expected: str) -> bool:
     return any(token.strip().lower() == "100-continue" for token in expected.split(","))
 
 
-def waits_for_continue(message: RawRequestMessage, payload: "StreamReader") -> bool:
+def waits_for_continue(message: RawRequestMessage, payload: StreamReader) -> bool:
     """Return whether a client waits for status 100 before it sends its body."""
     expected = message.headers.get(hdrs.EXPECT)
     if not expected or message.version < HttpVersion11 or not is_continue(expected):

@@ -5,7 +5,7 @@ import os
 import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import ip_addresses, status
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.hosts import join_host_port
 from mockube.apimachinery.status import ApiError, Timeout
 from mockube.apimachinery.x509.der import CertificateError
@@ -22,20 +23,31 @@ from mockube.apiserver.pki.private import load_client_certificate
 from mockube.apiserver.registry.subresources.locations import KubeletGateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
 from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.http1.heads import BadStartLine, IncompleteMessage, ProtocolError, ResponseHead
+from mockube.component_base.http1.reading import END, NEED_DATA, ResponseReader, Signal
+from mockube.component_base.http1.writing import InvalidHead, encode_request
+from mockube.component_base.tracebacks import drop_frames
 
 from . import outgoing_limits
 from .dial_limiter import FairDialLimiter
 
 LIMIT: Final = 64 * 1024
-"""Bytes that are read ahead, and the maximum of a response's head."""
+"""Bytes that are read ahead."""
 FINISH_SECONDS: Final = 300.0
 """How long a backend may take to read the rest of what a client has sent that has left, in seconds of the real time."""
-_NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 class DialFailed(Exception):
     """The connection failed; the message is Go's."""
+
+
+class BackendLost(ConnectionError):
+    """The connection was lost; the message is Go's."""
+
+    def __init__(self, operation: str, error: OSError) -> None:
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        super().__init__(f"{operation}: {reason}")
 
 
 class KubeletClient(Struct, frozen=True, kw_only=True):
@@ -47,16 +59,6 @@ class KubeletClient(Struct, frozen=True, kw_only=True):
     """The CA of kubelets in PEM; the client certificate and its key are in PEM, too."""
     seconds: float = 30.0
     """The timeout of a connection; 0 for none."""
-
-
-class ResponseHead(Struct, frozen=True, kw_only=True):
-    code: int
-    reason: str
-    headers: Sequence[tuple[str, str]]
-    raw: bytes
-
-    def header(self, name: str) -> str:
-        return next((value for key, value in self.headers if key.lower() == name), "")
 
 
 async def flush(writer: asyncio.StreamWriter) -> None:
@@ -85,12 +87,43 @@ class BackendConnection:
         """`socket_transport` is the transport below that of TLS."""
         self.reader = reader
         self.writer = writer
+        self._response = ResponseReader()
+        self._early_data = b""
+        """What was received behind a 101 response."""
         self._socket_transport = socket_transport
 
-    async def send_head(self, method: str, target: str, headers: Sequence[tuple[str, str]]) -> None:
-        lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
-        self.writer.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape"))
-        await self.writer.drain()
+    async def send_head(self, method: str, target: str, headers: Iterable[tuple[str, str]]) -> None:
+        self._response = ResponseReader(method)
+        if self._early_data:
+            self._response.receive(self._early_data)
+            self._early_data = b""
+        try:
+            self.writer.write(encode_request(method, target, headers))
+            await self.drain()
+        except InvalidHead as error:
+            raise DialFailed(error.go_text) from error
+        except BackendLost as error:
+            raise DialFailed(str(error)) from error
+
+    async def drain(self) -> None:
+        """Wait until the backend has read enough for more to be written."""
+        try:
+            await self.writer.drain()
+        except OSError as error:
+            drop_frames(error)  # the stream keeps it
+            raise BackendLost("write", error) from None
+
+    async def read(self) -> bytes:
+        """Return the next bytes of a connection that has left HTTP; none at its end."""
+        early, self._early_data = self._early_data, b""
+        return early or await self._receive()
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self.reader.read(LIMIT)
+        except OSError as error:
+            drop_frames(error)  # the stream keeps it
+            raise BackendLost("read", error) from None
 
     async def finish(self) -> None:
         """Send what is buffered and the end, and discard what is received, until the backend ends, too.
@@ -109,47 +142,39 @@ class BackendConnection:
             await Deadlines(RealClock()).within(FINISH_SECONDS, ending.done)
 
     async def read_head(self) -> ResponseHead:
-        while True:
-            try:
-                raw = await self.reader.readuntil(b"\r\n\r\n")
-            except asyncio.IncompleteReadError as error:
-                raise DialFailed("EOF" if not error.partial else "unexpected EOF") from error
-            except asyncio.LimitOverrunError as error:
-                raise DialFailed("the response header is too long") from error
-            head = _parse_head(raw)
-            if head.code == HTTPStatus.SWITCHING_PROTOCOLS or head.code >= HTTPStatus.OK:
-                return head
-
-    async def body(self, head: ResponseHead, method: str) -> AsyncIterator[bytes]:
-        if method == "HEAD" or head.code in _NO_BODY:
-            return
-        if "chunked" in head.header("transfer-encoding").lower():
-            async for chunk in self._chunks():
-                yield chunk
-            return
-        length = head.header("content-length")
-        remaining = int(length) if length.isascii() and length.isdecimal() and len(length) < 19 else None
-        while remaining is None or remaining > 0:
-            data = await self.reader.read(LIMIT if remaining is None else min(remaining, LIMIT))
-            if not data:
-                if remaining:
-                    raise ConnectionError("the body ends too early")
-                return
-            remaining = None if remaining is None else remaining - len(data)
-            yield data
-
-    async def _chunks(self) -> AsyncIterator[bytes]:
+        """Return the head of the response, which may follow 1xx responses."""
         try:
-            while size := int((await self.reader.readuntil(b"\r\n")).split(b";")[0], 16):
-                while size > 0:
-                    data = await self.reader.read(min(size, LIMIT))
-                    if not data:
-                        raise ConnectionError("the body ends too early")
-                    size -= len(data)
-                    yield data
-                await self.reader.readexactly(2)
-        except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            while True:
+                event = await self._next_event()
+                if not isinstance(event, ResponseHead):
+                    continue
+                if event.status == HTTPStatus.SWITCHING_PROTOCOLS:
+                    self._early_data = self._response.take_rest()
+                    return event
+                if event.status >= HTTPStatus.OK:
+                    return event
+        except IncompleteMessage as error:
+            raise DialFailed("unexpected EOF" if error.has_begun else "EOF") from error
+        except BadStartLine as error:
+            raise DialFailed(f"malformed HTTP response {quote(error.line)}") from error
+        except (ProtocolError, BackendLost) as error:
+            raise DialFailed(str(error)) from error
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """Yield the body of the response as it is received."""
+        try:
+            while (event := await self._next_event()) is not END:
+                if isinstance(event, bytes):
+                    yield event
+        except IncompleteMessage as error:
+            raise ConnectionError("the body ends too early") from error
+        except ProtocolError as error:
             raise ConnectionError("the body is not chunked as its header states") from error
+
+    async def _next_event(self) -> ResponseHead | bytes | Signal:
+        while (event := self._response.next_event()) is NEED_DATA:
+            self._response.receive(await self._receive())
+        return event
 
 
 async def resolve(host: str, check: Callable[[str], None]) -> str:
@@ -189,16 +214,6 @@ async def connect(
         raise ConnectionResetError("the connection was lost")
     protocol.connection_made(over_tls)
     return BackendConnection(reader, asyncio.StreamWriter(over_tls, protocol, reader, loop), below)
-
-
-def _parse_head(raw: bytes) -> ResponseHead:
-    first, *lines = raw[:-4].decode("utf-8", "surrogateescape").split("\r\n")
-    version, _, rest = first.partition(" ")
-    code, _, reason = rest.partition(" ")
-    if not version.startswith("HTTP/1.") or not (code.isascii() and code.isdecimal() and len(code) == 3):
-        raise DialFailed(f"malformed HTTP response {first[:100]!r}".replace("'", '"'))
-    headers = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
-    return ResponseHead(code=int(code), reason=reason, headers=headers, raw=raw)
 
 
 class Dialer:
@@ -289,12 +304,12 @@ class Dialer:
         query = "?only=processes" if location.is_process else ""
         await connection.send_head("GET", f"/connect/{location.host}/{port}{query}", headers)
         head = await connection.read_head()
-        if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
+        if head.status != HTTPStatus.SWITCHING_PROTOCOLS:
             connection.writer.transport.abort()
-            if head.code == HTTPStatus.BAD_GATEWAY:
+            if head.status == HTTPStatus.BAD_GATEWAY:
                 raise DialFailed(f"dial tcp {location.host}:{port}: connect: connection refused")
             raise DialFailed(
-                f"dial tcp {location.host}:{port}: the kubelet returned {head.code} {head.reason}"
+                f"dial tcp {location.host}:{port}: the kubelet returned {head.status} {head.reason.decode('utf-8', 'replace')}"
             )
 
     async def _start_tls(self, connection: BackendConnection) -> None:

@@ -1,8 +1,5 @@
 """One connection: aiohttp's protocol, with limits of what a client can send before a request is served.
 
-Requests are served in the task of the connection. aiohttp starts a task for each request, which costs two iterations of
-the event loop before Python 3.12, as much as the parser does.
-
 aiohttp limits each header separately, so that a request can have many long headers, and parses pipelined requests long
 before they are served. Go's net/http limits the head as a whole and reads one request after the other, and so does this
 module. The parser is aiohttp's: bytes are only counted, and passed to it in fewer and larger pieces.
@@ -10,28 +7,25 @@ module. The parser is aiohttp's: bytes are only counted, and passed to it in few
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol, cast
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.http_exceptions import LineTooLong
-from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
 from mockube.apiserver.authn.authenticators import PeerCertificates
 from mockube.apiserver.pki.server_context import ServerConnection
+from mockube.component_base.aiohttp_protocol import (
+    EMPTY_PAYLOAD,
+    MalformedRequest,
+    Message,
+    PayloadAccessError,
+    SerialProtocol,
+)
+from mockube.component_base.clock import Clock
 from mockube.component_base.tracebacks import drop_frames
 
 from . import methods
-from .adapter import SocketClient
 from .response import BAD_REQUEST, TOO_LARGE, Refusal, refusal_of_head
-
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
-    from aiohttp.streams import StreamReader
-
-    from mockube.apiserver.request.response import Response
-
-    from .server import Server
 
 HEAD_BYTES: Final = (1 << 20) + 4096
 """The limit of a request line and all headers together, as in Go: a mebibyte and some slack."""
@@ -54,14 +48,33 @@ UNSENT_BYTES: Final = 64 * 1024
 LINGER_SECONDS: Final = 0.5
 """How long a refused client may continue to send, so that it reads the error and not a reset connection."""
 
-_parse: Final = web.RequestHandler.data_received
 _END: Final = b"\r\n\r\n"
 _NO_REQUEST: Final = b"\0"
 """Bytes that make the parser refuse a head."""
 
 
-class Connection(web.RequestHandler):
-    """A connection of `Server`, which counts the memory of long heads."""
+class ConnectionServer(Protocol):
+    """What a connection needs of its server."""
+
+    clock: Clock
+    head_bytes: int
+    """Bytes of long heads that are not complete yet."""
+
+    def has_room_for_heads(self) -> bool:
+        """Return whether the long heads of all connections are within their limit."""
+
+    def add_unauthenticated(self, connection: "Connection") -> None:
+        """Count a connection as unauthenticated, while none of its requests is being served."""
+
+    def discard_unauthenticated(self, connection: "Connection") -> None:
+        """Count it no more."""
+
+    async def serve(self, connection: "Connection", message: Message, payload: StreamReader) -> bool:
+        """Write the response to a request; return whether the connection can serve another one."""
+
+
+class Connection(SerialProtocol):
+    """A connection of a server, which counts the memory of long heads."""
 
     __slots__ = (
         "_ahead",
@@ -83,8 +96,8 @@ class Connection(web.RequestHandler):
         "server",
     )
 
-    def __init__(self, server: "Server", **settings: Any) -> None:
-        super().__init__(server, **settings)
+    def __init__(self, server: ConnectionServer, **settings: Any) -> None:
+        super().__init__(cast("web.Server", server), **settings)
         self.server = server
         self.address = ""
         """The IP address of the client."""
@@ -139,70 +152,16 @@ class Connection(web.RequestHandler):
             payload.set_exception(exc or ConnectionResetError("the client has disconnected"))
         self._payload = None  # it refers to the connection
 
-    async def start(self) -> None:
-        """Serve the client's requests one after another, until it or the server closes the connection."""
-        try:
-            while not self._force_close:
-                if not self._messages:
-                    await self._wait_for_request()
-                if not await self._serve_next():
-                    break
-        except asyncio.CancelledError:
-            self.force_close()
-            raise
-        except Exception as error:  # noqa: BLE001 - aiohttp's own errors; those of requests have responses
-            self.log_exception("a connection is closed for an unexpected error", exc_info=error)
-            self.force_close()
-        if not self._force_close:
-            self._task_handler = None
-            if self.transport is not None:
-                self.transport.close()
-
-    async def _wait_for_request(self) -> None:
-        self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
-
-    async def _serve_next(self) -> bool:
-        """Serve the first parsed request; return whether another may follow."""
-        message, payload = self._messages.popleft()
+    async def serve_request(self, message: Message, payload: StreamReader) -> bool:
         self._make_room()
         if not self.is_authenticated:
-            self.server.unauthenticated.discard(self)
-        self._request_in_progress = True
-        try:
-            keeps_open = await self._serve(message, payload)
-        except ConnectionError:
-            return False
-        finally:
-            self._request_in_progress = False
-            if self._handler_waiter is not None:
-                self._handler_waiter.set_result(None)
+            self.server.discard_unauthenticated(self)
+        keeps_open = await self.server.serve(self, message, payload)
+        if keeps_open and self.is_upgraded:
+            self.decline_upgrade()
         if not self.is_authenticated:
             self.server.add_unauthenticated(self)
-        self._keepalive = keeps_open
-        if not payload.is_eof():
-            await self._drain_body(payload)
-        return keeps_open and self._stay_open()
-
-    async def _serve(self, message: "RawRequestMessage | _ErrInfo", payload: "StreamReader") -> bool:
-        if isinstance(message, _ErrInfo):
-            client = SocketClient(self, ERROR, payload)
-            response: Response = self.refuse(self._refusal or BAD_REQUEST)
-        else:
-            client = SocketClient(self, message, payload)
-            response = await self.server.serve(client)
-        await client.finish(response)
-        if self.writing_paused:
-            await self.drain()
-        if isinstance(response, Refusal):
-            await self.server.pause(LINGER_SECONDS)
-            return False
-        if self._upgraded and self._payload_parser is None:
-            self._decline_upgrade()
-        return client.keeps_open
+        return keeps_open
 
     def send(self, data: bytes) -> None:
         """Write at once."""
@@ -211,57 +170,22 @@ class Connection(web.RequestHandler):
             raise ConnectionResetError("the client has disconnected")
         transport.write(data)
 
-    async def drain(self) -> None:
-        """Wait until the client has read enough for more to be written."""
-        await self._drain_helper()
-
-    async def _drain_helper(self) -> None:
-        """Wait without a name for the future: an error that it raises has the frame, which would refer to the future for ever."""
-        if self.transport is None:
-            raise ConnectionResetError("the client has disconnected")
-        if self._paused:
-            if self._drain_waiter is None:
-                self._drain_waiter = self._loop.create_future()
-            await self._drain_waiter
-
-    def _decline_upgrade(self) -> None:
-        """Continue with HTTP: parse the data that followed an upgrade request."""
-        if self._parser is None:
-            return
-        self._parser.set_upgraded(val=False)
-        self._upgraded = False
-        tail, self._message_tail = self._message_tail, b""
-        if tail:
-            self.data_received(tail)
-
     def _make_room(self) -> None:
         """Parse the data behind the request that is being served now."""
-        if self._parser is not None:
-            self._parser.message_consumed()
-        if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
-            self._resume_reading_if_drained()
-        if self._ahead and not self._messages:
+        self.note_taken_request()
+        if self._ahead and not self.requests:
             data, self._ahead = bytes(self._ahead), bytearray()
-            if self.transport is not None and not self._reading_paused:
+            if self.transport is not None and not self.is_reading_paused:
                 self.transport.resume_reading()
             self.data_received(data)
 
-    def _stay_open(self) -> bool:
-        """Start the timeout until the next request; return False if the connection is being closed."""
-        if self._close or self._force_close:
-            return False
-        self._next_keepalive_close_time = closes = self._loop.time() + self._keepalive_timeout
-        if self._keepalive_handle is None:
-            self._keepalive_handle = self._loop.call_at(closes, self._process_keepalive)
-        return True
-
-    async def _drain_body(self, payload: "StreamReader") -> None:
+    async def drain_body(self, payload: "StreamReader") -> None:
         """Read the rest of an unused body for a while, so that its sender reads the response."""
         over = self.server.clock.call_later(
             UNWANTED_BODY_SECONDS, lambda: payload.set_exception(PayloadAccessError())
         )
         try:
-            while not (self._force_close or payload.is_eof()):
+            while not (self.is_closed or payload.is_eof()):
                 await payload.readany()
         except (PayloadAccessError, ConnectionError) as error:
             drop_frames(error)
@@ -275,9 +199,9 @@ class Connection(web.RequestHandler):
         payload = self._payload
         if payload is not None and not payload.is_eof():
             self._feed_body(payload, data)
-        elif not data or self._upgraded:
+        elif not data or self.is_upgraded:
             self._feed(data)
-        elif self._messages:
+        elif self.requests:
             self._hold(data)
         elif data.find(_END) >= 0 and not self._head and not self._fed:
             self._begin(data)
@@ -286,7 +210,7 @@ class Connection(web.RequestHandler):
 
     def take_unread_data(self) -> bytes:
         """Return the data that was read beyond the last request, for a tunnel."""
-        buffered, self._message_tail, self._ahead = self._message_tail + bytes(self._ahead), b"", bytearray()
+        buffered, self._ahead = self.take_upgrade_tail() + bytes(self._ahead), bytearray()
         return buffered
 
     def release_head(self) -> None:
@@ -296,10 +220,14 @@ class Connection(web.RequestHandler):
         self._fed = self._head_lines = 0
         self.head_since = None
 
-    def refuse(self, refusal: str) -> Refusal:
+    def refusal(self, refusal: str) -> Refusal:
         """Return the response with this status line, and ignore all further data."""
         self._refusal = refusal
         return Refusal(refusal)
+
+    def refuse_malformed(self) -> Refusal:
+        """Return the response to a request that the parser refused."""
+        return self.refusal(self._refusal or BAD_REQUEST)
 
     def _begin(self, data: bytes) -> None:
         """Pass data to the parser. If a head begins with an unusual method, pass GET in its place."""
@@ -318,29 +246,29 @@ class Connection(web.RequestHandler):
         return not self._last or (is_whole and self._last == _END[1:])
 
     def _feed(self, data: bytes) -> None:
-        _parse(self, data)
+        self.parse(data)
         self._last = data[-3:] if len(data) > 2 else (self._last + data)[-3:]
-        if self._messages:
+        if self.requests:
             if self._method:
                 self._restore_method()
-            message, payload = self._messages[-1]
+            message, payload = self.requests[-1]
             self._payload = None if payload is EMPTY_PAYLOAD else payload
             self.head_since = None
-            if isinstance(message, _ErrInfo) and not self._refusal:
+            if isinstance(message, MalformedRequest) and not self._refusal:
                 self._refusal = TOO_LARGE if isinstance(message.exc, LineTooLong) else refusal_of_head(data)
 
     def _restore_method(self) -> None:
         """Set the method of the parsed request. It is the first one, because no data are parsed while another waits."""
-        message, payload = self._messages[0]
-        if not isinstance(message, _ErrInfo):
-            self._messages[0] = message._replace(method=self._method), payload
+        message, payload = self.requests[0]
+        if not isinstance(message, MalformedRequest):
+            self.requests[0] = message._replace(method=self._method), payload
         self._method = ""
 
     def _feed_body(self, payload: "StreamReader", data: bytes) -> None:
         before = payload.total_bytes
         self._feed(data)
         excess = self._excess + len(data) - PER_BYTE * (payload.total_bytes - before)
-        self._excess = excess = 0 if excess < 0 or payload.is_eof() or self._reading_paused else excess
+        self._excess = excess = 0 if excess < 0 or payload.is_eof() or self.is_reading_paused else excess
         if excess > NO_DATA:
             self._refusal = BAD_REQUEST
             payload.set_exception(web.RequestPayloadError("chunked encoding contains too much non-data"))
@@ -382,7 +310,7 @@ class Connection(web.RequestHandler):
 
     def _refuse_head(self) -> None:
         self.release_head()
-        super().data_received(_NO_REQUEST)
+        self.parse(_NO_REQUEST)
         self._refusal = TOO_LARGE
 
     def _needs_line(self, data: bytes) -> bool:

@@ -11,6 +11,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
+from mockube.component_base.http1.writing import LAST_CHUNK, encode_chunk
 
 from .adapter import SocketClient, Tunnel
 from .backend_connection import LIMIT, BackendConnection, flush
@@ -73,12 +74,12 @@ class Exchanges:
 async def switch_protocols(request: Request, backend: BackendConnection) -> Response:
     """Forward the response to an upgrade request: a tunnel or an error."""
     head = await backend.read_head()
-    if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
-        if head.code < HTTPStatus.BAD_REQUEST:
-            raise status.internal_error(f"invalid upgrade response: status code {head.code}")
-        response = Response(head.code, (), head.header("content-type"))
-        return await copy_body(request, response, backend.body(head, request.method))
-    request.begin_stream(head.code)
+    if head.status != HTTPStatus.SWITCHING_PROTOCOLS:
+        if head.status < HTTPStatus.BAD_REQUEST:
+            raise status.internal_error(f"invalid upgrade response: status code {head.status}")
+        response = Response(head.status, (), head.header("content-type"))
+        return await copy_body(request, response, backend.body())
+    request.begin_stream(head.status)
     tunnel = cast("SocketClient", request.client).take_over()
     request.client.on_lost(None)  # what the client has sent before is still forwarded
     tunnel.writer.write(head.raw)
@@ -90,7 +91,7 @@ async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
     """Copy both ways until the backend ends. When the client leaves, the backend still gets all that it sent."""
     directions = (
         asyncio.create_task(_copy_to_backend(tunnel.reader, backend), name="from the client"),
-        asyncio.create_task(_copy_to_client(backend.reader, tunnel.writer), name="from the backend"),
+        asyncio.create_task(_copy_to_client(backend, tunnel.writer), name="from the backend"),
     )
     try:
         await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
@@ -108,17 +109,17 @@ async def _copy_to_backend(reader: asyncio.StreamReader, backend: BackendConnect
     with suppress(ConnectionError):
         while data := await reader.read(LIMIT):
             backend.writer.write(data)
-            await backend.writer.drain()
+            await backend.drain()
         await backend.finish()
         return
     while await reader.read(LIMIT):  # the backend reads no more, but what it has sent is still forwarded
         pass
 
 
-async def _copy_to_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy_to_client(backend: BackendConnection, writer: asyncio.StreamWriter) -> None:
     """Copy until the backend ends; discard what the client does not read: it may have sent something before it left."""
     with suppress(ConnectionError):
-        while data := await reader.read(LIMIT):
+        while data := await backend.read():
             with suppress(ConnectionError):
                 writer.write(data)
                 await writer.drain()
@@ -133,11 +134,11 @@ async def send_body(
         backend.writer.write(body)
     elif body is not None:
         async for data in body:
-            backend.writer.write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
-            await backend.writer.drain()
+            backend.writer.write(encode_chunk(data) if is_chunked else data)
+            await backend.drain()
         if is_chunked:
-            backend.writer.write(b"0\r\n\r\n")
-    await backend.writer.drain()
+            backend.writer.write(LAST_CHUNK)
+    await backend.drain()
 
 
 async def copy_body(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:

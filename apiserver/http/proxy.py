@@ -15,10 +15,12 @@ from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Frame, Request
 from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock
+from mockube.component_base.http1 import heads
+from mockube.component_base.http1.heads import ResponseHead
 
 from . import exchanges, outgoing_limits
 from .adapter import SocketClient
-from .backend_connection import BackendConnection, Dialer, DialFailed, KubeletClient, ResponseHead
+from .backend_connection import BackendConnection, BackendLost, Dialer, DialFailed, KubeletClient
 from .exchanges import Exchanges
 
 MESSAGE: Final = 2048
@@ -99,9 +101,9 @@ class ReverseProxy:
                     "GET", _target(location), [*_log_headers(location), ("Connection", "close")]
                 )
                 head = await backend.read_head()
-                if not HTTPStatus.OK <= head.code <= HTTPStatus.PARTIAL_CONTENT:
+                if not HTTPStatus.OK <= head.status <= HTTPStatus.PARTIAL_CONTENT:
                     raise await _log_error(backend, head, name)
-                body = backend.body(head, "GET")
+                body = backend.body()
                 if request.is_websocket:
                     return await _send_messages(request, body)
                 return await exchanges.copy_body(request, Response(HTTPStatus.OK, (), "text/plain"), body)
@@ -131,16 +133,18 @@ class ReverseProxy:
                     ],
                 )
                 if has_body:
-                    await _send_body(request, backend, is_chunked=not length)
+                    await exchanges.send_body(
+                        backend, cast("SocketClient", request.client).content(), is_chunked=not length
+                    )
                 head = await backend.read_head()
                 response = Response(
-                    head.code,
+                    head.status,
                     (),
                     head.header("content-type"),
                     headers=_response_headers(head, request, location),
                 )
-                return await exchanges.copy_body(request, response, backend.body(head, request.method))
-        except DialFailed as error:
+                return await exchanges.copy_body(request, response, backend.body())
+        except (BackendLost, DialFailed) as error:
             raise status.ServiceUnavailable(f"error trying to reach service: {error}") from error
 
     # --- upgrades
@@ -159,28 +163,20 @@ class ReverseProxy:
             raise ApiError(f"error dialing backend: {error}") from error
 
 
-async def _send_body(request: Request, backend: BackendConnection, *, is_chunked: bool) -> None:
-    async for data in cast("SocketClient", request.client).content():
-        backend.writer.write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
-        await backend.writer.drain()
-    if is_chunked:
-        backend.writer.write(b"0\r\n\r\n")
-
-
 async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) -> ApiError:
     """Return a kubelet's error as upstream forwards it."""
     text = b""
     with suppress(ConnectionError):
-        async for data in backend.body(head, "GET"):
+        async for data in backend.body():
             text += data
             if len(text) > outgoing_limits.MAX_KUBELET_ERROR:
                 break
     message = gotext.decode_utf8(text[: outgoing_limits.MAX_KUBELET_ERROR])
-    if head.code == HTTPStatus.INTERNAL_SERVER_ERROR:
+    if head.status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return status.internal_error(message)
-    if head.code == HTTPStatus.BAD_REQUEST:
+    if head.status == HTTPStatus.BAD_REQUEST:
         return BadRequest(message)
-    return status.generic(head.code, server_message=message, resource=_LOGS, name=name)
+    return status.generic(head.status, server_message=message, resource=_LOGS, name=name)
 
 
 async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Response:
@@ -286,7 +282,7 @@ def _upgrade_headers(request: Request) -> Headers:
 def _response_headers(head: ResponseHead, request: Request, location: Location) -> dict[str, str]:
     """Return the backend's headers; a Location at the backend is rewritten to the path of the proxy."""
     headers: dict[str, str] = {}
-    for name, value in head.headers:
+    for name, value in heads.pairs(head):
         key = name.lower()
         if key in _HOP_BY_HOP or key in _CORS or key == "content-type":
             continue

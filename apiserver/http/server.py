@@ -13,19 +13,20 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from functools import partial
 from typing import Final
 
-from aiohttp import hdrs, web
+from aiohttp import StreamReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
 from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.response import Response
+from mockube.component_base.aiohttp_protocol import MalformedRequest, Message, message_of
 from mockube.component_base.clock import Clock, RealClock, Timer
 
 from .adapter import SocketClient, expectation_failed, is_continue
-from .connection import HEAD_BYTES, PARSED_HEADERS, Connection
+from .connection import HEAD_BYTES, LINGER_SECONDS, PARSED_HEADERS, Connection
 from .plain_http import refuse_plain_http
-from .response import refusal_of_request
+from .response import Refusal, refusal_of_request
 
 LOG = logging.getLogger(__name__)
 
@@ -73,17 +74,8 @@ class Server(web.Server):
     """aiohttp's server, with limits of what its connections cost. `clock` is that of sockets; only tests step it."""
 
     def __init__(self, handle: Handle, *, clock: Clock | None = None) -> None:
-        super().__init__(
-            _never_called,
-            logger=LOG,
-            max_line_size=HEAD_BYTES,
-            max_field_size=HEAD_BYTES,
-            max_headers=PARSED_HEADERS,
-            read_bufsize=READ_BUFFER,
-            keepalive_timeout=IDLE_SECONDS,
-            access_log=None,
-            auto_decompress=False,  # as upstream: compressed bodies are not decompressed, so that none can be a decompression bomb
-        )
+        super().__init__(_never_called)
+        self._event_loop = asyncio.get_running_loop()
         self.clock = clock or RealClock()
         self.head_bytes = 0
         """Bytes of long heads that are not complete yet."""
@@ -99,13 +91,21 @@ class Server(web.Server):
         self._sweeping: Timer | None = None
 
     def __call__(self) -> Connection:
-        return Connection(self, loop=self._loop, **self._kwargs)
+        return Connection(
+            self,
+            loop=self._event_loop,
+            logger=LOG,
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
+            max_headers=PARSED_HEADERS,
+            read_bufsize=READ_BUFFER,
+            keepalive_timeout=IDLE_SECONDS,
+            access_log=None,
+            auto_decompress=False,  # as upstream: compressed bodies are not decompressed, so that none can be a decompression bomb
+        )
 
     def has_room_for_heads(self) -> bool:
         return self.head_bytes <= ALL_HEADS_BYTES
-
-    async def pause(self, seconds: float) -> None:
-        await self.clock.sleep(seconds)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         assert isinstance(handler, Connection)
@@ -121,6 +121,9 @@ class Server(web.Server):
         transport = connection.transport
         if transport is not None:
             self.unauthenticated.add(connection, connection.address, transport.close)
+
+    def discard_unauthenticated(self, connection: Connection) -> None:
+        self.unauthenticated.discard(connection)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         assert isinstance(handler, Connection)
@@ -183,8 +186,22 @@ class Server(web.Server):
         await self._empty.wait()
         timer.cancel()
 
-    async def serve(self, client: SocketClient) -> Response:
-        """Return the response to a request, which its connection writes."""
+    async def serve(self, connection: Connection, message: Message, payload: StreamReader) -> bool:
+        """Write the response to a request; return whether the connection can serve another one."""
+        client = SocketClient(connection, message_of(message), payload)
+        if isinstance(message, MalformedRequest):
+            response: Response = connection.refuse_malformed()
+        else:
+            response = await self._respond(client)
+        await client.finish(response)
+        if connection.writing_paused:
+            await connection.drain()
+        if isinstance(response, Refusal):
+            await self.clock.sleep(LINGER_SECONDS)
+            return False
+        return client.keeps_open
+
+    async def _respond(self, client: SocketClient) -> Response:
         self._answering += 1
         message = client.message
         expects = message.headers.get(hdrs.EXPECT)

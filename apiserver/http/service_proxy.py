@@ -33,6 +33,7 @@ from mockube.apiserver.request.response import NOT_CACHED, Response, text_respon
 from mockube.apiserver.tracing import spans
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
+from mockube.component_base.http1 import heads
 
 from . import exchanges, outgoing_limits
 from .adapter import SocketClient
@@ -154,12 +155,12 @@ class ServiceProxy:
                 await backend.send_head(request.method, target, [("Host", pod.authority), *headers.items()])
                 await exchanges.send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
                 head = await backend.read_head()
-                record_status(head.code)
-                if head.code in _REDIRECTS:
+                record_status(head.status)
+                if head.status in _REDIRECTS:
                     return _redirect_error()
-                returned = _returned_headers(dict(head.headers))
-                response = Response(head.code, (), head.header("content-type"), headers=returned)
-                return await exchanges.copy_body(request, response, backend.body(head, request.method))
+                returned = _returned_headers(dict(heads.pairs(head)))
+                response = Response(head.status, (), head.header("content-type"), headers=returned)
+                return await exchanges.copy_body(request, response, backend.body())
         except (OSError, DialFailed) as error:
             reason = f"error trying to reach service: {error}\n"
             return text_response(reason, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -258,12 +259,12 @@ class ServiceProxy:
             own = {"Host": pod.authority, "Connection": "close"}
             await backend.send_head("GET", path, [*own.items(), *headers.items()])
             head = await backend.read_head()
-            async for part in backend.body(head, "GET"):
+            async for part in backend.body():
                 data += part
                 if len(data) > outgoing_limits.MAX_DOCUMENT:
                     break
-        returned = CIMultiDict(head.headers)
-        return Fetched(f"https://{pod.authority}{path}", head.code, returned, bytes(data))
+        returned = CIMultiDict(heads.pairs(head))
+        return Fetched(f"https://{pod.authority}{path}", head.status, returned, bytes(data))
 
     def _session(self, remote: RemoteAPIService, *, is_streamed: bool = False) -> ClientSession:
         """Return the session for servers with the same CA.

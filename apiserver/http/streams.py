@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import orjson
 from aiohttp import hdrs, web
@@ -18,10 +17,10 @@ from mockube.apiserver.request.response import (
     fit_warnings,
     stream_compressor,
 )
+from mockube.component_base.http1.writing import encode_chunk
 from mockube.component_base.tracebacks import drop_frames
 
-if TYPE_CHECKING:
-    from .connection import Connection
+from .connection import Connection
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ class Chunks:
 
     def __init__(
         self,
-        connection: "Connection",
+        connection: Connection,
         request: web.BaseRequest,
         response: Response,
         added: Mapping[str, str],
@@ -80,7 +79,7 @@ class Chunks:
                 await self.response.write(piece)
                 continue
             # aiohttp's writer takes several times as long.
-            connection.send(b"".join((b"%x\r\n" % len(piece), piece, b"\r\n")))
+            connection.send(encode_chunk(piece))
             if connection.writing_paused:
                 await connection.drain()
 

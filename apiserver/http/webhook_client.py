@@ -129,15 +129,15 @@ class WebhookClient:
                 "POST", url.raw_path_qs, [*{**_HEADERS, **headers, **spans.outgoing_headers()}.items()]
             )
             connection.writer.write(body)
-            await connection.writer.drain()
+            await connection.drain()
             head = await connection.read_head()
-            async for part in connection.body(head, "POST"):
+            async for part in connection.body():
                 answer += part
                 if len(answer) > outgoing_limits.MAX_WEBHOOK_RESPONSE:
                     raise _call_error(
                         post_url, f"the response is longer than {outgoing_limits.MAX_WEBHOOK_RESPONSE} bytes"
                     )
-        return _response_body(head.code, head.header("content-type"), bytes(answer))
+        return _response_body(head.status, head.header("content-type"), bytes(answer))
 
     def _open_session(self) -> ClientSession:
         if self._session is None:

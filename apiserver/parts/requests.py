@@ -25,15 +25,15 @@ from mockube.apiserver.metrics.watches import WatchMetrics
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.reviews.verbs import review_verbs
-from mockube.apiserver.request.audit import AuditIds, RequestObserver
 from mockube.apiserver.request.endpoints import BINDINGS, Routes
 from mockube.apiserver.request.filter import FilterConfig
-from mockube.apiserver.request.flow_headers import Flows
+from mockube.apiserver.request.flows import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import Pages
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.rendering import Renderer
+from mockube.apiserver.request.request_observer import AuditIds, RequestObserver
 from mockube.apiserver.wire.table import Printer
 from mockube.component_base.metrics import Registry as Metrics
 

@@ -16,9 +16,10 @@ from mockube.apiserver.metrics import access as results
 from mockube.apiserver.user import ANONYMOUS
 
 from . import impersonation
+from .error_responses import error_response, internal_error, refusal
 from .filter import FilterConfig, Handle
 from .request import AUTHORIZATION, SUBPROTOCOL, Request
-from .response import Response, error_response, internal_error, refusal, warning_headers
+from .response import Response, warning_headers
 
 LOG: Final = logging.getLogger(__name__)
 _IMPERSONATE: Final = "impersonate-"

@@ -35,13 +35,14 @@ from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFo
 from mockube.component_base.loop import yield_to_loop
 
 from .connect import ConnectHandler, Proxy
+from .error_responses import error_response
 from .filter import FilterConfig
 from .health import Page, Pages
 from .limits import is_long_running
 from .openapi import OPENAPI_DOCUMENT
 from .rendering import Renderer
 from .request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
-from .response import MIN_COMPRESSED_SIZE, Parts, Response, error_response, json_body, text_response
+from .response import MIN_COMPRESSED_SIZE, Parts, Response, json_body, text_response
 from .routes import (
     NOT_ACCEPTABLE,
     NoSuchPath,

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from mockube.apiserver.metrics.watches import WatchMetrics
     from mockube.apiserver.tracing.tracer import Tracer
 
-    from .audit import AuditIds, RequestObserver
-    from .flow_headers import Flows
+    from .flows import Flows
     from .hosts import Hosts
     from .limits import Deadlines, InFlight
+    from .request_observer import AuditIds, RequestObserver
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Handles a request: a filter with all later ones, or the endpoint."""

@@ -8,15 +8,16 @@ from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request_info import parse, parse_query
 
 from .access import with_authentication, with_authorization, with_impersonation
+from .allowed_hosts import with_allowed_hosts
 from .audit import with_audit, with_audit_id
 from .endpoints import Endpoints, Routes
+from .error_responses import error_response, internal_error
 from .filter import Filter, FilterConfig, Handle
 from .flow_headers import with_flow_headers
-from .hosts import with_allowed_hosts
-from .limits import with_deadline, with_max_in_flight, with_written_response
+from .in_flight import with_deadline, with_max_in_flight, with_written_response
 from .rendering import Renderer
 from .request import Request
-from .response import Response, error_response, internal_error
+from .response import Response
 from .watch import WatchHandler
 
 _NO: Final = ("0", "false")

@@ -9,7 +9,7 @@ A page of another site can also send a write without reading the response (CSRF)
 as the Origin.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -20,9 +20,7 @@ from mockube.apimachinery import hosts, names
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError, BadRequest, Details, Forbidden
 
-from .filter import FilterConfig, Handle
 from .request import AUTHORIZATION, Request
-from .response import Response
 
 ANY: Final = "*"
 """As an allowed host: allows every name."""
@@ -34,17 +32,6 @@ _HTTP_1_0: Final = (1, 0)
 _BEARER: Final = "bearer "
 _READ_ONLY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _HINT: Final = "If it is, name it with --allowed-hosts."
-
-
-def with_allowed_hosts(handle: Handle, config: FilterConfig) -> Handle:
-    """Refuse a request for another server, or from a page of another site."""
-    check = config.hosts.check
-
-    def filter_(request: Request) -> Awaitable[Response]:
-        check(request)
-        return handle(request)
-
-    return filter_
 
 
 class Hosts:

@@ -1,30 +1,13 @@
-"""A response, independent of the transport: errors as responses, warnings as headers, compression.
-
-This is the only module with status codes of errors.
-"""
+"""A response, independent of the transport: its body in parts, warnings as headers, compression."""
 
 import asyncio
-import html
-import logging
 import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
-
-from mockube.apimachinery import status
-from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.status import ApiError
-from mockube.apiserver.wire.frames import encode_object
-from mockube.apiserver.wire.negotiation import EndpointType, MediaType, OutputFormat, negotiate
-from mockube.etcd.errors import KVError, TooLarge
-
-if TYPE_CHECKING:
-    from .request import Request
-
-LOG = logging.getLogger(__name__)
 
 JSON: Final = "application/json"
 PIECE: Final = 256 * 1024
@@ -38,10 +21,8 @@ ALL_WARNINGS_SIZE: Final = 4096
 WARNING_SIZE: Final = 256
 """Characters of a warning that is cut."""
 NOT_CACHED: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
-_NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}
+NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}
 _TEXT: Final = "text/plain; charset=utf-8"
-_NOT_ACCEPTABLE: Final = OutputFormat(format=MediaType.JSON, pretty=True)
-"""The format of an error for a client that accepts no known format."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """Characters that a header cannot have: a warning with one of them is dropped."""
 
@@ -116,38 +97,6 @@ class Response:
         return self.size > PIECE
 
 
-def error_response(error: Exception, request: "Request", warnings: Sequence[str] = ()) -> Response:
-    """Return an error as a Status object, in the format that the client accepts.
-
-    An unexpected error is logged, and its response has no details.
-    """
-    api_error = _to_api_error(error)
-    seconds = api_error.details.retry_after_seconds if api_error.details else 0
-    tree = api_error.status()
-    text = orjson.dumps(tree)
-    accepted = negotiate(request.header("Accept"), EndpointType.PLAIN)
-    output = accepted or _NOT_ACCEPTABLE
-    is_json = output.format is MediaType.JSON
-    pretty = output.pretty or request.wants_pretty
-    body = json_body([text], pretty=pretty) if is_json else [encode_object(tree, output.format)]
-    response = Response(api_error.code, body, output.format.value, warnings=warnings, retry_after=seconds)
-    response.status_object = text if accepted else b""  # upstream does not log what no client reads
-    return response
-
-
-def refusal(error: ApiError, request: "Request") -> Response:
-    """Return the error of a filter, with a header that forbids browsers to guess the content type."""
-    response = error_response(error, request)
-    response.headers = _NOT_SNIFFED
-    return response
-
-
-def internal_error(request: "Request", problem: str) -> Response:
-    """Return a failure of a filter, as text that is safe to display."""
-    message = f"Internal Server Error: {quote(request.client.uri)}: {problem}"
-    return text_response(html.escape(message, quote=False) + "\n", 500)
-
-
 def json_body(parts: Parts, *, pretty: bool) -> Parts:
     """Return JSON as Go's encoders write it: with a newline at its end, or indented and without one."""
     if pretty:
@@ -157,28 +106,13 @@ def json_body(parts: Parts, *, pretty: bool) -> Parts:
     return [*parts, b"\n"]
 
 
-def _to_api_error(error: Exception) -> ApiError:
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, TooLarge):
-        return status.request_entity_too_large(str(error))
-    if isinstance(error, KVError):
-        LOG.warning("the store failed: %s", error)
-        if error.outcome_unknown:
-            return status.timeout(f"the store did not answer in time: {error.reason}", 1)
-        problem = f"the store cannot be written: {error.reason}" if error.path else error.reason
-        return ApiError(problem)
-    LOG.error("unexpected error", exc_info=error)
-    return status.internal_error("this is a fault of the server, see its log")
-
-
 def too_many_requests() -> Response:
     """Return a refusal that can be retried after a second; plain text is cheap."""
     return text_response("Too many requests, please try again later.\n", 429, retry_after=1)
 
 
 def text_response(text: str, code: int = 200, *, retry_after: int = 0) -> Response:
-    return Response(code, [text.encode()], _TEXT, headers=_NOT_SNIFFED, retry_after=retry_after)
+    return Response(code, [text.encode()], _TEXT, headers=NOT_SNIFFED, retry_after=retry_after)
 
 
 def warning_headers(warnings: Collection[str]) -> Sequence[bytes]:

@@ -20,9 +20,10 @@ from mockube.apiserver.user import MASTERS
 from mockube.apiserver.wire.negotiation import OutputFormat
 
 from .endpoints import Endpoints
+from .error_responses import error_response
 from .filter import Filter, FilterConfig, Handle
 from .request import ACCEPT, Request
-from .response import Parts, Response, error_response
+from .response import Parts, Response
 from .watch import WatchHandler
 
 _MONITORING: Final = "system:monitoring"

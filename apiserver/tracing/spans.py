@@ -1,4 +1,4 @@
-"""Spans, and the current span of a request, from which code that is called for the request starts child spans.
+"""Traces with their spans, and the current span of a request, from which code that is called for the request starts child spans.
 
 A span that is not sampled is not recorded: it only has the identity that is sent to other servers, so that they do not
 record theirs either.
@@ -7,10 +7,10 @@ record theirs either.
 from collections.abc import Callable, Mapping, MutableMapping
 from contextvars import ContextVar, Token
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
-if TYPE_CHECKING:
-    from .tracer import Trace
+from mockube.apimachinery.randomness import Random
+from mockube.component_base.clock import Clock
 
 Attributes: TypeAlias = MutableMapping[str, str | int]
 
@@ -18,6 +18,8 @@ COMPONENT_BASE: Final = "k8s.io/component-base/tracing"
 FILTER_LATENCY: Final = "k8s.op/apiserver/pkg/endpoints/filterlatency"
 """Upstream's scope of the spans of filters, which has this typing error."""
 OTEL_HTTP: Final = "go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+_NANOSECONDS: Final = 10**9
+_SPAN_ID_BYTES: Final = 8
 SAMPLED: Final = 1
 """The flag of a trace that is sampled."""
 MAX_TEXT: Final = 2048
@@ -53,6 +55,48 @@ class Event(NamedTuple):
     attributes: Mapping[str, str | int]
 
 
+class Trace:
+    """What the spans of one trace of this server share. Each recorded span is exported when it has ended."""
+
+    __slots__ = (
+        "_began",
+        "_flags",
+        "_monotonic",
+        "_random",
+        "_state",
+        "baggage",
+        "export",
+        "is_sampled",
+        "trace_id",
+    )
+
+    def __init__(
+        self, export: "Export", clock: Clock, random: Random, *, identity: SpanContext, baggage: str
+    ) -> None:
+        """Create a trace with the id, flags and state of `identity`."""
+        self.trace_id = identity.trace_id
+        self.is_sampled = is_sampled = bool(identity.flags & SAMPLED)
+        self.baggage = baggage
+        """The header baggage, which is forwarded as it is."""
+        self.export = export
+        self._flags = identity.flags
+        self._state = identity.state
+        self._random = random
+        self._monotonic = clock.monotonic
+        self._began = (
+            int(clock.now().timestamp() * _NANOSECONDS) - int(self._monotonic() * _NANOSECONDS)
+            if is_sampled
+            else 0
+        )
+
+    def now(self) -> int:
+        """Return the time in nanoseconds since 1970; within a trace, it never decreases."""
+        return self._began + int(self._monotonic() * _NANOSECONDS)
+
+    def new_context(self) -> SpanContext:
+        return SpanContext(self.trace_id, self._random.bytes(_SPAN_ID_BYTES), self._flags, self._state)
+
+
 class Span:
     """A span of a trace. As a context manager it is the current span within its block, and ends with it."""
 
@@ -76,7 +120,7 @@ class Span:
 
     def __init__(  # noqa: PLR0913 - the fields of a span
         self,
-        trace: "Trace",
+        trace: Trace,
         name: str,
         *,
         parent: SpanContext | None = None,
@@ -133,6 +177,9 @@ class Span:
         _current.reset(self._token)
         self.end()
 
+
+Export: TypeAlias = Callable[[Span], None]
+"""Receives each recorded span when it has ended."""
 
 _current: ContextVar[Span | None] = ContextVar("mockube-span", default=None)
 

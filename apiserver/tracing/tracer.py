@@ -4,17 +4,15 @@ As upstream, a trace that another server began is sampled if that server samples
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.randomness import Random
 from mockube.component_base.clock import Clock
 
-from .spans import SAMPLED, Attributes, Span, SpanContext, SpanKind
+from .spans import SAMPLED, Attributes, Export, Span, SpanContext, SpanKind, Trace
 
-_NANOSECONDS: Final = 10**9
 _TRACE_ID_BYTES: Final = 16
-_SPAN_ID_BYTES: Final = 8
 _FLAGS: Final = 3
 """The flags of a trace that are defined: that it is sampled, and that its ID is random."""
 _PARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
@@ -24,54 +22,13 @@ _MAX_BAGGAGE: Final = 8192
 """Characters of baggage; a longer one is dropped."""
 
 
-class Trace:
-    """What the spans of one trace of this server share."""
-
-    __slots__ = (
-        "_began",
-        "_flags",
-        "_monotonic",
-        "_random",
-        "_state",
-        "baggage",
-        "export",
-        "is_sampled",
-        "trace_id",
-    )
-
-    def __init__(self, tracer: "Tracer", trace_id: bytes, *, flags: int, state: str, baggage: str) -> None:
-        self.trace_id = trace_id
-        self.is_sampled = is_sampled = bool(flags & SAMPLED)
-        self.baggage = baggage
-        """The header baggage, which is forwarded as it is."""
-        self.export = tracer.export
-        self._flags = flags
-        self._state = state
-        self._random = tracer.random
-        self._monotonic = tracer.clock.monotonic
-        self._began = (
-            int(tracer.clock.now().timestamp() * _NANOSECONDS) - int(self._monotonic() * _NANOSECONDS)
-            if is_sampled
-            else 0
-        )
-
-    def now(self) -> int:
-        """Return the time in nanoseconds since 1970; within a trace, it never decreases."""
-        return self._began + int(self._monotonic() * _NANOSECONDS)
-
-    def new_context(self) -> SpanContext:
-        return SpanContext(self.trace_id, self._random.bytes(_SPAN_ID_BYTES), self._flags, self._state)
-
-
 class Tracer:
     """Starts the root spans of this server; `export` receives each recorded span when it has ended."""
 
-    def __init__(
-        self, export: Callable[[Span], None], *, clock: Clock, random: Random, samples_per_million: int
-    ) -> None:
-        self.export = export
-        self.clock = clock
-        self.random = random
+    def __init__(self, export: Export, *, clock: Clock, random: Random, samples_per_million: int) -> None:
+        self._export = export
+        self._clock = clock
+        self._random = random
         self._bound = samples_per_million * (1 << 63) // 1_000_000
 
     def root(  # noqa: PLR0913 - the fields of a span
@@ -86,19 +43,17 @@ class Tracer:
         attributes: Attributes | None = None,
     ) -> Span:
         """Return the first span of a trace in this server: a child of a remote span, or of a new trace."""
-        if remote is None:
-            trace_id = self.random.bytes(_TRACE_ID_BYTES)
-            flags = SAMPLED if self._is_sampled(trace_id) else 0
-            trace = Trace(self, trace_id, flags=flags, state="", baggage=baggage)
-        else:
-            trace = Trace(self, remote.trace_id, flags=remote.flags, state=remote.state, baggage=baggage)
+        identity = remote or self._new_identity()
+        trace = Trace(self._export, self._clock, self._random, identity=identity, baggage=baggage)
         span = Span(trace, name, parent=remote, link=link, kind=kind, scope=scope, attributes=attributes)
         span.has_remote_parent = remote is not None
         return span
 
-    def _is_sampled(self, trace_id: bytes) -> bool:
-        """Return whether a new trace is sampled: as OpenTelemetry's SDK, its ID decides, so that all servers decide alike."""
-        return int.from_bytes(trace_id[8:]) >> 1 < self._bound
+    def _new_identity(self) -> SpanContext:
+        """Return the identity of a new trace: as in OpenTelemetry's SDK, its ID decides whether it is sampled, in all servers alike."""
+        trace_id = self._random.bytes(_TRACE_ID_BYTES)
+        is_sampled = int.from_bytes(trace_id[8:]) >> 1 < self._bound
+        return SpanContext(trace_id, b"", SAMPLED if is_sampled else 0)
 
 
 def remote_context(headers: Mapping[str, str]) -> SpanContext | None:

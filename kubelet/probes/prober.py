@@ -1,25 +1,32 @@
 """One attempt of a probe or a hook of a container that runs as a process: a command, an HTTP request, a TCP connection, or a gRPC health check."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Final
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import quote as percent_encode
 
 from msgspec import Struct
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.component_base.http1.heads import BadStartLine, IncompleteMessage, ProtocolError, ResponseHead
+from mockube.component_base.http1.reading import NEED_DATA, ResponseReader
+from mockube.component_base.http1.writing import InvalidHead, encode_request
 from mockube.component_base.supervision import timeout
 from mockube.kubelet.pod_lifecycle.probing import UnresolvedPort, resolve_port
 
 from .grpc_health import USER_AGENT, GrpcError, check_health
 from .http2_get import get_status
 
-MAX_HEAD: Final = 64 << 10
+READ: Final = 16 << 10
+_VALID_PATH: Final = re.compile(r"(?:[0-9A-Za-z$&+,/:;=@._~!'()*\[\]-]|%[0-9A-Fa-f]{2})*")
+_SWITCHING_PROTOCOLS: Final = 101
 MAX_REDIRECTS: Final = 10
 LOOPBACK: Final = "127.0.0.1"
 
@@ -132,9 +139,8 @@ async def _get(action: ReadOnlyTree, target: ProbeTarget) -> HandlerResult:
         try:
             request = _request_http2 if action.get("protocol") == "HTTP2" else _request
             code, location = await request(url, headers)
-        except (OSError, EOFError, ValueError) as error:
-            parts = urlsplit(url)
-            return _failure(f"Get {quote(first)}: {_dial_error(parts.netloc, error)}")
+        except (OSError, EOFError, ValueError, ProtocolError) as error:
+            return _failure(f"Get {quote(first)}: {_get_error(urlsplit(url).netloc, error)}")
         next_url = urljoin(url, location) if location and 300 <= code < 400 else ""
         if not next_url or urlsplit(next_url).hostname != urlsplit(url).hostname:
             output = f"HTTP probe failed with statuscode: {code}"
@@ -163,36 +169,33 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
     parts = urlsplit(url)
     tls = _unverified_tls() if parts.scheme == "https" else None
     port = parts.port or (443 if tls else 80)
-    reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls, limit=MAX_HEAD)
+    request_headers = {
+        "Host": parts.netloc,
+        "User-Agent": USER_AGENT,
+        "Accept": "*/*",
+        **headers,
+        "Connection": "close",
+    }
+    request = encode_request("GET", _target(parts), request_headers.items())
+    reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls)
     try:
-        request_headers = {
-            "Host": parts.netloc,
-            "User-Agent": USER_AGENT,
-            "Accept": "*/*",
-            **headers,
-            "Connection": "close",
-        }
-        lines = [
-            f"GET {_target(parts)} HTTP/1.1",
-            *(f"{name}: {value}" for name, value in request_headers.items()),
-            "",
-            "",
-        ]
-        writer.write("\r\n".join(lines).encode())
+        writer.write(request)
         await writer.drain()
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError as error:
-            raise ValueError("the response header is too long") from error
-        first, *fields = head.decode("latin-1").split("\r\n")
-        response_headers = {
-            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in fields)
-        }
-        return int(first.split(" ")[1]), response_headers.get("location", "")
-    except IndexError as error:
-        raise ValueError("malformed HTTP response") from error
+        head = await _read_head(reader)
+        return head.status, head.fields.get(b"location", b"").decode("latin-1")
     finally:
         await _close(writer)
+
+
+async def _read_head(reader: asyncio.StreamReader) -> ResponseHead:
+    """Return the head of the response, which may follow 1xx responses; its body does not matter."""
+    response = ResponseReader()
+    while True:
+        event = response.next_event()
+        if isinstance(event, ResponseHead) and (event.status >= 200 or event.status == _SWITCHING_PROTOCOLS):
+            return event
+        if event is NEED_DATA:
+            response.receive(await reader.read(READ))
 
 
 async def _request_http2(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
@@ -207,13 +210,29 @@ async def _request_http2(url: str, headers: Mapping[str, str]) -> tuple[int, str
 
 
 def _target(parts: SplitResult) -> str:
-    return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    return f"{_escaped(parts.path) or '/'}{f'?{parts.query}' if parts.query else ''}"
+
+
+def _escaped(path: str) -> str:
+    """Return a path as Go's URL.EscapedPath: as it is if it can be sent, otherwise encoded anew."""
+    return path if _VALID_PATH.fullmatch(path) else percent_encode(unquote_to_bytes(path), safe="$&+,/:;=@")
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()
+
+
+def _get_error(address: str, error: Exception) -> str:
+    """Return Go's message for a GET request without a response."""
+    if isinstance(error, BadStartLine):
+        return f"net/http: HTTP/1.x transport connection broken: malformed HTTP response {quote(error.line)}"
+    if isinstance(error, IncompleteMessage):
+        return "unexpected EOF" if error.has_begun else "EOF"
+    if isinstance(error, InvalidHead):
+        return error.go_text
+    return _dial_error(address, error)
 
 
 def _dial_error(address: str, error: Exception) -> str:

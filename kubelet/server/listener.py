@@ -13,8 +13,8 @@ from aiohttp import StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
-from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
+
+from mockube.component_base.aiohttp_protocol import ERROR, AiohttpProtocol, MalformedRequest
 
 from .endpoints import KubeletEndpoints
 
@@ -32,7 +32,7 @@ SHUTDOWN_SECONDS: Final = 0.5
 """How long streams may continue at shutdown, in seconds."""
 
 
-class _Connection(RequestHandler):
+class _Connection(AiohttpProtocol):
     """A connection whose head as a whole is limited; aiohttp limits each line and the number of headers."""
 
     __slots__ = ("_head_bytes", "_is_refused")
@@ -47,20 +47,14 @@ class _Connection(RequestHandler):
         if self._is_refused:
             return
         super().data_received(data)
-        if self._messages or self._current_request is not None:
+        if self.requests or self.is_handling:
             self._head_bytes = 0
-            self._is_refused = bool(self._messages) and isinstance(self._messages[-1][0], _ErrInfo)
+            self._is_refused = bool(self.requests) and isinstance(self.requests[-1][0], MalformedRequest)
             return
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES:
-            self._refuse()
-
-    def _refuse(self) -> None:
-        self._is_refused = True
-        error = LineTooLong(b"", HEAD_BYTES)
-        self._messages.append((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD))
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            self._is_refused = True
+            self.refuse(LineTooLong(b"", HEAD_BYTES))
 
     def handle_error(
         self,
@@ -84,7 +78,14 @@ class _Connection(RequestHandler):
 
 class _Server(web.Server):
     def __call__(self) -> _Connection:
-        return _Connection(self, loop=self._loop, **self._kwargs)
+        return _Connection(
+            self,
+            loop=asyncio.get_running_loop(),
+            max_line_size=HEAD_BYTES,
+            max_field_size=HEAD_BYTES,
+            max_headers=HEADERS,
+            access_log=None,
+        )
 
 
 class _ResponseWriter(StreamWriter):
@@ -98,7 +99,7 @@ class _ResponseWriter(StreamWriter):
 def _create_request(
     message: RawRequestMessage,
     payload: StreamReader,
-    connection: RequestHandler,
+    connection: web.RequestHandler,
     _: AbstractStreamWriter,
     task: "asyncio.Task[None]",
 ) -> web.BaseRequest:
@@ -122,10 +123,6 @@ async def serving(
         # Otherwise the disconnection of a client that follows a log without output is not noticed.
         _Server(
             endpoints.handle,
-            max_line_size=HEAD_BYTES,
-            max_field_size=HEAD_BYTES,
-            max_headers=HEADERS,
-            access_log=None,
             handler_cancellation=True,
             request_factory=_create_request,
         ),

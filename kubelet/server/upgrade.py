@@ -5,6 +5,7 @@ import asyncio
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
+from mockube.component_base.http1.writing import encode_response
 from mockube.container_runtime.streams import StreamsClosed
 
 from .spdy_session import READ
@@ -74,9 +75,7 @@ def upgrade(request: web.BaseRequest, headers: dict[str, str]) -> UpgradedConnec
     loop, transport = asyncio.get_running_loop(), request.transport
     if transport is None or transport.is_closing():
         raise ConnectionResetError("the client has disconnected")
-    lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    transport.write("\r\n".join([*lines, "", ""]).encode())
+    transport.write(encode_response(101, {"Connection": "Upgrade", **headers}.items()))
     reader = asyncio.StreamReader(limit=READ, loop=loop)
     protocol = _Protocol(request.protocol, reader, loop)
     transport.set_protocol(protocol)

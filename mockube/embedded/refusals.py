@@ -8,8 +8,9 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
+from mockube.apiserver.request.error_responses import error_response
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, error_response
+from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
 
 MODIFIED: Final = (

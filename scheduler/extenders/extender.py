@@ -14,6 +14,7 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.connections import Address, ConnectionBroken, Connections, NotConnected
 from mockube.client.transport import REAL_CLOCK, tls_context
+from mockube.component_base.http1.writing import encode_request
 from mockube.component_base.supervision import timeout
 from mockube.scheduler.choice import EXTENDER
 from mockube.scheduler.cluster import ClusterSnapshot
@@ -194,14 +195,13 @@ class HTTPExtender:
 def _encode(url: str, body: bytes) -> bytes:
     parts = urlsplit(url)
     target = urlunsplit(("", "", percent_encode(parts.path, _IN_PATHS), parts.query, ""))
-    lines = (
-        f"POST {target} HTTP/1.1",
-        f"Host: {parts.netloc.rpartition('@')[2]}",
-        "User-Agent: mockube",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-    )
-    return "\r\n".join((*lines, "", "")).encode() + body
+    headers = {
+        "Host": parts.netloc.rpartition("@")[2],
+        "User-Agent": "mockube",
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+    }
+    return encode_request("POST", target, headers.items(), body)
 
 
 def _node_of(tree: ReadOnlyTree) -> NodeInfo:

@@ -1,18 +1,23 @@
 """The server on a simulated pod's ports, for clients outside of the cluster: port-forward and proxies."""
 
-from http import HTTPStatus
+from contextlib import suppress
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime import limits
+from mockube.component_base.http1 import heads
+from mockube.component_base.http1.heads import IncompleteMessage, MessageTooLong, ProtocolError, RequestHead
+from mockube.component_base.http1.reading import END, NEED_DATA, RequestReader
+from mockube.component_base.http1.states import State
+from mockube.component_base.http1.writing import encode_response
 from mockube.container_runtime.streams import ClientConnection
 
 from .port_answers import HTTP, HttpAnswer, ReceivedRequest, open_port, reply_to
 from .port_responses import PortResponses
 
 READ: Final = 16 * 1024
-_TLS_HANDSHAKE: Final = 0x16
+_TLS_HANDSHAKE: Final = b"\x16"
 """The first byte of a TLS connection."""
+_BAD_REQUEST: Final = encode_response(400, [("Connection", "close"), ("Content-Length", "0")])
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -29,64 +34,49 @@ async def serve_port(
     if opened is not None and opened.speaks not in ("", HTTP):
         await stream.write(reply_to(opened.behavior, await stream.read(READ)))
         return
-    buffer = bytearray()
-    while opened is not None and (header := await _read_header(stream, buffer)) is not None:
-        method, path, headers = header
-        await _skip_body(stream, buffer, headers)
+    reader = RequestReader()
+    while opened is not None and (head := await _read_head(stream, reader)) is not None:
+        await _skip_body(stream, reader)
+        headers = {name.lower(): value for name, value in heads.pairs(head)}
         closes_connection = headers.get("connection", "").lower() == "close"
-        request = ReceivedRequest(method=method, path=path, headers=headers)
+        request = ReceivedRequest(method=head.method, path=head.target, headers=headers)
         answer = await responses.respond(pod, port, opened, request)
-        await stream.write(_encode(answer, method, closes_connection=closes_connection))
-        if closes_connection:
+        await stream.write(_encode(answer, head.method, closes_connection=closes_connection))
+        if closes_connection or reader.state is not State.DONE:
             return
+        reader.expect_next()
 
 
-async def _read_header(stream: ClientConnection, buffer: bytearray) -> tuple[str, str, dict[str, str]] | None:
-    while b"\r\n\r\n" not in buffer:
-        data = await stream.read(READ)
-        if not data or len(buffer) > limits.MAX_REQUEST_HEAD:
-            return None
-        buffer += data
-        if buffer[0] == _TLS_HANDSHAKE:
-            return None  # TLS is not supported.
-    end = buffer.index(b"\r\n\r\n")
-    first, *lines = bytes(buffer[:end]).decode("latin-1").split("\r\n")
-    del buffer[: end + 4]
-    method, _, rest = first.partition(" ")
-    path, _, version = rest.partition(" ")
-    if method not in _METHODS or not version.startswith("HTTP/1."):
-        await stream.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-        return None
-    pairs = (line.partition(":") for line in lines)
-    return method, path, {name.strip().lower(): value.strip() for name, _, value in pairs}
-
-
-async def _skip_body(stream: ClientConnection, buffer: bytearray, headers: dict[str, str]) -> None:
-    if "chunked" in headers.get("transfer-encoding", "").lower():
-        tail = bytes(buffer)
-        while not tail.endswith(b"0\r\n\r\n") and (data := await stream.read(READ)):
-            tail = tail[-5:] + data
-        buffer.clear()
-        return
-    length = headers.get("content-length", "")
-    remaining = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
-    while remaining > 0:
-        skipped = min(remaining, len(buffer))
-        del buffer[:skipped]
-        remaining -= skipped
-        if remaining:
+async def _read_head(stream: ClientConnection, reader: RequestReader) -> RequestHead | None:
+    """Return the next request; None if there is none, or one that the server does not understand."""
+    try:
+        while (event := reader.next_event()) is NEED_DATA:
             data = await stream.read(READ)
-            if not data:
-                return
-            buffer += data
+            if data[:1] == _TLS_HANDSHAKE:
+                return None  # TLS is not supported.
+            reader.receive(data)
+    except (IncompleteMessage, MessageTooLong):
+        return None
+    except ProtocolError:
+        event = None
+    if not isinstance(event, RequestHead) or event.method not in _METHODS:
+        await stream.write(_BAD_REQUEST)
+        return None
+    return event
+
+
+async def _skip_body(stream: ClientConnection, reader: RequestReader) -> None:
+    with suppress(ProtocolError):
+        while (event := reader.next_event()) is not END:
+            if event is NEED_DATA:
+                reader.receive(await stream.read(READ))
 
 
 def _encode(answer: HttpAnswer, method: str, *, closes_connection: bool) -> bytes:
-    lines = [
-        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
-        *([f"Server: {answer.server}"] if answer.server else []),
-        f"Content-Type: {answer.content_type}",
-        f"Content-Length: {len(answer.body)}",
-        *(["Connection: close"] if closes_connection else []),
-    ]
-    return "\r\n".join([*lines, "", ""]).encode() + (b"" if method == "HEAD" else answer.body)
+    headers = {
+        **({"Server": answer.server} if answer.server else {}),
+        "Content-Type": answer.content_type,
+        "Content-Length": str(len(answer.body)),
+        **({"Connection": "close"} if closes_connection else {}),
+    }
+    return encode_response(answer.status, headers.items(), b"" if method == "HEAD" else answer.body)

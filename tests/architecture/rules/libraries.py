@@ -8,7 +8,7 @@ from tests.architecture.source import Finding, Module
 
 HOMES: Mapping[str, re.Pattern[str]] = {
     "aiohttp": re.compile(
-        r"^(apiserver/http/|client/transport\.py$|controller_manager/http_endpoints\.py$|kubelet/server/|container_runtime/simulated/connections/local_connections\.py$|etcd/remote/|mockube/)"
+        r"^(apiserver/http/|component_base/aiohttp_protocol\.py$|client/transport\.py$|controller_manager/http_endpoints\.py$|kubelet/server/|container_runtime/simulated/connections/local_connections\.py$|etcd/remote/|mockube/)"
     ),
     "OpenSSL": re.compile(r"^apiserver/pki/portable_context\.py$"),
     "grpc": re.compile(r"^apiserver/tracing/exporter\.py$"),

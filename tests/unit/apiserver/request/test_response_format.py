@@ -6,8 +6,9 @@ import yaml
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
+from mockube.apiserver.request.error_responses import error_response
 from mockube.apiserver.request.pages import document, raw_document
-from mockube.apiserver.request.response import error_response, json_body
+from mockube.apiserver.request.response import json_body
 from mockube.apiserver.request_info import parse_query
 from tests.support.server.handler_requests import request_of
 

@@ -74,6 +74,51 @@ async def test_malformed_http_response_fails_probe(answer):
     assert not result.success
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"", "EOF"),
+        (b"HTTP/1.1 20", "unexpected EOF"),
+        (b"SSH-2.0\r\n", 'net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0"'),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 100_000, "the response header is too long"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000, "the response header is too long"),
+    ],
+    ids=["nothing", "an early end", "another protocol", "an endless head", "endless 1xx responses"],
+)
+async def test_reason_of_failed_http_probe_is_that_of_go(answer, reason):
+    result, _ = await result_and_request(get(), answer)
+    assert not result.success
+    assert result.output.endswith(f": {reason}")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\n\nhello", id="line feeds, as echo writes them"),
+        pytest.param(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", id="early hints"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", id="a folded header"),
+    ],
+)
+async def test_response_that_go_accepts_is_a_success(answer):
+    result, _ = await result_and_request(get(), answer)
+    assert result == HandlerResult(success=True, output="HTTP probe failed with statuscode: 200")
+
+
+async def test_line_break_in_header_of_probe_is_not_sent():
+    probe = get(httpHeaders=[{"name": "X", "value": "a\r\nHost: evil.example"}])
+    result = await run_handler(probe, target(port=1), CLOCK, 5.0)
+    assert result.output.endswith(': net/http: invalid header field value for "X"')
+
+
+@pytest.mark.parametrize(
+    ("path", "sent_path"),
+    [("/a b", "/a%20b"), ("/é?ü", "/%C3%A9?ü"), ("/a%2Fb?c d", "/a%2Fb?c d"), ("/a|b", "/a%7Cb")],
+)
+async def test_path_of_probe_is_encoded_as_by_go(path, sent_path):
+    _, sent = await result_and_request(get(path=path), b"HTTP/1.1 200 OK\r\n\r\n")
+    assert sent.startswith(f"GET {sent_path} HTTP/1.1\r\n".encode())
+
+
 async def test_closed_port_fails_probe():
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]

@@ -1,0 +1,172 @@
+"""Start lines and headers. As Go's net/http, a line may end with LF alone, and a header may continue on the next line."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeVar
+
+_STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: (.*))?")
+_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([^ \x00-\x1f\x7f]+) HTTP/1\.([01])")
+_FIELDS: Final = rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\x00]*+\r\n)*+)\r\n"
+_USUAL_RESPONSE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: ([^\r\n\x00]*+))?+\r\n" + _FIELDS)
+_USUAL_REQUEST: Final = re.compile(_REQUEST_LINE.pattern + rb"\r\n" + _FIELDS)
+"""Heads whose lines all end with CRLF and do not continue: they are checked by one expression."""
+_TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding"})
+_SHOWN: Final = 100
+"""Bytes of the other side's that an error repeats."""
+
+
+class ProtocolError(Exception):
+    """What the other side has sent is not HTTP/1.1."""
+
+
+class BadStartLine(ProtocolError):
+    """The first line is not that of a message of HTTP/1.1."""
+
+    def __init__(self, line: bytes, kind: str) -> None:
+        super().__init__(f"the {kind} begins with {line[:_SHOWN]!r}")
+        self.line = line[:_SHOWN].decode("utf-8", "replace")
+
+
+class MessageTooLong(ProtocolError):
+    """The head, or a line between chunks, is longer than its limit."""
+
+
+class IncompleteMessage(ProtocolError):
+    """The connection ended before the message."""
+
+    def __init__(self, kind: str, *, has_begun: bool) -> None:
+        super().__init__(f"the connection ended before the {kind} was complete")
+        self.has_begun = has_begun
+        """Whether a byte of the message was received."""
+
+
+class ResponseHead(NamedTuple):
+    status: int
+    reason: bytes
+    is_1_0: bool
+    fields: dict[bytes, bytes]
+    """The first value of each header by its lower-case name; all values, joined by commas, of those that frame a message."""
+    raw: bytes
+    """All bytes of the head."""
+
+    def header(self, name: str) -> str:
+        """Return a header by its lower-case name; "" without one. Bytes that are not UTF-8 become surrogates."""
+        return _text(self.fields.get(name.encode(), b""))
+
+
+class RequestHead(NamedTuple):
+    method: str
+    target: str
+    is_1_0: bool
+    fields: dict[bytes, bytes]
+    raw: bytes
+
+
+Head = TypeVar("Head", ResponseHead, RequestHead)
+
+
+def parse_response(raw: bytes) -> ResponseHead:
+    usual = _USUAL_RESPONSE.fullmatch(raw)
+    if usual is not None:
+        minor, status, reason, block = usual.groups()
+        lines = block.split(b"\r\n")
+        del lines[-1]
+    else:
+        first, *lines = _checked_lines(raw, "response")
+        matched = _STATUS_LINE.fullmatch(first)
+        if matched is None:
+            raise BadStartLine(first, "response")
+        minor, status, reason = matched.groups()
+    return ResponseHead(int(status), reason or b"", minor == b"0", _fields(lines), raw)
+
+
+def parse_request(raw: bytes) -> RequestHead:
+    usual = _USUAL_REQUEST.fullmatch(raw)
+    if usual is not None:
+        method, target, minor, block = usual.groups()
+        lines = block.split(b"\r\n")
+        del lines[-1]
+    else:
+        first, *lines = _checked_lines(raw, "request")
+        matched = _REQUEST_LINE.fullmatch(first)
+        if matched is None:
+            raise BadStartLine(first, "request")
+        method, target, minor = matched.groups()
+    fields = _fields(lines)
+    return RequestHead(method.decode(), target.decode("latin-1"), minor == b"0", fields, raw)
+
+
+def check_beginning(data: bytes, kind: str) -> None:
+    """Refuse what cannot become the head of a response, before its end, which may never come."""
+    first, line_break, _ = data.partition(b"\n")
+    first = first.removesuffix(b"\r")
+    is_possible = _STATUS_LINE.fullmatch(first) if line_break else b"HTTP/1."[: len(data)] == data[:7]
+    if kind == "response" and not is_possible:
+        raise BadStartLine(first, kind)
+
+
+def pairs(head: ResponseHead | RequestHead) -> list[tuple[str, str]]:
+    """Return all headers as they were sent, in their order, for a proxy. Bytes that are not UTF-8 become surrogates."""
+    kind = "response"  # it was parsed before, so there are no errors
+    _, *lines = _lines(head.raw, kind)
+    split = (line.partition(b":") for line in _unfold(lines))
+    return [(_text(name), _text(value.strip(b" \t"))) for name, _, value in split]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _lines(raw: bytes, kind: str) -> list[bytes]:
+    """Return the lines of a head, whose last one is empty."""
+    count = raw.count(b"\r\n")
+    if count == raw.count(b"\n"):
+        lines = raw.split(b"\r\n")
+    else:
+        lines = [line.removesuffix(b"\r") for line in raw.split(b"\n")]
+        count = raw.count(b"\r") - sum(line.count(b"\r") for line in lines)
+    if count != raw.count(b"\r") or b"\0" in raw:
+        raise ProtocolError(f"the {kind} header contains a control character")
+    del lines[-2:]
+    return lines
+
+
+def _checked_lines(raw: bytes, kind: str) -> list[bytes]:
+    """Return the lines of an unusual head, without line breaks in headers; refuse one with a wrong name."""
+    first, *lines = _lines(raw, kind)
+    lines = _unfold(lines)
+    for line in lines:
+        name, colon, _ = line.partition(b":")
+        if not (name and colon) or name.translate(None, _TOKEN):
+            if not _STATUS_LINE.fullmatch(first) and not _REQUEST_LINE.fullmatch(first):
+                raise BadStartLine(first, kind)
+            raise ProtocolError(f"invalid {kind} header {line[:_SHOWN]!r}")
+    return [first, *lines]
+
+
+def _fields(lines: Sequence[bytes]) -> dict[bytes, bytes]:
+    fields: dict[bytes, bytes] = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        fields[name.lower()] = value.strip(b" \t")
+    return fields if len(fields) == len(lines) else _fields_with_repeated(lines)
+
+
+def _fields_with_repeated(lines: Sequence[bytes]) -> dict[bytes, bytes]:
+    values: dict[bytes, list[bytes]] = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        values.setdefault(name.lower(), []).append(value.strip(b" \t"))
+    return {name: b", ".join(each if name in _FRAMING else each[:1]) for name, each in values.items()}
+
+
+def _unfold(lines: Sequence[bytes]) -> list[bytes]:
+    """Join each line that begins with a space to the header before it."""
+    headers: list[list[bytes]] = []
+    for line in lines:
+        if headers and line[:1] in (b" ", b"\t"):
+            headers[-1].append(line.strip(b" \t"))
+        else:
+            headers.append([line])
+    return [b" ".join(parts) for parts in headers]

@@ -1,0 +1,92 @@
+"""The server on a simulated pod's ports: requests one after another, and what it does not understand."""
+
+import pytest
+from mockube.kubelet.containers.port_answers import HttpAnswer
+from mockube.kubelet.server.ports import serve_port
+
+POD = {
+    "metadata": {"namespace": "default", "name": "web"},
+    "spec": {"containers": [{"name": "c", "image": "example/web", "ports": [{"containerPort": 80}]}]},
+    "status": {"phase": "Running", "containerStatuses": [{"name": "c", "state": {"running": {}}}]},
+}
+CHUNKED = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+GET = b"GET /b HTTP/1.1\r\n\r\n"
+
+
+class Client:
+    """A stream whose client sends pieces, and then nothing more."""
+
+    def __init__(self, *pieces):
+        self.pieces = [*pieces]
+        self.received = b""
+
+    async def read(self, limit):
+        piece = self.pieces.pop(0) if self.pieces else b""
+        assert len(piece) <= limit
+        return piece
+
+    async def write(self, data):
+        self.received += data
+
+
+class Responses:
+    def __init__(self):
+        self.requests = []
+
+    async def respond(self, _pod, _port, _opened, request):
+        self.requests.append((request.method, request.path, dict(request.headers)))
+        return HttpAnswer(body=b"ok")
+
+
+async def served(*pieces):
+    client, responses = Client(*pieces), Responses()
+    await serve_port(POD, 80, client, responses)
+    return responses.requests, client.received
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+async def test_request_behind_chunked_body_is_answered(size):
+    sent = CHUNKED + GET
+    requests, received = await served(*(sent[at : at + size] for at in range(0, len(sent), size)))
+    assert [request[:2] for request in requests] == [("POST", "/a"), ("GET", "/b")]
+    assert received.count(b"HTTP/1.1 200 OK\r\n") == 2
+
+
+async def test_connection_is_closed_if_client_wants_that():
+    requests, received = await served(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + GET)
+    assert len(requests) == 1
+    assert b"\r\nConnection: close\r\n" in received
+
+
+async def test_headers_of_request_have_lower_case_names():
+    requests, _ = await served(GET.replace(b"\r\n\r\n", b"\r\nHOST: a.example\r\nX-Y:  z \r\n\r\n"))
+    assert requests == [("GET", "/b", {"host": "a.example", "x-y": "z"})]
+
+
+@pytest.mark.parametrize(
+    ("sent", "received"),
+    [
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\n", b"HTTP/1.1 400 Bad Request\r\n", id="another version"),
+        pytest.param(b"FOO / HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 Bad Request\r\n", id="another method"),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            b"HTTP/1.1 400 ",
+            id="two lengths",
+        ),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01", b"", id="TLS"),
+    ],
+)
+async def test_what_is_not_understood_ends_connection(sent, received):
+    requests, answer = await served(sent, GET)
+    assert not requests
+    assert answer.startswith(received)
+    assert bool(answer) == bool(received)
+
+
+async def test_incomplete_request_is_not_answered():
+    assert await served(b"GET / HTTP/1.1\r\n") == ([], b"")
+
+
+async def test_endless_head_ends_connection():
+    requests, answer = await served(b"GET / HTTP/1.1\r\nX: ", *[b"a" * 4096] * 20)
+    assert (requests, answer) == ([], b"")
