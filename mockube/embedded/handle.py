@@ -8,6 +8,10 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from mockube import clients
+from mockube.apiserver.control.faults import Cut, FaultRule, InjectedFault
+from mockube.apiserver.control.matching import Criteria, Matcher, matcher
+from mockube.apiserver.control.recorder import Calls
+from mockube.apiserver.control.served_names import check_resource
 from mockube.default_cluster.block import DefaultCluster
 from mockube.default_cluster.target import Target
 from mockube.failure import Failure
@@ -17,10 +21,6 @@ from mockube.objects.senders import RequestSender
 
 from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
-from .faults import Cut, FaultRule, InjectedFault
-from .matching import Criteria, Matcher, matcher
-from .recorder import Calls
-from .served_names import check_resource
 
 T = TypeVar("T")
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.randomness import Random
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.matching import CONTROLLERS
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
 from mockube.apiserver.registry.component_statuses import EmbeddedProbe
@@ -27,7 +28,6 @@ from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import Clock
 
 from .direct import DirectTransport
-from .matching import CONTROLLERS
 
 LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"

@@ -6,12 +6,12 @@ import pytest
 from kubernetes import client as official
 
 from mockube import Cluster
+from mockube.apiserver.control.matching import CONTROLLERS, matcher
+from mockube.apiserver.control.recorder import CallRecorder, CallsDropped
 from mockube.apiserver.request.response import text_response
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
-from mockube.embedded.matching import CONTROLLERS, matcher
-from mockube.embedded.recorder import CallRecorder, CallsDropped
 from tests.support.event_loop import until
 from tests.support.server.handler_requests import request_of
 

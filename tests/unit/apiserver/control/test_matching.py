@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockube.apiserver.control.matching import CONTROLLERS, matcher
 from mockube.apiserver.request_info import parse
-from mockube.embedded.matching import CONTROLLERS, matcher
 
 EVICTION = ("POST", "/api/v1/namespaces/shop/pods/web-1/eviction")
 SCALE = ("GET", "/apis/apps/v1/namespaces/shop/deployments/web/scale")
