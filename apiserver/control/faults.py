@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
-from mockube.apiserver.request.filter import Handle
+from mockube.apiserver.request.hooks import Proceed
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
@@ -89,13 +89,13 @@ class FaultInjector:
         for rule in [*self._rules]:
             self.remove(rule)
 
-    async def inject(self, request: Request, proceed: Handle) -> Response:
+    async def inject(self, request: Request, proceed: Proceed) -> Response:
         rule = next((rule for rule in self._rules if rule.should_inject(request)), None)
         if rule is not None:
             return await self._inject(request, proceed, rule)
         return await self._proceed(request, proceed)
 
-    async def _inject(self, request: Request, proceed: Handle, rule: FaultRule) -> Response:
+    async def _inject(self, request: Request, proceed: Proceed, rule: FaultRule) -> Response:
         fault = rule.fault
         if fault.delay:
             await self._delay(rule, fault.delay)
@@ -116,7 +116,7 @@ class FaultInjector:
             )
         return await self._proceed(request, proceed)
 
-    async def _proceed(self, request: Request, proceed: Handle) -> Response:
+    async def _proceed(self, request: Request, proceed: Proceed) -> Response:
         if is_long_running(request.info):
             return await self._watch(request, proceed)
         self._in_progress += 1
@@ -125,7 +125,7 @@ class FaultInjector:
         finally:
             self._in_progress -= 1
 
-    async def _watch(self, request: Request, proceed: Handle) -> Response:
+    async def _watch(self, request: Request, proceed: Proceed) -> Response:
         self._running_watches.add(request)
         try:
             return await proceed(request)

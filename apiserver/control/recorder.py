@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apiserver.request.filter import Handle, Middleware
+from mockube.apiserver.request.hooks import Proceed
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
@@ -91,10 +91,9 @@ class _Entry:
 
 
 class CallRecorder:
-    """Middleware that records every request, and calls other middleware."""
+    """Middleware that records every request."""
 
-    def __init__(self, inner: Middleware, clock: Clock, *, max_calls: int = MAX_CALLS) -> None:
-        self._inner = inner
+    def __init__(self, clock: Clock, *, max_calls: int = MAX_CALLS) -> None:
         self._clock = clock
         self._count = 0
         self._user_entries: deque[_Entry] = deque(maxlen=max_calls)
@@ -102,7 +101,7 @@ class CallRecorder:
         self.dropped_count = 0
         """The number of dropped calls, without those of controllers."""
 
-    async def record(self, request: Request, proceed: Handle) -> Response:
+    async def record(self, request: Request, proceed: Proceed) -> Response:
         started = self._clock.monotonic()
         self._count += 1
         entry = _Entry(request, self._count, self._clock.now())
@@ -110,7 +109,7 @@ class CallRecorder:
         if ring is self._user_entries and len(ring) == ring.maxlen:
             self.dropped_count += 1
         ring.append(entry)
-        response = await self._inner(request, proceed)
+        response = await proceed(request)
         entry.code, entry.seconds = response.status, self._clock.monotonic() - started
         return response
 

@@ -81,7 +81,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
     clock, random = VirtualClock(), SystemRandom()
     faults = FaultInjector(clock)
-    recorder = CallRecorder(faults.inject, clock)
+    recorder = CallRecorder(clock)
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
         folder = stack.enter_context(temporary_folder("mockube-"))
@@ -95,10 +95,11 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 folder,
                 clock=clock,
                 random=random,
-                middleware=recorder.record,
                 component_probes=component_probes,
             )
         )
+        for middleware in (recorder.record, faults.inject):  # what gets a fault is recorded, too
+            server.api_server.hooks.before_endpoint.add(middleware)
         manager = Manager(
             manager_config,
             clock=clock,

@@ -163,7 +163,7 @@ def test_new_cluster_has_no_calls():
 
 
 async def test_dropped_calls_raise_a_warning():
-    recorder = CallRecorder(proceeding, SteppedClock(), max_calls=2)
+    recorder = CallRecorder(SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
         await recorder.record(get_request(name), respond_ok)
     assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]
@@ -172,10 +172,6 @@ async def test_dropped_calls_raise_a_warning():
     recorder.clear()
     recorder.warn_of_dropped_calls()
     assert recorder.calls(matcher({})) == []
-
-
-async def proceeding(request, proceed):
-    return await proceed(request)
 
 
 async def respond_ok(_):
