@@ -42,7 +42,7 @@ from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
 from .parts.tracing import make_traces
 from .request import lease_renewals, snapshot_endpoint
-from .request.hooks import Hooks
+from .request.hooks import HookPoints
 from .request.openapi import openid_pages
 from .storage.consistency import ConsistencyCheck
 from .storage.stored_object import Layout
@@ -104,7 +104,7 @@ class ApiServer:
         self.proxy = make_proxy(environment)
 
         # What handles requests.
-        self.hooks, self.audit = Hooks(), make_audit(config, clock)
+        self.hooks, self.audit = HookPoints(), make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
         observers = requests.make_observers(registry, rights, find, metrics)
         simulated = make_simulated_metrics(config, registry, catalog, aggregator)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from mockube.apimachinery import meta
-from mockube.apiserver.control.recorder import CallsDropped
 from mockube.cluster import Cluster
 from mockube.component_base.printable import printable
+from mockube.embedded.calls import CallsDropped
 from mockube.objects import health
 from mockube.objects.errors import WaitFailed
 from mockube.objects.wait_report import format_event

@@ -50,7 +50,7 @@ SECTIONS = (
     Section(title="The result of `port_forward`", file="objects/port_forward.py", name="PortForward"),
     Section(title="The result of `inject`", file="embedded/handle.py", name="Fault"),
     Section(title="An entry of `calls`", file="apiserver/control/recorder.py", name="RecordedCall"),
-    Section(title="The criteria of `calls` and `inject`", file="apiserver/control/matching.py", name="Criteria"),
+    Section(title="The criteria of `calls` and `inject`", file="embedded/criteria.py", name="Criteria"),
     Section(title="`WaitFailed`", file="objects/errors.py", name="WaitFailed"),
     Section(title="`KindNotServed`", file="objects/errors.py", name="KindNotServed"),
     Section(title="`NotStarted`", file="embedded/handle.py", name="NotStarted"),

@@ -1,53 +1,73 @@
-"""Fault injection: middleware that delays or refuses requests, or cuts their connection."""
+"""Fault injection: a hook that applies the effects of faults to the requests that match."""
 
 import asyncio
-from typing import Literal
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
-from mockube.apiserver.metrics.requests import RESOURCE_ROUTE
 from mockube.apiserver.request.hooks import Proceed
 from mockube.apiserver.request.limits import is_long_running
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request.response import Response, too_many_requests
+from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock
 
-from .matching import Matcher
-from .refusals import injected_error
-
-Cut = Literal["before", "after"]
-"""Whether the connection is cut before the request is executed, or after, instead of the response."""
+from .effects import EFFECTS, Cut, Delay, Effect, Injection, Refuse
+from .matching import Match
 
 
-class InjectedFault(Struct, frozen=True, kw_only=True):
-    """The fault to inject into a request."""
+class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What happens to which requests, as plain data: each effect has a field with its arguments, None without it.
 
-    delay: float = 0.0
-    """The delay in seconds."""
-    status: int = 0
-    reason: str = ""
-    message: str = ""
-    retry_after: int = 1
+    The first `after` matching requests are skipped, then `times` of them get the fault; all, if `times` is None.
+    """
+
+    match: Match = Match()
+    delay: Delay | None = None
     cut: Cut | None = None
+    refuse: Refuse | None = None
+    times: int | None = None
+    after: int = 0
+
+    def effects(self) -> Iterator[tuple[Effect, Any]]:
+        """Yield the effects with their arguments, in their order."""
+        for effect in EFFECTS:
+            if (arguments := getattr(self, effect.name)) is not None:
+                yield effect, arguments
+
+    def check(self) -> None:
+        """Raise ValueError if the fault is invalid."""
+        __tracebackhide__ = True
+        self.match.check()
+        effects = [*self.effects()]
+        if not effects:
+            raise ValueError(f"a fault needs one of {', '.join(effect.name for effect in EFFECTS)}")
+        for effect, arguments in effects:
+            effect.check(arguments)
+        if self.times is not None and self.times < 1:
+            raise ValueError(f"times must be at least 1, not {self.times}")
+        if self.after < 0:
+            raise ValueError(f"after must be at least 0, not {self.after}")
 
 
-class FaultRule:
-    """A fault for matching requests: `after` of them are skipped, then `times` of them get it; all, if `times` is None."""
+class InjectedFault:
+    """A fault of a running server: what it has done so far."""
 
-    def __init__(self, matcher: Matcher, fault: InjectedFault, *, times: int | None, after: int) -> None:
-        self.matcher = matcher
+    def __init__(self, fault: Fault) -> None:
         self.fault = fault
+        self.effects = tuple(fault.effects())
         self.hits = 0
-        self._times = times
-        self._remaining_skips = after
+        """The number of requests that got the fault."""
         self.delayed: set[asyncio.Event] = set()
         """An event for each delayed request, which continues when it is set."""
+        self._remaining_skips = fault.after
 
-    def should_inject(self, request: Request) -> bool:
+    def takes(self, request: Request) -> bool:
         """Return whether the request gets the fault, and count it."""
-        if self.hits == self._times:
+        if self.hits == self.fault.times:
             return False
-        if not self.matcher.matches(request.user.name, request.user_agent, request.info):
+        if not self.fault.match.matches(request.user.name, request.user_agent, request.info):
             return False
         if self._remaining_skips:
             self._remaining_skips -= 1
@@ -57,11 +77,11 @@ class FaultRule:
 
 
 class FaultInjector:
-    """Middleware that injects faults. If several rules match, the oldest applies."""
+    """A hook that injects faults. If several faults match, the oldest applies."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._rules: list[FaultRule] = []
+        self._faults: list[InjectedFault] = []
         self._running_watches: set[Request] = set()
         """The watches in progress."""
         self._in_progress = 0
@@ -71,77 +91,62 @@ class FaultInjector:
         """Whether a request is in progress, except watches and delayed requests."""
         return self._in_progress > 0
 
-    def add(self, rule: FaultRule) -> None:
-        """Add a rule. A rule that cuts connections also cuts matching watches in progress."""
-        self._rules.append(rule)
-        if rule.fault.cut:
-            for request in [watch for watch in self._running_watches if rule.should_inject(watch)]:
-                _cut(request)
+    def add(self, fault: Fault) -> InjectedFault:
+        """Add a valid fault, and apply it to matching watches in progress if one of its effects does that."""
+        injected = InjectedFault(fault)
+        self._faults.append(injected)
+        interrupts = [effect.interrupt for effect, _ in injected.effects if effect.interrupt is not None]
+        if interrupts:
+            for request in [watch for watch in self._running_watches if injected.takes(watch)]:
+                for interrupt in interrupts:
+                    interrupt(request)
+        return injected
 
-    def remove(self, rule: FaultRule) -> None:
-        """Remove a rule; requests that it delays continue at once."""
-        if rule in self._rules:
-            self._rules.remove(rule)
-        for delayed in rule.delayed:
+    def remove(self, injected: InjectedFault) -> None:
+        """Remove a fault; requests that it delays continue at once."""
+        if injected in self._faults:
+            self._faults.remove(injected)
+        for delayed in injected.delayed:
             delayed.set()
 
     def clear(self) -> None:
-        for rule in [*self._rules]:
-            self.remove(rule)
+        for injected in [*self._faults]:
+            self.remove(injected)
 
     async def inject(self, request: Request, proceed: Proceed) -> Response:
-        rule = next((rule for rule in self._rules if rule.should_inject(request)), None)
-        if rule is not None:
-            return await self._inject(request, proceed, rule)
-        return await self._proceed(request, proceed)
+        injected = next((each for each in self._faults if each.takes(request)), None)
+        if injected is None:
+            return await self._execute(request, proceed)
+        injection = Injection(
+            request=request,
+            execute=partial(self._execute, request, proceed),
+            sleep=partial(self._sleep, injected),
+        )
+        for effect, arguments in injected.effects:
+            response = await effect.apply(injection, arguments)
+            if response is not None:
+                return response
+        return await injection.execute()
 
-    async def _inject(self, request: Request, proceed: Proceed, rule: FaultRule) -> Response:
-        fault = rule.fault
-        if fault.delay:
-            await self._delay(rule, fault.delay)
-        if fault.cut == "after":
-            await self._proceed(request, proceed)
-        if fault.cut:
-            _cut(request)
-            return too_many_requests()  # the client has disconnected
-        if fault.status:
-            # Metrics count it as an error of the server.
-            request.route = RESOURCE_ROUTE if request.resource else None
-            return injected_error(
-                request,
-                fault.status,
-                reason=fault.reason,
-                message=fault.message,
-                retry_after=fault.retry_after,
-            )
-        return await self._proceed(request, proceed)
-
-    async def _proceed(self, request: Request, proceed: Proceed) -> Response:
+    async def _execute(self, request: Request, proceed: Proceed) -> Response:
         if is_long_running(request.info):
-            return await self._watch(request, proceed)
+            self._running_watches.add(request)
+            try:
+                return await proceed(request)
+            finally:
+                self._running_watches.discard(request)
         self._in_progress += 1
         try:
             return await proceed(request)
         finally:
             self._in_progress -= 1
 
-    async def _watch(self, request: Request, proceed: Proceed) -> Response:
-        self._running_watches.add(request)
-        try:
-            return await proceed(request)
-        finally:
-            self._running_watches.discard(request)
-
-    async def _delay(self, rule: FaultRule, seconds: float) -> None:
+    async def _sleep(self, injected: InjectedFault, seconds: float) -> None:
         elapsed = asyncio.Event()
         timer = self._clock.call_later(seconds, elapsed.set)
-        rule.delayed.add(elapsed)
+        injected.delayed.add(elapsed)
         try:
             await elapsed.wait()
         finally:
-            rule.delayed.discard(elapsed)
+            injected.delayed.discard(elapsed)
             timer.cancel()
-
-
-def _cut(request: Request) -> None:
-    request.client.abort()

@@ -31,7 +31,7 @@ from mockube.apiserver.request.filter import FilterConfig
 from mockube.apiserver.request.flow_headers import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import Pages
-from mockube.apiserver.request.hooks import Hooks
+from mockube.apiserver.request.hooks import HookPoints
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.rendering import Renderer
@@ -117,7 +117,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
     observers: Observers,
     audit: Audit | None,
     find: FindResource,
-    hooks: Hooks,
+    hooks: HookPoints,
     tracer: "Tracer | None",
 ) -> FilterConfig:
     serving = config.serving

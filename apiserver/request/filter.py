@@ -9,7 +9,7 @@ from mockube.apiserver.authn.authenticators import Authentication
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 
-from .hooks import Hooks
+from .hooks import HookPoints
 from .request import Request
 from .response import Response
 
@@ -47,7 +47,7 @@ class FilterConfig(Struct, frozen=True, kw_only=True):
     """How long a request may take."""
     watch_seconds: int
     """The minimum duration of a watch without timeoutSeconds."""
-    hooks: Hooks = field(default_factory=Hooks)
+    hooks: HookPoints = field(default_factory=HookPoints)
     constrained_impersonation: bool = True
     request_headers: "RequestHeaders | None" = None
     """The headers in which front proxies send users."""

@@ -18,7 +18,7 @@ Middleware: TypeAlias = Callable[[Request, Proceed], Awaitable[Response]]
 """Handles a request; calls the given function to proceed. It raises no error."""
 
 
-class Hook:
+class RequestHook:
     """The handle of middleware that was added to a point."""
 
     def __init__(self, point: "HookPoint", middleware: Middleware) -> None:
@@ -34,17 +34,17 @@ class HookPoint:
     """A place in the chain of filters. What was added first is the outermost."""
 
     def __init__(self) -> None:
-        self._hooks: list[Hook] = []
+        self._hooks: list[RequestHook] = []
         self.middleware: Middleware | None = None
         """All middleware of this point as one; None if there is none."""
 
-    def add(self, middleware: Middleware) -> Hook:
-        hook = Hook(self, middleware)
+    def add(self, middleware: Middleware) -> RequestHook:
+        hook = RequestHook(self, middleware)
         self._hooks.append(hook)
         self._compose()
         return hook
 
-    def remove(self, hook: Hook) -> None:
+    def remove(self, hook: RequestHook) -> None:
         if hook in self._hooks:
             self._hooks.remove(hook)
             self._compose()
@@ -61,7 +61,7 @@ def _as_one(middlewares: Sequence[Middleware]) -> Middleware:
     return lambda request, proceed: outermost(request, lambda passed: inner(passed, proceed))
 
 
-class Hooks(Struct, frozen=True):
+class HookPoints(Struct, frozen=True):
     """The points of one server."""
 
     before_authentication: HookPoint = field(default_factory=HookPoint)

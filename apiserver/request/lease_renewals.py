@@ -14,7 +14,7 @@ from mockube.apiserver.registry.lease_renewals import renew_leases
 from mockube.apiserver.registry.registry import Registry
 
 from .health import Page
-from .hooks import Hooks
+from .hooks import HookPoints
 from .request import Request
 from .response import Response
 
@@ -25,7 +25,7 @@ _MAX_BODY: Final = 512 * 1024
 _decode = msgspec.json.Decoder(Renewals).decode
 
 
-def pages(registry: Registry, hooks: Hooks) -> Mapping[str, Page]:
+def pages(registry: Registry, hooks: HookPoints) -> Mapping[str, Page]:
     async def renew(request: Request) -> Response:
         if not hooks.is_empty:
             raise NotFound(OBSERVED)

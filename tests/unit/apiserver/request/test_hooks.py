@@ -11,7 +11,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.parts.environment import ServerEnvironment
-from mockube.apiserver.request.hooks import HookPoint, Hooks
+from mockube.apiserver.request.hooks import HookPoint, HookPoints
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
@@ -146,7 +146,7 @@ async def test_error_of_endpoint_is_a_response_for_a_hook(server):
 
 
 def test_empty_points_have_no_middleware():
-    hooks = Hooks()
+    hooks = HookPoints()
     assert hooks.is_empty
     assert hooks.before_authentication.middleware is hooks.before_endpoint.middleware is None
 
