@@ -147,7 +147,8 @@ def _start_tasks(
     name = server_name(host, port)
     interval = config.store.etcd_compaction_interval
     if interval:
-        start("compaction", lambda: Compactor(backend.kv, clock=backend.clock, interval=interval).run())
+        compactor = partial(Compactor, backend.kv, clock=backend.clock, journal=backend.journal)
+        start("compaction", lambda: compactor(interval=interval).run())
     renew = partial(
         keep_alive,
         backend,

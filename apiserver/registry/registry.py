@@ -26,13 +26,25 @@ from mockube.apiserver.kinds.strategy import DEFAULT, Strategy, StrategyContext
 from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.patch.apply import FieldManager
 from mockube.apiserver.schema.decode import Decoder
+from mockube.apiserver.storage.journal import Author, Journal
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
+from mockube.etcd.kv import (
+    KV,
+    NO_LEASE,
+    Compare,
+    KeyValue,
+    LeaseId,
+    Operation,
+    Put,
+    Range,
+    Txn,
+    TxnResult,
+)
 
 from .request_context import AdmissionAttributes, ListResult, ObjectResult, RequestContext
 
@@ -73,6 +85,7 @@ class Backend(Struct, frozen=True, kw_only=True):
     gates: FeatureGates = field(default_factory=FeatureGates)
     """The minor release that the server has, and its feature gates."""
     worker: Worker = field(default_factory=Worker)
+    journal: Journal = field(default_factory=Journal)
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
     """By built-in resource; added at the first read."""
 
@@ -131,6 +144,10 @@ class Backend(Struct, frozen=True, kw_only=True):
             return self.watch_cache.read(prefix, kv)
         except Exception as error:
             raise CorruptObject(kv.key, kv.mod_revision, error) from error
+
+    def commit(self, transaction: Txn, author: Author) -> Awaitable[TxnResult]:
+        """Execute a transaction that writes; the journal notes its author. No other code of a server writes."""
+        return self.journal.commit(self.kv, transaction, author)
 
     def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:
         """Return the operation that stores canonical text."""

@@ -33,7 +33,12 @@ def pages(registry: Registry, hooks: HookPoints) -> Mapping[str, Page]:
             raise MethodNotSupported(f"{PATH} supports POST, not {request.method}")
         names, renew_time = _parse(await request.client.read(_MAX_BODY))
         others = await renew_leases(
-            registry, names, renew_time, user=request.user, user_agent=request.header("User-Agent")
+            registry,
+            names,
+            renew_time,
+            user=request.user,
+            user_agent=request.user_agent,
+            audit_id=request.audit_id,
         )
         await registry.watch_cache.deliver()
         return Response(200, [orjson.dumps({"notRenewed": others})])

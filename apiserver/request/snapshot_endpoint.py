@@ -16,6 +16,7 @@ from mockube.apimachinery.status import BadRequest, Conflict, MethodNotSupported
 from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.snapshot_files import check_snapshot, restore_target
+from mockube.apiserver.storage.journal import Author
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive
@@ -96,6 +97,10 @@ async def _restore_snapshot(request: Request, backend: Backend, kv: KV, deadline
         raise BadRequest(str(error)) from error
     except NotEmpty as error:
         raise Conflict(str(error)) from error
+    author = Author.of(
+        user=request.user.name, agent=request.user_agent, verb=request.info.verb, audit_id=request.audit_id
+    )
+    backend.journal.note(revision, author)
     await backend.watch_cache.wait_reached(revision)
     LOG.warning("A snapshot with %d objects replaced all objects", snapshot.count)
     return Response(200, [orjson.dumps({"objects": snapshot.count, "revision": revision})])

@@ -55,6 +55,19 @@ async def test_snapshot_contains_stored_objects(client):
     assert entries(data) == entries(await saved(client.server.registry.kv))
 
 
+async def test_author_of_a_restored_store_is_who_sent_the_snapshot(client):
+    data = await save(client)
+    await client.post(MAPS, config_map("a"))
+    answer = await client.put(f"{PATH}?replace=true", data, Audit_ID="restore-1", User_Agent="tool/v1")
+    author = client.server.registry.journal.author(answer.body["revision"])
+    assert (author.user, author.agent, author.verb, author.audit_id) == (
+        "admin",
+        "tool/v1",
+        "put",
+        "restore-1",
+    )
+
+
 async def test_restore_replaces_all_objects(client):
     await client.post(MAPS, config_map("stays", k="1"))
     await client.post(MAPS, config_map("changes", k="1"))
