@@ -34,6 +34,7 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.etcd.kv import (
+    HEAD,
     KV,
     NO_LEASE,
     Compare,
@@ -42,11 +43,13 @@ from mockube.etcd.kv import (
     Operation,
     Put,
     Range,
+    Revision,
     Txn,
     TxnResult,
 )
 
 from .request_context import AdmissionAttributes, ListResult, ObjectResult, RequestContext
+from .revisions import at_revision
 
 _R = TypeVar("_R")
 
@@ -129,10 +132,13 @@ class Backend(Struct, frozen=True, kw_only=True):
             cache = self.resource_caches[resource] = self.watch_cache.resource_cache(folder)
         return cache
 
-    async def find(self, resource: Resource, namespace: str, name: str) -> StoredObject | None:
-        """Return an object from the store; None if it does not exist."""
-        key = self.layout.object(resource, namespace, name)
-        kvs = (await self.kv.range(Range(key=key))).kvs
+    async def find(
+        self, resource: Resource, namespace: str, name: str, *, revision: Revision = HEAD
+    ) -> StoredObject | None:
+        """Return an object from the store, as it was at a revision; None if it does not exist there."""
+        request = Range(key=self.layout.object(resource, namespace, name), revision=revision)
+        reading = self.kv.range(request)
+        kvs = (await (reading if revision == HEAD else at_revision(reading))).kvs
         return self._read(self.layout.prefix(resource), kvs[0]) if kvs else None
 
     def _read(self, prefix: bytes, kv: KeyValue) -> StoredObject:
@@ -174,8 +180,10 @@ class Backend(Struct, frozen=True, kw_only=True):
             context.report.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
         return keys
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> StoredObject:
-        stored = await self.find(resource, namespace, name)
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, revision: Revision = HEAD
+    ) -> StoredObject:
+        stored = await self.find(resource, namespace, name, revision=revision)
         if stored is None:
             raise status.not_found(resource.group_resource, name)
         return stored

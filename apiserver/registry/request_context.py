@@ -21,6 +21,7 @@ from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import patch_media_type
+from mockube.etcd.kv import HEAD, Revision
 
 from .request_work import RequestWork
 
@@ -82,6 +83,8 @@ class RequestContext(Struct, kw_only=True):
     namespace: str = ""
     name: str = ""
     query: Mapping[str, Sequence[str]] = {}
+    revision: Revision = HEAD
+    """The revision at which a get or a list reads the store, unless a list has an exact one of the client; HEAD: the newest."""
     body: Body = NO_BODY
     user: User
     user_agent: str = ""

@@ -55,6 +55,24 @@ async def test_snapshot_contains_stored_objects(client):
     assert entries(data) == entries(await saved(client.server.registry.kv))
 
 
+async def test_snapshot_of_an_old_revision_is_that_which_was_saved_then(client):
+    revision = int((await client.post(MAPS, config_map("a", k="1"))).body["metadata"]["resourceVersion"])
+    then = await save(client)
+    await client.delete(f"{MAPS}/a")
+    past = await client.get(f"{PATH}?resourceVersion={revision}")
+    assert past.data == then != await save(client)
+
+
+async def test_snapshot_of_a_revision_that_cannot_be_read_is_refused_as_a_list(client):
+    first = int((await client.post(MAPS, config_map("a"))).body["metadata"]["resourceVersion"])
+    last = int((await client.post(MAPS, config_map("b"))).body["metadata"]["resourceVersion"])
+    await client.server.registry.kv.compact(last)
+    for version, code in ((first, 410), ("x", 400), (last + 100, 504)):
+        exact = f"resourceVersion={version}&resourceVersionMatch=Exact"
+        snapshot, listed = await client.get(f"{PATH}?{exact}"), await client.get(f"{MAPS}?{exact}")
+        assert (snapshot.status, snapshot.body) == (code, listed.body)
+
+
 async def test_author_of_a_restored_store_is_who_sent_the_snapshot(client):
     data = await save(client)
     await client.post(MAPS, config_map("a"))
