@@ -16,7 +16,7 @@ from msgspec import Struct
 from mockube.etcd.kv import KV, DeleteResult, PutResult, Revision, Txn, TxnResult
 
 MAX_ENTRIES: Final = 50_000
-"""The maximum number of entries, which usually have about 170 bytes each; the oldest are dropped."""
+"""The maximum number of entries, which usually have about 200 bytes each; the oldest are dropped."""
 MAX_BYTES: Final = 32 << 20
 """The maximum of bytes of all entries, if clients send long texts. Shared texts count in each entry: it is an upper bound."""
 MAX_TEXT: Final = 1024
@@ -47,7 +47,7 @@ class Author(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, re
             agent=intern(agent[:MAX_TEXT]),
             verb=verb,
             subresource=subresource,
-            field_manager=intern(manager),
+            field_manager=intern(manager[:MAX_TEXT]),
             audit_id=audit_id[:MAX_TEXT],
         )
 
@@ -55,6 +55,7 @@ class Author(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, re
 class JournalEntry(Struct, frozen=True, gc=False):
     revision: Revision
     author: Author
+    bytes: int
 
 
 class Journal:
@@ -76,24 +77,17 @@ class Journal:
 
     def note(self, revision: Revision, author: Author) -> None:
         """Note the author of a revision; one that has an author keeps it."""
-        entries, entry = self._entries, JournalEntry(revision, author)
+        entries, entry = self._entries, JournalEntry(revision, author, _size(author))
         if not entries or entries[-1].revision < revision:
             entries.append(entry)
-        elif not self._insert(entry):
-            return
-        self.bytes += _size(author)
+        else:  # an etcd has returned the response of a newer one first
+            position = bisect_left(entries, revision, key=_revision)
+            if entries[position].revision == revision:
+                return
+            entries.insert(position, entry)
+        self.bytes += entry.bytes
         while len(entries) > self._max_entries or self.bytes > self._max_bytes:
-            self.bytes -= _size(entries.popleft().author)
-
-    def _insert(self, entry: JournalEntry) -> bool:
-        """Insert an entry before newer ones, whose responses an etcd has returned first; return whether it is new."""
-        entries, position = self._entries, len(self._entries)
-        while position and entries[position - 1].revision >= entry.revision:
-            position -= 1
-            if entries[position].revision == entry.revision:
-                return False
-        entries.insert(position, entry)
-        return True
+            self.bytes -= entries.popleft().bytes
 
     def entries(self) -> Sequence[JournalEntry]:
         """Return all entries, the oldest first."""
@@ -112,10 +106,10 @@ def _revision(entry: JournalEntry) -> Revision:
 
 def _makes_revision(result: TxnResult) -> bool:
     """Return whether a transaction has changed something: a deletion of keys that do not exist has not."""
-    return any(
-        isinstance(each, PutResult) or (isinstance(each, DeleteResult) and each.deleted > 0)
-        for each in result.results
-    )
+    for each in result.results:  # the first one decides nearly always
+        if isinstance(each, PutResult) or (isinstance(each, DeleteResult) and each.deleted):
+            return True
+    return False
 
 
 def _size(author: Author) -> int:

@@ -73,7 +73,7 @@ async def test_snapshot_of_a_revision_that_cannot_be_read_is_refused_as_a_list(c
         assert (snapshot.status, snapshot.body) == (code, listed.body)
 
 
-async def test_author_of_a_restored_store_is_who_sent_the_snapshot(client):
+async def test_restored_revision_has_the_sender_of_the_snapshot_as_its_author(client):
     data = await save(client)
     await client.post(MAPS, config_map("a"))
     answer = await client.put(f"{PATH}?replace=true", data, Audit_ID="restore-1", User_Agent="tool/v1")
