@@ -42,6 +42,7 @@ from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
 from .parts.tracing import make_traces
 from .request import lease_renewals, snapshot_endpoint
+from .request.hooks import HookPoints
 from .request.openapi import openid_pages
 from .storage.consistency import ConsistencyCheck
 from .storage.stored_object import Layout
@@ -103,7 +104,7 @@ class ApiServer:
         self.proxy = make_proxy(environment)
 
         # What handles requests.
-        self.audit = make_audit(config, clock)
+        self.hooks, self.audit = HookPoints(), make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
         observers = requests.make_observers(registry, rights, find, metrics)
         simulated = make_simulated_metrics(config, registry, catalog, aggregator)
@@ -122,8 +123,8 @@ class ApiServer:
             **openid_pages(authentication.accounts, address=environment.address),
             snapshot_endpoint.PATH: snapshot_endpoint.page(registry, kv, self.on_restored),
         }
-        if self.audit is None and environment.middleware is None:  # those observe each renewal as a request
-            fixed_pages.update(lease_renewals.pages(registry))
+        if self.audit is None:  # it contains each renewal as a request
+            fixed_pages.update(lease_renewals.pages(registry, self.hooks))
         pages = make_pages(
             config,
             environment=environment,
@@ -153,6 +154,7 @@ class ApiServer:
             observers=observers,
             audit=self.audit,
             find=find,
+            hooks=self.hooks,
             tracer=None if traces is None else traces.tracer,
         )
         self.handler = requests.make_handler(registry, catalog, routes, filters)

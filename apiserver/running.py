@@ -34,7 +34,6 @@ from .config.command_line import Config
 from .http.server import Listener, listening
 from .parts.environment import ServerEnvironment
 from .registry.component_statuses import NO_PROBES, EmbeddedProbe
-from .request.filter import Middleware
 from .serving_credentials import Credentials
 from .storage.compaction import Compactor
 from .store import open_store
@@ -54,8 +53,6 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     random: Random
     drain_seconds: float
     """How long a shutdown waits for requests in flight."""
-    middleware: Middleware | None = None
-    """Wraps the handler of every authenticated request."""
     has_embedded_manager: bool = False
     """Whether a controller manager runs in the same process, whose controllers share one user."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
@@ -150,7 +147,8 @@ def _start_tasks(
     name = server_name(host, port)
     interval = config.store.etcd_compaction_interval
     if interval:
-        start("compaction", lambda: Compactor(backend.kv, clock=backend.clock, interval=interval).run())
+        compactor = partial(Compactor, backend.kv, clock=backend.clock, journal=backend.journal)
+        start("compaction", lambda: compactor(interval=interval).run())
     renew = partial(
         keep_alive,
         backend,
@@ -191,7 +189,6 @@ def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironmen
         random=dependencies.random,
         address=f"{dependencies.address or config.serving.bind_address}:{dependencies.port}",
         identity=server_name(socket.gethostname(), dependencies.port),
-        middleware=dependencies.middleware,
         component_probes=dependencies.component_probes,
     )
 

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from mockube.apimachinery import meta
 from mockube.cluster import Cluster
 from mockube.component_base.printable import printable
-from mockube.embedded.recorder import CallsDropped
+from mockube.embedded.calls import CallsDropped
 from mockube.objects import health
 from mockube.objects.errors import WaitFailed
 from mockube.objects.wait_report import format_event

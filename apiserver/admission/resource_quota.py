@@ -31,6 +31,7 @@ from mockube.apiserver.registry.request_context import (
     WriteOptions,
 )
 from mockube.apiserver.registry.stages import MODIFIED
+from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.apiserver.user import User
 from mockube.etcd.kv import Compare, Txn
@@ -46,6 +47,10 @@ MAX_WRITTEN: Final = 100
 """The number of quotas whose own last write is cached. Without it, a charge may be repeated after a conflict."""
 _WRITER: Final = User(name="system:apiserver", groups=("system:masters",))
 _SERVER: Final = "kube-apiserver"
+_AUTHOR: Final = Author(
+    user=_WRITER.name, agent=_SERVER, verb="update", subresource=STATUS.name, field_manager=_SERVER
+)
+"""The author of usage: one write may have that of several requests."""
 _UPDATES: Final[frozenset[Target]] = frozenset(
     {
         plugin.POD,
@@ -210,7 +215,7 @@ class ResourceQuota(Plugin):
             ),
             then=tuple(registry.put(key, value) for key, value in zip(keys, values, strict=True)),
         )
-        result = await registry.kv.txn(transaction)
+        result = await registry.commit(transaction, _AUTHOR)
         for key, value in zip(keys, values, strict=True):
             if result.succeeded:
                 self._own_writes[key] = StoredObject(key, value, result.revision)

@@ -16,13 +16,14 @@ from mockube.apimachinery import wellknown
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import MASTER_LEASES
 from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError, LeaseNotFound
-from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
+from mockube.etcd.kv import NO_LEASE, Put, Range, Txn, prefix_end
 
 from .cluster import SERVICE
-from .ensure import ensure
+from .ensure import SERVER, USER_AGENT, ensure
 from .required_object import GroupVersionResource, RequiredObject
 
 LOG = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ LOG = logging.getLogger(__name__)
 ENDPOINTS: Final[GroupVersionResource] = ("", "v1", "endpoints")
 ENDPOINT_SLICES: Final[GroupVersionResource] = ("discovery.k8s.io", "v1", "endpointslices")
 LEASE_SECONDS, RECONCILE_SECONDS = 15, 10.0
+_AUTHOR: Final = Author(user=SERVER.name, agent=USER_AGENT, verb="update")
 
 
 class EndpointReconciler:
@@ -93,7 +95,8 @@ class EndpointReconciler:
         elif (await kv.range(Range(key=self._key, keys_only=True))).kvs:
             return
         # The lease is new, or a snapshot that was restored has removed the key.
-        await kv.put(Put(key=self._key, value=self._value, lease=self._lease))
+        put = Put(key=self._key, value=self._value, lease=self._lease)
+        await self._registry.commit(Txn(then=(put,)), _AUTHOR)
 
     async def _addresses(self) -> Sequence[str]:
         stored = Range(key=self._folder, range_end=prefix_end(self._folder), keys_only=True)

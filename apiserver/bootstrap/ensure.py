@@ -19,6 +19,7 @@ from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import Body, RequestContext, WriteOptions
 from mockube.apiserver.registry.update import update
+from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.apiserver.user import User
 from mockube.component_base.clock import Clock
@@ -39,6 +40,9 @@ _TIME: Final = "2000-01-01T00:00:00Z"
 _TEMPLATES: Final[dict[tuple[GroupVersionResource, str, str, bytes], bytes]] = {}
 """The stored text of objects that are stored directly, without uid and times; servers of a process share them."""
 USER_AGENT = f"kube-apiserver/v{version()}"
+
+_AUTHOR: Final = Author(user=SERVER.name, agent=USER_AGENT, verb="create")
+"""The author of objects that are stored directly. Each has the field manager of its own, so that their write has none."""
 
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
 RECREATE_SECONDS = 10.0
@@ -98,7 +102,7 @@ async def create_directly(
             key = registry.layout.object(resource, required_object.namespace, required_object.name)
             puts.append(registry.put(key, await _new_text(registry, resource, required_object)))
             compares.append(Compare(key=key, target=Target.MOD, operand=0))
-        result = await registry.kv.txn(Txn(compare=tuple(compares), then=tuple(puts)))
+        result = await registry.commit(Txn(compare=tuple(compares), then=tuple(puts)), _AUTHOR)
         created_count += len(puts) if result.succeeded else 0
     return created_count
 

@@ -7,7 +7,6 @@ from msgspec import Struct, field
 from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.registry.component_statuses import NO_PROBES, EmbeddedProbe
-from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.serving_credentials import Credentials
 from mockube.component_base.clock import Clock, RealClock
 
@@ -25,7 +24,5 @@ class ServerEnvironment(Struct, frozen=True, kw_only=True):
     """The address of the server for clients."""
     identity: str = ""
     """The identity of this server among those of its cluster."""
-    middleware: Middleware | None = None
-    """Called around every authenticated request."""
     component_probes: Mapping[str, EmbeddedProbe] = NO_PROBES
     """The probes of a controller manager in the same process, by component."""

@@ -30,6 +30,7 @@ from mockube.apiserver.request.filter import FilterConfig
 from mockube.apiserver.request.flows import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import Pages
+from mockube.apiserver.request.hooks import HookPoints
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.rendering import Renderer
@@ -116,6 +117,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
     observers: Observers,
     audit: Audit | None,
     find: FindResource,
+    hooks: HookPoints,
     tracer: "Tracer | None",
 ) -> FilterConfig:
     serving = config.serving
@@ -135,7 +137,7 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         deadlines=Deadlines(registry.clock),
         seconds=serving.request_timeout,
         watch_seconds=serving.min_request_timeout,
-        middleware=environment.middleware,
+        hooks=hooks,
         constrained_impersonation=not minors.is_before(config.features.kubernetes_version, "1.36"),
         request_headers=environment.trust.request_headers,
         tracer=tracer,

@@ -80,6 +80,7 @@ async def delete_collection(registry: Registry, context: RequestContext) -> List
             user=context.user,
             query=context.query,
             report=RequestReport(warnings=context.report.warnings),
+            part_of=context,
         )
         try:
             await delete_with_options(registry, object_context, options)
@@ -106,7 +107,8 @@ async def _delete_unreadable(registry: Registry, context: RequestContext) -> Non
         allocations = await registry.allocators.release_unreadable(
             registry, resource, namespace if resource.namespaced else "", name
         )
-        await registry.kv.txn(Txn(compare=allocations.compare, then=(Delete(key=key), *allocations.then)))
+        transaction = Txn(compare=allocations.compare, then=(Delete(key=key), *allocations.then))
+        await registry.commit(transaction, context.author())
 
 
 async def delete_with_options(
@@ -179,7 +181,7 @@ async def _delete_corrupt(
         allocations = await registry.allocators.release_unreadable(
             registry, resource, context.namespace, context.name
         )
-        if not await remove(registry, error.key, error.revision, allocations):
+        if not await remove(registry, context, error.key, error.revision, allocations):
             return None
     subject = resource.group_resource
     return ObjectResult(

@@ -144,7 +144,8 @@ async def commit(deletion: Deletion) -> None:
         if deletion.value != stored.value:
             put = registry.put(stored.key, deletion.value)
             seen = Compare(key=stored.key, target=Target.MOD, operand=revision)
-            result = await registry.kv.txn(Txn(compare=(seen,), then=(put,)))
+            transaction = Txn(compare=(seen,), then=(put,))
+            result = await registry.commit(transaction, deletion.context.author())
             if not result.succeeded:
                 return
             revision = result.revision
@@ -154,16 +155,18 @@ async def commit(deletion: Deletion) -> None:
                 await registry.watch_cache.deliver()
         if not deletion.waits:
             allocations = await registry.allocators.allocate(registry, resource, None, deletion.marked)
-            if not await remove(registry, stored.key, revision, allocations):
+            if not await remove(registry, deletion.context, stored.key, revision, allocations):
                 return
     deletion.result = response(deletion, StoredObject(stored.key, deletion.value, revision))
 
 
-async def remove(registry: Registry, key: bytes, revision: int, allocations: Allocations) -> bool:
+async def remove(
+    registry: Registry, context: RequestContext, key: bytes, revision: int, allocations: Allocations
+) -> bool:
     """Remove an object with its allocations; return whether it was still at the revision."""
     seen, operation = Compare(key=key, target=Target.MOD, operand=revision), Delete(key=key)
     transaction = Txn(compare=(seen, *allocations.compare), then=(operation, *allocations.then))
-    return (await registry.kv.txn(transaction)).succeeded
+    return (await registry.commit(transaction, context.author())).succeeded
 
 
 def response(deletion: Deletion, last: StoredObject) -> ObjectResult:

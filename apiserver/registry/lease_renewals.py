@@ -35,7 +35,13 @@ class _NeedsPatch(Exception):
 
 
 async def renew_leases(
-    registry: Registry, names: Sequence[str], renew_time: datetime, *, user: User, user_agent: str
+    registry: Registry,
+    names: Sequence[str],
+    renew_time: datetime,
+    *,
+    user: User,
+    user_agent: str,
+    audit_id: str,
 ) -> Sequence[str]:
     """Renew the Leases of nodes that hold them; return the names of the others, which need a creation or a patch."""
     row = registry.rows[_LEASES]
@@ -59,6 +65,7 @@ async def renew_leases(
                 name=name,
                 user=user,
                 user_agent=user_agent,
+                audit_id=audit_id,
             )
             for name in batch
         )

@@ -6,24 +6,21 @@ from typing import Any, NamedTuple
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.status import ApiError, Cause, Expired
+from mockube.apimachinery.status import ApiError, Expired
 from mockube.apiserver.event_loop import QUICK_SLICE, filter_in_slices
 from mockube.apiserver.storage import continue_token
 from mockube.apiserver.storage.continue_token import LATEST, BadContinueToken, ContinueToken
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
-from mockube.etcd.errors import Compacted, FutureRevision
-from mockube.etcd.kv import Range, prefix_end
+from mockube.etcd.kv import HEAD, Range, prefix_end
 
 from .convert import objects_for_selectors, remote_conversion
 from .registry import Registry
 from .request_context import EXACT, ListOptions, ListResult, ObjectResult, RequestContext
+from .revisions import at_revision, wait_for
 from .selection import Selection, select_by
 
-WAIT_SECONDS = 3.0
-"""How long a read waits for a revision that the watch cache does not have yet."""
-TOO_OLD_TO_LIST = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter, or use the continue token in this response to "
@@ -47,10 +44,11 @@ class PageExpired(Expired):
 async def get(registry: Registry, context: RequestContext) -> ObjectResult:
     if context.query and context.flag("export"):
         raise status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
-    revision = get_version(context.parameter("resourceVersion"))
-    if revision:
-        await wait_for(registry, revision)
-    return ObjectResult(stored=await registry.get(context.resource, context.namespace, context.name))
+    minimum = get_version(context.parameter("resourceVersion"))
+    if minimum:
+        await wait_for(registry.watch_cache, minimum)
+    stored = await registry.get(context.resource, context.namespace, context.name, revision=context.revision)
+    return ObjectResult(stored=stored)
 
 
 async def list_objects(registry: Registry, context: RequestContext) -> ListResult:
@@ -60,11 +58,13 @@ async def list_objects(registry: Registry, context: RequestContext) -> ListResul
     revision = list_version(options.resource_version)
     # Upstream reads the items of a deleted collection in pages of its own size.
     in_pages = options.limit or context.verb == "deletecollection"
-    if revision and (options.match == EXACT or (in_pages and not options.match)):
-        scope = _scope(registry, context, chosen)
-        return await _page_at_revision(registry, context, options, chosen, scope, ContinueToken(revision, ""))
+    is_exact = options.match == EXACT or (in_pages and not options.match)
+    exact = (revision if is_exact else HEAD) or context.revision
+    if exact:
+        scope, position = _scope(registry, context, chosen), ContinueToken(exact, "")
+        return await _page_at_revision(registry, context, options, chosen, scope, position)
     if revision:
-        await wait_for(registry, revision)
+        await wait_for(registry.watch_cache, revision)
     elif options.resource_version != "0":
         await registry.watch_cache.fresh()
     resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(context.resource))
@@ -198,12 +198,11 @@ async def _page_at_revision(
         page_size = options.limit - len(items) if options.limit else 0
         request = Range(key=start, range_end=end, revision=revision, limit=page_size)
         try:
-            page = await registry.kv.range(request)
-        except Compacted as error:
-            raise _expired_error(options, position) from error
-        except FutureRevision:
-            await wait_for(registry, position.revision)
-            continue
+            page = await at_revision(registry.kv.range(request))
+        except Expired as error:
+            if options.continue_token:
+                raise PageExpired(continue_token.encode(ContinueToken(LATEST, position.start))) from error
+            raise
         revision = revision or page.revision
         read: Sequence[StoredObject] = list(registry.readable(context.resource, page.kvs))
         if chosen.matches is not None:
@@ -223,12 +222,6 @@ async def _page_at_revision(
         if chosen.matches is None:
             metadata["remainingItemCount"] = remaining
     return _answer(context, items, metadata)
-
-
-def _expired_error(options: ListOptions, position: ContinueToken) -> Expired:
-    if not options.continue_token:
-        return Expired(TOO_OLD_TO_LIST)
-    return PageExpired(continue_token.encode(ContinueToken(LATEST, position.start)))
 
 
 # --- resourceVersions of reads
@@ -256,13 +249,3 @@ def get_version(text: str) -> int:
         return parse_version(text)
     except ValueError as error:
         raise ApiError(str(error)) from error
-
-
-async def wait_for(registry: Registry, revision: int) -> None:
-    """Wait until the watch cache has a revision, or raise an error that it is too large."""
-    if registry.watch_cache.revision < revision and not await registry.watch_cache.wait_reached(
-        revision, within=WAIT_SECONDS
-    ):
-        cause = Cause(reason="ResourceVersionTooLarge", message="Too large resource version")
-        problem = f"Too large resource version: {revision}, current: {registry.watch_cache.revision}"
-        raise status.timeout(problem, 1, [cause])

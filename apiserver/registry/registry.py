@@ -26,15 +26,30 @@ from mockube.apiserver.kinds.strategy import DEFAULT, Strategy, StrategyContext
 from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.patch.apply import FieldManager
 from mockube.apiserver.schema.decode import Decoder
+from mockube.apiserver.storage.journal import Author, Journal
 from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import MAX_REASON, Layout, StoredObject
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
+from mockube.etcd.kv import (
+    HEAD,
+    KV,
+    NO_LEASE,
+    Compare,
+    KeyValue,
+    LeaseId,
+    Operation,
+    Put,
+    Range,
+    Revision,
+    Txn,
+    TxnResult,
+)
 
 from .request_context import AdmissionAttributes, ListResult, ObjectResult, RequestContext
+from .revisions import at_revision
 
 _R = TypeVar("_R")
 
@@ -73,6 +88,7 @@ class Backend(Struct, frozen=True, kw_only=True):
     gates: FeatureGates = field(default_factory=FeatureGates)
     """The minor release that the server has, and its feature gates."""
     worker: Worker = field(default_factory=Worker)
+    journal: Journal = field(default_factory=Journal)
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
     """By built-in resource; added at the first read."""
 
@@ -116,10 +132,13 @@ class Backend(Struct, frozen=True, kw_only=True):
             cache = self.resource_caches[resource] = self.watch_cache.resource_cache(folder)
         return cache
 
-    async def find(self, resource: Resource, namespace: str, name: str) -> StoredObject | None:
-        """Return an object from the store; None if it does not exist."""
-        key = self.layout.object(resource, namespace, name)
-        kvs = (await self.kv.range(Range(key=key))).kvs
+    async def find(
+        self, resource: Resource, namespace: str, name: str, *, revision: Revision = HEAD
+    ) -> StoredObject | None:
+        """Return an object from the store, as it was at a revision; None if it does not exist there."""
+        request = Range(key=self.layout.object(resource, namespace, name), revision=revision)
+        reading = self.kv.range(request)
+        kvs = (await (reading if revision == HEAD else at_revision(reading))).kvs
         return self._read(self.layout.prefix(resource), kvs[0]) if kvs else None
 
     def _read(self, prefix: bytes, kv: KeyValue) -> StoredObject:
@@ -131,6 +150,10 @@ class Backend(Struct, frozen=True, kw_only=True):
             return self.watch_cache.values.read(prefix, kv)
         except Exception as error:
             raise CorruptObject(kv.key, kv.mod_revision, error) from error
+
+    def commit(self, transaction: Txn, author: Author) -> Awaitable[TxnResult]:
+        """Execute a transaction that writes; the journal notes its author. No other code of a server writes."""
+        return self.journal.commit(self.kv, transaction, author)
 
     def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:
         """Return the operation that stores canonical text."""
@@ -157,8 +180,10 @@ class Backend(Struct, frozen=True, kw_only=True):
             context.report.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
         return keys
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> StoredObject:
-        stored = await self.find(resource, namespace, name)
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, revision: Revision = HEAD
+    ) -> StoredObject:
+        stored = await self.find(resource, namespace, name, revision=revision)
         if stored is None:
             raise status.not_found(resource.group_resource, name)
         return stored

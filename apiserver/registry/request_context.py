@@ -17,9 +17,11 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
+from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import patch_media_type
+from mockube.etcd.kv import HEAD, Revision
 
 from .request_work import RequestWork
 
@@ -81,9 +83,15 @@ class RequestContext(Struct, kw_only=True):
     namespace: str = ""
     name: str = ""
     query: Mapping[str, Sequence[str]] = {}
+    revision: Revision = HEAD
+    """The revision at which a get or a list reads the store, unless a list has an exact one of the client; HEAD: the newest."""
     body: Body = NO_BODY
     user: User
     user_agent: str = ""
+    audit_id: str = ""
+    """The id of the request in the audit log; "" if it is none of a client."""
+    part_of: "RequestContext | None" = None
+    """The request of a client that this one is a part of: the author of its writes."""
     is_internal: bool = False
     """Whether it is a part of another request that was already admitted, so that admission is not run again."""
     report: RequestReport = field(default_factory=RequestReport)
@@ -98,6 +106,18 @@ class RequestContext(Struct, kw_only=True):
     def is_unstructured(self) -> bool:
         """Whether the object is a custom one, which has no Go struct upstream; its Scale has one."""
         return self.resource.custom and not (self.subresource and self.subresource.kind)
+
+    def author(self, manager: str = "") -> Author:
+        """Return the author of a write of this request; `manager` is the field manager, if the write has one."""
+        origin = self.part_of or self
+        return Author.of(
+            user=origin.user.name,
+            agent=origin.user_agent,
+            verb=origin.verb,
+            subresource=origin.subresource.name if origin.subresource else "",
+            manager=manager,
+            audit_id=origin.audit_id,
+        )
 
     def parameter(self, name: str) -> str:
         """Return a parameter of the query; "" if it is absent."""

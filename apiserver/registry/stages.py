@@ -417,7 +417,8 @@ async def _store(write: Write) -> ObjectResult | None:
         then=(operation, *allocations.then),
         otherwise=() if stored is not None else (Range(key=key, count_only=True),),
     )
-    result = await registry.kv.txn(transaction)
+    manager = metadata.manager_name(write.context, write.options)
+    result = await registry.commit(transaction, write.context.author(manager))
     if result.succeeded:
         return ObjectResult(
             code=200 if stored is not None else 201,

@@ -21,9 +21,10 @@ from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.component_base.loop import yield_to_loop
 
 from .convert import remote_conversion, tolerant_client_version_converter
-from .read import get_version, wait_for
+from .read import get_version
 from .registry import Registry
 from .request_context import ListOptions, RequestContext
+from .revisions import wait_for
 from .selection import Selection, select_by
 
 LOG = logging.getLogger(__name__)
@@ -310,7 +311,7 @@ def end_watches(registry: Registry, resource: GroupResource) -> None:
 
 async def _reach(registry: Registry, options: ListOptions, version: int) -> None:
     if options.initial_events and version:
-        await wait_for(registry, version)
+        await wait_for(registry.watch_cache, version)
     elif not options.resource_version:
         await registry.watch_cache.fresh()
 

@@ -316,6 +316,7 @@ def _context(request: Request, resource: Resource, body: Body) -> RequestContext
         body=body,
         user=request.user,
         user_agent=request.user_agent,
+        audit_id=request.audit_id,
         report=RequestReport(
             warnings=[resource.deprecated] if resource.deprecated else [],
             annotations=request.annotations,

@@ -3,12 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apiserver.authn.authenticators import Authentication
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 
+from .hooks import HookPoints
 from .request import Request
 from .response import Response
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Handles a request: a filter with all later ones, or the endpoint."""
-
-Middleware: TypeAlias = Callable[[Request, Handle], Awaitable[Response]]
-"""Handles a request; calls the given handler to proceed. Neither raises an error."""
 
 
 class FilterConfig(Struct, frozen=True, kw_only=True):
@@ -49,7 +47,7 @@ class FilterConfig(Struct, frozen=True, kw_only=True):
     """How long a request may take."""
     watch_seconds: int
     """The minimum duration of a watch without timeoutSeconds."""
-    middleware: Middleware | None = None
+    hooks: HookPoints = field(default_factory=HookPoints)
     constrained_impersonation: bool = True
     request_headers: "RequestHeaders | None" = None
     """The headers in which front proxies send users."""

@@ -14,6 +14,7 @@ from .endpoints import Endpoints, Routes
 from .error_responses import error_response, internal_error
 from .filter import Filter, FilterConfig, Handle
 from .flow_headers import with_flow_headers
+from .hooks import HookPoint
 from .in_flight import with_deadline, with_max_in_flight, with_written_response
 from .rendering import Renderer
 from .request import Request
@@ -35,13 +36,23 @@ def with_panic_recovery(handle: Handle, _config: FilterConfig | None = None) -> 
     return filter_
 
 
-def with_middleware(handle: Handle, config: FilterConfig) -> Handle:
-    """Call the middleware, if there is one, around the later filters, whose errors it gets as responses."""
-    middleware = config.middleware
-    if middleware is None:
-        return handle
+def with_hooks_before_authentication(handle: Handle, config: FilterConfig) -> Handle:
+    return _with_hooks(handle, config.hooks.before_authentication)
+
+
+def with_hooks_before_endpoint(handle: Handle, config: FilterConfig) -> Handle:
+    return _with_hooks(handle, config.hooks.before_endpoint)
+
+
+def _with_hooks(handle: Handle, point: HookPoint) -> Handle:
+    """Call the middleware of a point, if it has some now, around the later filters, whose errors it gets as responses."""
     proceed = with_panic_recovery(handle)
-    return lambda request: middleware(request, proceed)
+
+    def filter_(request: Request) -> Awaitable[Response]:
+        middleware = point.middleware
+        return handle(request) if middleware is None else middleware(request, proceed)
+
+    return filter_
 
 
 def with_request_info(handle: Handle, config: FilterConfig) -> Handle:
@@ -81,11 +92,12 @@ FILTERS: Final[Sequence[Filter]] = (
     with_panic_recovery,
     with_allowed_hosts,
     with_request_info,
+    with_hooks_before_authentication,
     with_authentication,
     with_audit,
     with_written_response,
     with_impersonation,
-    with_middleware,
+    with_hooks_before_endpoint,
     with_flow_headers,
     with_max_in_flight,
     with_deadline,
@@ -93,7 +105,7 @@ FILTERS: Final[Sequence[Filter]] = (
 )
 """The outermost first, in upstream's order; a response passes them in reverse.
 
-Only the deadline is elsewhere: upstream sets it before authentication. Here the audit log contains the response of a
+The hooks are ours. Only the deadline is elsewhere: upstream sets it before authentication. Here the audit log contains the response of a
 request that was too late, and a request that waits for authentication by a webhook has the webhook's timeout.
 """
 

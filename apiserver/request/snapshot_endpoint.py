@@ -1,5 +1,7 @@
 """Serve `/mockube/snapshot`: GET returns the content of the store at one revision, PUT replaces it with a snapshot.
 
+The revision of a GET is the newest, or that of the parameter `resourceVersion`.
+
 Watches receive the restored objects as changes at one revision.
 """
 
@@ -14,8 +16,11 @@ import orjson
 
 from mockube.apimachinery.status import BadRequest, Conflict, MethodNotSupported
 from mockube.apimachinery.timestamps import format_time
+from mockube.apiserver.registry.read import list_version
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.registry.revisions import at_revision
 from mockube.apiserver.snapshot_files import check_snapshot, restore_target
+from mockube.apiserver.storage.journal import Author
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.archive.write import archive
@@ -61,11 +66,13 @@ def page(backend: Backend, kv: KV, on_restored: Sequence[Callable[[], Awaitable[
 
 
 async def _send_snapshot(request: Request, backend: Backend, kv: KV) -> Response:
+    revision = list_version(_first_value(request, "resourceVersion"))
+    taken_at = format_time(backend.clock.now())
+    pieces = archive(kv, backend.layout.root, taken_at=taken_at, revision=revision)
     response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
-    sink = request.stream(response)
-    pieces = archive(kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
     async with aclosing(pieces):
-        first = await anext(pieces)  # raises errors before the response begins
+        first = await at_revision(anext(pieces))  # raises errors before the response begins
+        sink = request.stream(response)
         await sink.begin()
         await sink.write([first])
         await _write_rest(request, sink, pieces)
@@ -96,6 +103,10 @@ async def _restore_snapshot(request: Request, backend: Backend, kv: KV, deadline
         raise BadRequest(str(error)) from error
     except NotEmpty as error:
         raise Conflict(str(error)) from error
+    author = Author.of(
+        user=request.user.name, agent=request.user_agent, verb=request.info.verb, audit_id=request.audit_id
+    )
+    backend.journal.note(revision, author)
     await backend.watch_cache.wait_reached(revision)
     LOG.warning("A snapshot with %d objects replaced all objects", snapshot.count)
     return Response(200, [orjson.dumps({"objects": snapshot.count, "revision": revision})])

@@ -11,16 +11,20 @@ from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, Compare, Put, Range, RangeResult, Target, Txn
 
+from .journal import SERVER_USER, Author, Journal
+
 LOG = logging.getLogger(__name__)
 
 KEY = b"compact_rev_key"
+_AUTHOR = Author(user=SERVER_USER, verb="update")
 
 
 class Compactor:
     """Compacts at each turn to the revision of the store at the previous turn."""
 
-    def __init__(self, kv: KV, *, clock: Clock, interval: float) -> None:
+    def __init__(self, kv: KV, *, clock: Clock, interval: float, journal: Journal | None = None) -> None:
         self._kv = kv
+        self._journal = journal or Journal()
         self._clock = clock
         self._interval = interval
         self._turns = 0
@@ -39,13 +43,12 @@ class Compactor:
 
     async def turn(self) -> None:
         revision = self._revision
-        result = await self._kv.txn(
-            Txn(
-                compare=(Compare(key=KEY, target=Target.VERSION, operand=self._turns),),
-                then=(Put(key=KEY, value=b"%d" % revision),),
-                otherwise=(Range(key=KEY),),
-            )
+        count = Txn(
+            compare=(Compare(key=KEY, target=Target.VERSION, operand=self._turns),),
+            then=(Put(key=KEY, value=b"%d" % revision),),
+            otherwise=(Range(key=KEY),),
         )
+        result = await self._journal.commit(self._kv, count, _AUTHOR)
         self._revision = result.revision
         if not result.succeeded:
             range_result = result.results[0]

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from mockube.etcd.errors import KVError
-from mockube.etcd.kv import KV, KeyValue, Range
+from mockube.etcd.kv import HEAD, KV, KeyValue, Range, Revision
 
 FORMAT: Final = "mockube-snapshot"
 VERSION: Final = 1
@@ -158,7 +158,7 @@ def restore_marker_key(root: bytes) -> bytes:
     return _FOLDER + root
 
 
-async def check_restore_complete(kv: KV, root: bytes) -> None:
-    marks = (await kv.range(Range(key=restore_marker_key(root)))).kvs
+async def check_restore_complete(kv: KV, root: bytes, revision: Revision = HEAD) -> None:
+    marks = (await kv.range(Range(key=restore_marker_key(root), revision=revision))).kvs
     if marks:
         raise IncompleteRestore(marks[0].value.decode(errors="replace"))

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
 from mockube.etcd.errors import LeaseNotFound
-from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, prefix_end
+from mockube.etcd.kv import HEAD, KV, NO_LEASE, KeyValue, LeaseId, Range, Revision, prefix_end
 
 from .lines import check_restore_complete, entry_line, header_line, trailer_line
 
@@ -21,11 +21,17 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 """The `wbits` of zlib for the gzip format, without a time in its header."""
 
 
-async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes, None]:
-    """Yield the archive of all keys below `root` in pieces; `Compacted` if history is compacted before it is read."""
-    await check_restore_complete(kv, root)
-    page = await kv.range(Range(key=root, range_end=prefix_end(root), limit=PAGE))
-    revision, ttls, compressor = page.revision, _Ttls(kv), _Compressor()
+async def archive(
+    kv: KV, root: bytes, *, taken_at: str, revision: Revision = HEAD
+) -> AsyncGenerator[bytes, None]:
+    """Yield the archive of all keys below `root` at a revision in pieces.
+
+    `Compacted` if history is compacted before it is read, `FutureRevision` if the store is not at the revision yet. A key of
+    the past whose lease has ended since then ends soon after it is restored, because only the lease knew its TTL.
+    """
+    await check_restore_complete(kv, root, revision)
+    page = await kv.range(Range(key=root, range_end=prefix_end(root), limit=PAGE, revision=revision))
+    revision, ttls, compressor = revision or page.revision, _Ttls(kv), _Compressor()
     compressor.write(header_line(root, revision, taken_at))
     while True:
         granted = await ttls.of(page.kvs)

@@ -18,6 +18,8 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
+from mockube.apiserver.control.faults import FaultInjector
+from mockube.apiserver.control.recorder import CallRecorder
 from mockube.apiserver.registry.component_statuses import ComponentHealth, EmbeddedProbe
 from mockube.client.connect import ClientOptions, connect
 from mockube.client.kubeconfig import Access
@@ -37,9 +39,7 @@ from mockube.controller_manager.config.settings import Config
 from mockube.launch import LaunchOptions, temporary_server_flags
 from mockube.objects.requests import ObjectRequests
 
-from .faults import FaultInjector
 from .log_capture import CapturedLog, capture_log
-from .recorder import CallRecorder
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 from .virtual_clock import VirtualClock, advance_clock
 
@@ -81,7 +81,7 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
     clock, random = VirtualClock(), SystemRandom()
     faults = FaultInjector(clock)
-    recorder = CallRecorder(faults.inject, clock)
+    recorder = CallRecorder(clock)
     async with AsyncExitStack() as stack:
         log = stack.enter_context(capture_log())
         folder = stack.enter_context(temporary_folder("mockube-"))
@@ -95,10 +95,11 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 folder,
                 clock=clock,
                 random=random,
-                middleware=recorder.record,
                 component_probes=component_probes,
             )
         )
+        for middleware in (recorder.record, faults.inject):  # what gets a fault is recorded, too
+            server.api_server.hooks.before_endpoint.add(middleware)
         manager = Manager(
             manager_config,
             clock=clock,

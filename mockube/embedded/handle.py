@@ -5,9 +5,12 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, Unpack
+from typing import Any, Final, Literal, Self, TypeVar, Unpack
 
 from mockube import clients
+from mockube.apiserver.control import effects, faults
+from mockube.apiserver.control.matching import Match
+from mockube.apiserver.control.served_names import check_resource
 from mockube.default_cluster.block import DefaultCluster
 from mockube.default_cluster.target import Target
 from mockube.failure import Failure
@@ -16,11 +19,9 @@ from mockube.objects.requests import ObjectRequests, Work
 from mockube.objects.senders import RequestSender
 
 from .background_loop import BackgroundContext
+from .calls import Calls, recorded_calls, warn_of_dropped_calls
 from .control_plane import EmbeddedControlPlane
-from .faults import Cut, FaultRule, InjectedFault
-from .matching import Criteria, Matcher, matcher
-from .recorder import Calls
-from .served_names import check_resource
+from .criteria import Criteria, match_of
 
 T = TypeVar("T")
 
@@ -34,20 +35,22 @@ class NotStarted(Failure):
 class Fault:
     """An injected fault. It ends when it is stopped, after a number of hits, or, as a context manager, at the end of the block."""
 
-    def __init__(self, rule: FaultRule, context: BackgroundContext[EmbeddedControlPlane]) -> None:
-        self._rule = rule
+    def __init__(
+        self, injected: faults.InjectedFault, context: BackgroundContext[EmbeddedControlPlane]
+    ) -> None:
+        self._injected = injected
         self._context = context
 
     @property
     def hits(self) -> int:
         """The number of requests that got the fault."""
-        return self._rule.hits
+        return self._injected.hits
 
     def stop(self) -> None:
         """Stop the fault; delayed requests continue at once."""
         if not self._context.ended.done():
-            faults = self._context.opened.result().faults
-            self._context.call(lambda: faults.remove(self._rule))
+            injector = self._context.opened.result().faults
+            self._context.call(lambda: injector.remove(self._injected))
 
     def __enter__(self) -> Self:
         return self
@@ -96,9 +99,9 @@ class Handle(RequestSender):
         __tracebackhide__ = True
         if code is not None and not 100 <= read_count(code, "code") < 600:
             raise ValueError(f"code must be from 100 to 599, not {code}")
-        matches, recorder = self._matcher(criteria), self._plane.recorder
-        calls = self._context.call(lambda: recorder.calls(matches, code))
-        recorder.warn_of_dropped_calls()
+        match, recorder = self._match(criteria), self._plane.recorder
+        calls = self._context.call(lambda: recorded_calls(recorder, match, code))
+        warn_of_dropped_calls(recorder)
         return calls
 
     def clear_calls(self) -> None:
@@ -110,7 +113,7 @@ class Handle(RequestSender):
         *,
         status: int = 0,
         delay: float = 0.0,
-        cut: Cut | None = None,
+        cut: Literal["before", "after"] | None = None,
         times: int | None = None,
         after: int = 0,
         reason: str = "",
@@ -124,25 +127,28 @@ class Handle(RequestSender):
         the fault ends. `cut` also cuts matching watches in progress.
         """
         __tracebackhide__ = True
-        fault = InjectedFault(
-            delay=read_seconds(delay, "delay"),
-            status=read_count(status, "status"),
-            reason=reason,
-            message=message,
-            retry_after=retry_after,
-            cut=cut,
+        seconds, code = read_seconds(delay, "delay"), read_count(status, "status")
+        if not (code or seconds or cut):
+            raise ValueError("a fault needs status, delay or cut")
+        fault = faults.Fault(
+            match=self._match(criteria),
+            delay=effects.Delay(seconds=seconds) if seconds else None,
+            cut=effects.Cut(when=cut) if cut else None,
+            refuse=effects.Refuse(status=code, reason=reason, message=message, retry_after=retry_after)
+            if code
+            else None,
+            times=None if times is None else read_count(times, "times"),
+            after=read_count(after, "after"),
         )
-        _check(fault, None if times is None else read_count(times, "times"))
-        rule = FaultRule(self._matcher(criteria), fault, times=times, after=read_count(after, "after"))
-        faults = self._plane.faults
-        self._context.call(lambda: faults.add(rule))
-        return Fault(rule, self._context)
+        fault.check()
+        injector = self._plane.faults
+        return Fault(self._context.call(lambda: injector.add(fault)), self._context)
 
-    def _matcher(self, criteria: Criteria) -> Matcher:
+    def _match(self, criteria: Criteria) -> Match:
         __tracebackhide__ = True
-        matches = matcher(criteria)
-        check_resource(matches.resource, [*self._plane.server.api_server.resources.values()])
-        return matches
+        match = match_of(criteria)
+        check_resource(match.resource, [*self._plane.server.api_server.resources.values()])
+        return match
 
     def stop_faults(self) -> None:
         """Stop all faults; delayed requests continue at once."""
@@ -212,15 +218,3 @@ class Handle(RequestSender):
         if not opened.done():
             raise NotStarted("the cluster was not started: use it as `with Cluster() as cluster`")
         return opened.result()
-
-
-def _check(fault: InjectedFault, times: int | None) -> None:
-    __tracebackhide__ = True
-    if not (fault.status or fault.delay or fault.cut):
-        raise ValueError("a fault needs status, delay or cut")
-    if fault.status and not 400 <= fault.status < 600:
-        raise ValueError(f"status must be from 400 to 599, not {fault.status}")
-    if fault.cut not in (None, "before", "after"):
-        raise ValueError(f'cut must be "before" or "after", not {fault.cut!r}')
-    if times is not None and times < 1:
-        raise ValueError(f"times must be at least 1, not {times}")

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from mockube.apimachinery.randomness import Random
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.control.matching import CONTROLLERS
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
 from mockube.apiserver.registry.component_statuses import EmbeddedProbe
-from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, load_credentials
 from mockube.apiserver.user import AUTHENTICATED, User
@@ -27,7 +27,6 @@ from mockube.client.kubeconfig import Access
 from mockube.component_base.clock import Clock
 
 from .direct import DirectTransport
-from .matching import CONTROLLERS
 
 LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"
@@ -57,10 +56,9 @@ async def run_server(
     *,
     clock: Clock,
     random: Random,
-    middleware: Middleware,
     component_probes: Mapping[str, EmbeddedProbe],
 ) -> AsyncIterator[EmbeddedServer]:
-    """Run an API server; `middleware` is called around every request, `component_probes` at requests for ComponentStatuses.
+    """Run an API server; `component_probes` are called at requests for ComponentStatuses.
 
     All files are in the folder, which the caller removes.
     """
@@ -74,7 +72,6 @@ async def run_server(
             clock=clock,
             random=random,
             drain_seconds=GRACE_SECONDS,
-            middleware=middleware,
             has_embedded_manager=True,
             component_probes=component_probes,
         )

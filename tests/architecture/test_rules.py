@@ -3,6 +3,7 @@
 import pytest
 
 from tests.architecture.rules import (
+    authors,
     coroutines,
     docstrings,
     imports,
@@ -122,6 +123,23 @@ def test_coroutines_of_controllers(path, expected):
     module = Module.of(path, "async def reconcile(): ...")
     runnables = {"reading/": "it reads from the server"}
     assert [finding.line for finding in coroutines.check(module, runnables)] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        pytest.param("apiserver/planted.py", "await self._kv.txn(t)", [1], id="transaction"),
+        pytest.param("apiserver/planted.py", "x = 1\nawait backend.kv.put(p)", [2], id="put"),
+        pytest.param("apiserver/planted.py", "await kv.delete(d)", [1], id="deletion"),
+        pytest.param("apiserver/planted.py", "await kv.range(r)\nqueue.put(x)", [], id="others"),
+        pytest.param("apiserver/storage/journal.py", "await kv.txn(t)", [], id="the journal"),
+        pytest.param("etcd/planted.py", "await kv.txn(t)", [], id="not of the server"),
+    ],
+)
+def test_authors(path, code, expected):
+    assert lines(authors.check, path, f"async def f():\n {code.replace(chr(10), chr(10) + ' ')}") == [
+        line + 1 for line in expected
+    ]
 
 
 @pytest.mark.parametrize(

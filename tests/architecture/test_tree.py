@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.architecture.rules import (
+    authors,
     coroutines,
     docstrings,
     imports,
@@ -33,6 +34,7 @@ class Rule:
 
 RULES = (
     Rule(name="no code decides by kind", check=kinds.check, folders=PACKAGES),
+    Rule(name="every write has an author", check=authors.check, folders=("apiserver",)),
     Rule(name="controllers return plans", check=coroutines.check, folders=("controller_manager", "packs")),
     Rule(name="time and randomness are injected", check=time_and_randomness.check, folders=PACKAGES),
     Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*PACKAGES, *TOOLS)),

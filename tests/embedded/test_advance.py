@@ -4,7 +4,7 @@ import pytest
 
 from mockube import Cluster
 from mockube.apimachinery.timestamps import parse_time
-from mockube.embedded.matching import CONTROLLERS
+from mockube.apiserver.control.matching import CONTROLLERS
 
 CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}"
 PATIENT = """

@@ -6,12 +6,14 @@ import pytest
 from kubernetes import client as official
 
 from mockube import Cluster
+from mockube.apiserver.control.matching import CONTROLLERS
+from mockube.apiserver.control.recorder import CallRecorder
 from mockube.apiserver.request.response import text_response
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
-from mockube.embedded.matching import CONTROLLERS, matcher
-from mockube.embedded.recorder import CallRecorder, CallsDropped
+from mockube.embedded.calls import CallsDropped, recorded_calls, warn_of_dropped_calls
+from mockube.embedded.criteria import match_of
 from tests.support.event_loop import until
 from tests.support.server.handler_requests import request_of
 
@@ -163,19 +165,15 @@ def test_new_cluster_has_no_calls():
 
 
 async def test_dropped_calls_raise_a_warning():
-    recorder = CallRecorder(proceeding, SteppedClock(), max_calls=2)
+    recorder = CallRecorder(SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
         await recorder.record(get_request(name), respond_ok)
-    assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]
+    assert [call.name for call in recorded_calls(recorder, match_of({}), None)] == ["b", "c"]
     with pytest.warns(CallsDropped, match="the oldest 1 calls were dropped"):
-        recorder.warn_of_dropped_calls()
+        warn_of_dropped_calls(recorder)
     recorder.clear()
-    recorder.warn_of_dropped_calls()
-    assert recorder.calls(matcher({})) == []
-
-
-async def proceeding(request, proceed):
-    return await proceed(request)
+    warn_of_dropped_calls(recorder)
+    assert recorded_calls(recorder, match_of({}), None) == []
 
 
 async def respond_ok(_):

@@ -10,8 +10,8 @@ import pytest
 
 from mockube import Cluster
 from mockube.apimachinery import status
+from mockube.apiserver.control.matching import CONTROLLERS
 from mockube.client.wire import NoResponse, OutcomeUnknown
-from mockube.embedded.matching import CONTROLLERS
 from tests.support.event_loop import until
 from tests.support.processes.process import token
 

@@ -8,7 +8,7 @@ from kubernetes import client as official
 from kubernetes.stream import stream
 
 from mockube import Cluster
-from mockube.embedded.matching import CONTROLLERS
+from mockube.apiserver.control.matching import CONTROLLERS
 from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [

@@ -119,3 +119,22 @@ async def test_log_without_a_policy_has_all_requests_without_bodies(tmp_path):
     events = [*map(orjson.loads, path.read_bytes().splitlines())]
     assert {event["level"] for event in events} == {"Metadata"}
     assert "/api/v1/namespaces" in {event["requestURI"] for event in events}
+
+
+async def test_journal_has_the_ids_of_the_audit_log(tmp_path):
+    """Both have what the other lacks: the journal the revision, the audit log the request."""
+    path = tmp_path / "audit.log"
+    async with apiserver.running(f"--audit-log-path={path}") as client:
+        created = await client.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
+        await client.delete("/api/v1/namespaces/default/configmaps/a")
+        journal = client.server.registry.journal
+        entries = journal.entries()
+    events = [*map(orjson.loads, path.read_bytes().splitlines())]
+    logged = {event["auditID"]: event for event in events if event["stage"] == "ResponseComplete"}
+    assert journal.author(int(created.body["metadata"]["resourceVersion"])).audit_id in logged
+    by_users = [entry.author for entry in entries if entry.author.user == "admin"]
+    assert [author.verb for author in by_users] == ["create", "create", "delete"]
+    for author in by_users:
+        event = logged[author.audit_id]
+        assert (event["user"]["username"], event["verb"]) == (author.user, author.verb)
+        assert event["userAgent"] == author.agent

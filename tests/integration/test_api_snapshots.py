@@ -55,6 +55,37 @@ async def test_snapshot_contains_stored_objects(client):
     assert entries(data) == entries(await saved(client.server.registry.kv))
 
 
+async def test_snapshot_of_an_old_revision_is_that_which_was_saved_then(client):
+    revision = int((await client.post(MAPS, config_map("a", k="1"))).body["metadata"]["resourceVersion"])
+    then = await save(client)
+    await client.delete(f"{MAPS}/a")
+    past = await client.get(f"{PATH}?resourceVersion={revision}")
+    assert past.data == then != await save(client)
+
+
+async def test_snapshot_of_a_revision_that_cannot_be_read_is_refused_as_a_list(client):
+    first = int((await client.post(MAPS, config_map("a"))).body["metadata"]["resourceVersion"])
+    last = int((await client.post(MAPS, config_map("b"))).body["metadata"]["resourceVersion"])
+    await client.server.registry.kv.compact(last)
+    for version, code in ((first, 410), ("x", 400), (last + 100, 504)):
+        exact = f"resourceVersion={version}&resourceVersionMatch=Exact"
+        snapshot, listed = await client.get(f"{PATH}?{exact}"), await client.get(f"{MAPS}?{exact}")
+        assert (snapshot.status, snapshot.body) == (code, listed.body)
+
+
+async def test_restored_revision_has_the_sender_of_the_snapshot_as_its_author(client):
+    data = await save(client)
+    await client.post(MAPS, config_map("a"))
+    answer = await client.put(f"{PATH}?replace=true", data, Audit_ID="restore-1", User_Agent="tool/v1")
+    author = client.server.registry.journal.author(answer.body["revision"])
+    assert (author.user, author.agent, author.verb, author.audit_id) == (
+        "admin",
+        "tool/v1",
+        "put",
+        "restore-1",
+    )
+
+
 async def test_restore_replaces_all_objects(client):
     await client.post(MAPS, config_map("stays", k="1"))
     await client.post(MAPS, config_map("changes", k="1"))

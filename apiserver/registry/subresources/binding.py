@@ -20,6 +20,7 @@ from mockube.apiserver.registry.request_context import (
     RequestContext,
     write_options,
 )
+from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import canonical
 from mockube.etcd.kv import Compare, Target, Txn
 
@@ -46,7 +47,8 @@ async def create(registry: Registry, context: RequestContext) -> ObjectResult:
     if field_errors:
         raise ApiError(errors.aggregate(field_errors))
     await registry.admission.validate(registry, attributes)
-    while not await _bind(registry, context.namespace, name, binding, dry_run=options.dry_run):
+    author = context.author(metadata.manager_name(context, options))
+    while not await _bind(registry, context.namespace, name, binding, author, dry_run=options.dry_run):
         pass
     return ObjectResult(code=201, tree=status.success(code=201))
 
@@ -67,7 +69,9 @@ def _check(binding: Tree, *, is_older: bool) -> list[FieldError]:
     return field_errors
 
 
-async def _bind(registry: Registry, namespace: str, name: str, binding: Tree, *, dry_run: bool) -> bool:
+async def _bind(
+    registry: Registry, namespace: str, name: str, binding: Tree, author: Author, *, dry_run: bool
+) -> bool:
     """Store the binding; return False if a concurrent write changed the pod."""
     stored = await registry.get(registry.rows[PODS], namespace, name)
     pod = stored.tree()
@@ -79,7 +83,7 @@ async def _bind(registry: Registry, namespace: str, name: str, binding: Tree, *,
         return True
     seen = Compare(key=stored.key, target=Target.MOD, operand=stored.revision)
     put = registry.put(stored.key, canonical(_with_node(pod, binding, registry.clock.now())))
-    return (await registry.kv.txn(Txn(compare=(seen,), then=(put,)))).succeeded
+    return (await registry.commit(Txn(compare=(seen,), then=(put,)), author)).succeeded
 
 
 def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:

@@ -178,6 +178,7 @@ async def _use_disruption(
         user=context.user,
         user_agent=SERVER,
         is_internal=True,
+        part_of=context,
     )
     options = WriteOptions(dry_run=dry_run)
 
@@ -253,7 +254,7 @@ def _too_many(message: str, retry_after: int) -> TooManyRequests:
 async def _delete(registry: Registry, context: RequestContext, options: DeleteOptions) -> None:
     """Record the reason in the pod's conditions, and delete the pod."""
     of_pod: dict[str, Any] = {"namespace": context.namespace, "name": context.name, "user": context.user}
-    of_pod["is_internal"] = True
+    of_pod |= {"is_internal": True, "part_of": context}
     if not options.dry_run:
         marking = RequestContext(verb="update", resource=context.resource, subresource=STATUS, **of_pod)
 

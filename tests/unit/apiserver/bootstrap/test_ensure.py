@@ -83,6 +83,15 @@ async def test_system_objects_are_created_once(server):
     assert await revisions(server) == created
 
 
+async def test_each_revision_has_the_server_as_its_author(server, store):
+    first = (await store.status()).revision
+    await ensure_objects(server)
+    last, noted = (await store.status()).revision, server.registry.journal.entries()
+    revisions = [entry.revision for entry in noted if entry.revision > first]
+    assert revisions == [*range(first + 1, last + 1)]
+    assert {entry.author.user for entry in noted} == {"system:apiserver"}
+
+
 async def test_concurrently_starting_servers_do_not_conflict(store):
     async with api_server_with(store) as one, api_server_with(store) as two, api_server_with(store) as three:
         made = await asyncio.gather(*map(ensure_objects, (one, two, three)))

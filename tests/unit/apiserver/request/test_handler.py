@@ -29,9 +29,9 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @contextlib.asynccontextmanager
-async def running_server(*flags, middleware=None):
+async def running_server(*flags):
     clock = SteppedClock()
-    environment = ServerEnvironment(trust=Trust(tokens=TOKENS), clock=clock, middleware=middleware)
+    environment = ServerEnvironment(trust=Trust(tokens=TOKENS), clock=clock)
     config = parse(["--authorization-mode=AlwaysAllow", *flags], {})
     async with ApiServer(MemoryStore(clock=clock), environment, config) as server:
         created = await server.handler.handle(
@@ -96,9 +96,10 @@ async def test_concurrent_patches_of_an_object_are_written_once(server, stages):
 
 def test_filters_have_upstreams_order():
     assert [filter_.__name__ for filter_ in FILTERS] == [
-        "with_audit_id", "with_panic_recovery", "with_allowed_hosts", "with_request_info", "with_authentication",
-        "with_audit", "with_written_response", "with_impersonation", "with_middleware", "with_flow_headers",
-        "with_max_in_flight", "with_deadline", "with_authorization",
+        "with_audit_id", "with_panic_recovery", "with_allowed_hosts", "with_request_info",
+        "with_hooks_before_authentication", "with_authentication", "with_audit", "with_written_response",
+        "with_impersonation", "with_hooks_before_endpoint", "with_flow_headers", "with_max_in_flight", "with_deadline",
+        "with_authorization",
     ]  # fmt: skip
 
 
@@ -251,21 +252,6 @@ async def test_websocket_watch_selects_subprotocol_besides_token(server):
     request = request_of("GET", f"{CONFIG_MAPS}?watch=1", **ADMIN, **upgrade, Sec_WebSocket_Protocol="a, b")
     assert (await server.handler.handle(request)).status == 400
     assert not server.handler.watch_handler._streams
-
-
-async def test_middleware_receives_authenticated_requests_and_responses_only():
-    seen = []
-
-    async def middleware(request, proceed):
-        response = await proceed(request)
-        seen.append((request.user.name, response.status))
-        return response
-
-    async with running_server(middleware=middleware) as server:
-        seen.clear()
-        for uri, headers in ((f"{CONFIG_MAPS}/none", ALICE), (CONFIG_MAPS, {"Host": "localhost"})):
-            await server.handler.handle(request_of("GET", uri, **headers))
-    assert seen == [("alice", 404)]
 
 
 async def test_unexpected_error_is_logged_and_returned_as_status(server, caplog):

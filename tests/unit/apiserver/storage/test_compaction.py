@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apiserver.storage.compaction import KEY, Compactor
+from mockube.apiserver.storage.journal import Journal
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
@@ -33,6 +34,17 @@ async def test_first_compaction_turn_keeps_history(store):
     before = (await store.put(Put(key=b"k", value=b"1"))).revision
     await compactor(store).turn()
     assert (await store.range(Range(key=b"k", revision=before))).kvs
+
+
+async def test_count_of_compactions_has_the_server_as_its_author(store):
+    journal = Journal()
+    one = Compactor(store, clock=SteppedClock(), interval=INTERVAL, journal=journal)
+    await one.turn()
+    await compactor(store).turn()  # by another server, which only learns the count
+    await one.turn()
+    (kv,) = (await store.range(Range(key=KEY))).kvs
+    assert [entry.revision for entry in journal.entries()] == [kv.create_revision, kv.mod_revision]
+    assert journal.author(kv.mod_revision).user == "system:apiserver"
 
 
 async def test_second_turn_compacts_revision_of_first(store):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockube.apiserver.control.matching import CONTROLLERS, Match
 from mockube.apiserver.request_info import parse
-from mockube.embedded.matching import CONTROLLERS, matcher
 
 EVICTION = ("POST", "/api/v1/namespaces/shop/pods/web-1/eviction")
 SCALE = ("GET", "/apis/apps/v1/namespaces/shop/deployments/web/scale")
@@ -20,10 +20,10 @@ VERSION = ("GET", "/version")
         pytest.param(EVICTION, {"resource": "pods*"}, True, id="resource and its subresources"),
         pytest.param(SCALE, {"resource": "deployments.apps/scale"}, True, id="with its group"),
         pytest.param(SCALE, {"resource": "deployments.extensions/scale"}, False, id="of another group"),
-        pytest.param(EVICTION, {"verb": ["update", "create"]}, True, id="one of several verbs"),
-        pytest.param(NODES, {"verb": "list", "namespace": ""}, True, id="in no namespace"),
+        pytest.param(EVICTION, {"verbs": ("update", "create")}, True, id="one of several verbs"),
+        pytest.param(NODES, {"verbs": ("list",), "namespace": ""}, True, id="in no namespace"),
         pytest.param(NODES, {"namespace": "shop"}, False, id="in another namespace"),
-        pytest.param(VERSION, {"verb": "get"}, False, id="a verb is of resources"),
+        pytest.param(VERSION, {"verbs": ("get",)}, False, id="a verb is of resources"),
         pytest.param(VERSION, {"namespace": ""}, False, id="a namespace as well"),
         pytest.param(VERSION, {"path": "/version"}, True, id="a path"),
         pytest.param(NODES, {"user": "alice", "agent": "kubectl"}, True, id="user and agent"),
@@ -35,10 +35,10 @@ VERSION = ("GET", "/version")
 def test_requests_match_criteria(request_line, criteria, meant):
     method, path = request_line
     info = parse(method, path, watch=False)
-    assert matcher(criteria).matches("alice", "kubectl/v1.36.3 (linux)", info) is meant
+    assert Match(**criteria).matches("alice", "kubectl/v1.36.3 (linux)", info) is meant
 
 
 def test_controllers_match_only_by_user():
     info = parse(*NODES, watch=False)
-    assert not matcher({}).matches(CONTROLLERS, "", info)
-    assert matcher({"user": "*"}).matches(CONTROLLERS, "", info)
+    assert not Match().matches(CONTROLLERS, "", info)
+    assert Match(user="*").matches(CONTROLLERS, "", info)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockube.apiserver.control.served_names import check_resource
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource, Subresource
-from mockube.embedded.served_names import check_resource
 
 LOG = Subresource(name="log", verbs=("get",))
 SERVED = (

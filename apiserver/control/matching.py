@@ -1,11 +1,10 @@
-"""Criteria for requests: user, verb, resource. They select recorded calls, and requests that get a fault.
+"""Which requests are selected: user, verb, resource. That selects recorded calls, and requests that get a fault.
 
 Patterns may have the wildcards `*` and `?`. Resources are named as in RBAC rules: `pods`, `pods/status`, or
 `deployments.apps` with the group. They are matched with the server's RequestInfo.
 """
 
-from collections.abc import Collection
-from typing import Final, Literal, TypeAlias, TypedDict, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -27,30 +26,23 @@ _VERBS_OF_METHODS: Final = {
 """The verbs of methods of HTTP and of commands of kubectl with other names."""
 
 
-class Criteria(TypedDict, total=False):
-    """Criteria that all have to match. Without `user`, requests of mockube's own controllers do not match."""
+class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Criteria that all have to match, as plain data. Without `user`, requests of mockube's own controllers do not match."""
 
-    user: str
-    agent: str
-    """A prefix of the User-Agent, or a pattern."""
-    verb: Verb | Collection[Verb]
-    """One or several verbs of Kubernetes."""
-    resource: str
-    """Its name in URLs, such as `pods` or `pods/status`, or with its group, which a resource that is not installed yet needs."""
-    namespace: str
-    name: str
-    path: str
-    """The path of the URL without the query, for non-resource requests such as /version."""
-
-
-class Matcher(Struct, frozen=True, kw_only=True):
     user: str = ""
     agent: str = ""
+    """A prefix of the User-Agent, or a pattern."""
     verbs: tuple[str, ...] = ()
     resource: str = ""
     namespace: str | None = None
     name: str = ""
     path: str = ""
+
+    def check(self) -> None:
+        """Raise ValueError for an unknown verb. Whether a resource is served is checked by `served_names`."""
+        __tracebackhide__ = True
+        for verb in self.verbs:
+            _check_verb(verb)
 
     def matches(self, user: str, agent: str, info: RequestInfo) -> bool:
         return (
@@ -65,33 +57,6 @@ class Matcher(Struct, frozen=True, kw_only=True):
             and (not self.name or matches_wildcards(info.name, self.name))
             and (not self.path or matches_wildcards(info.path, self.path))
         )
-
-
-def matcher(criteria: Criteria) -> Matcher:
-    """Return the matcher of criteria; raise ValueError for an unknown verb, TypeError for an unknown criterion."""
-    __tracebackhide__ = True
-    for name, value in criteria.items():
-        if name not in Criteria.__annotations__:
-            raise TypeError(
-                f'unknown criterion "{name}", must be one of {", ".join(Criteria.__annotations__)}'
-            )
-        if name != "verb" and not isinstance(value, str):
-            raise TypeError(f"{name} must be a str, not {value!r}")
-    verb = criteria.get("verb", ())
-    if not isinstance(verb, str | Collection):
-        raise TypeError(f"verb must be a str or a list of str, not {verb!r}")
-    verbs: tuple[str, ...] = (verb,) if isinstance(verb, str) else tuple(verb)
-    for verb_name in verbs:
-        _check_verb(verb_name)
-    return Matcher(
-        user=criteria.get("user", ""),
-        agent=criteria.get("agent", ""),
-        verbs=verbs,
-        resource=criteria.get("resource", ""),
-        namespace=criteria.get("namespace"),
-        name=criteria.get("name", ""),
-        path=criteria.get("path", ""),
-    )
 
 
 def _check_verb(name: object) -> None:

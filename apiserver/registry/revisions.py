@@ -1,0 +1,42 @@
+"""Reads at a revision of the store, which may be an old one, and reads that are at least as new as a revision."""
+
+from collections.abc import Awaitable
+from typing import Final, TypeVar
+
+from mockube.apimachinery import status
+from mockube.apimachinery.status import ApiError, Cause, Expired
+from mockube.apiserver.storage.watch_cache import WatchCache
+from mockube.etcd.errors import Compacted, FutureRevision
+from mockube.etcd.kv import Revision
+
+T = TypeVar("T")
+
+WAIT_SECONDS: Final = 3.0
+"""How long a read waits for a revision that the watch cache does not have yet."""
+TOO_OLD_TO_LIST: Final = "The resourceVersion for the provided list is too old."
+
+
+async def at_revision(reading: Awaitable[T]) -> T:
+    """Return the result of a read of the store at a revision.
+
+    The errors are those of kube-apiserver for a list at an exact resourceVersion: Expired for a revision that was compacted,
+    and, at once, Timeout for one that the store has not reached.
+    """
+    try:
+        return await reading
+    except Compacted as error:
+        raise Expired(TOO_OLD_TO_LIST) from error
+    except FutureRevision as error:
+        raise _too_large(error.requested, error.current, retry_after=0) from error
+
+
+async def wait_for(watch_cache: WatchCache, revision: Revision) -> None:
+    """Wait until the watch cache has a revision, or raise an error that it is too large."""
+    if watch_cache.revision < revision and not await watch_cache.wait_reached(revision, within=WAIT_SECONDS):
+        raise _too_large(revision, watch_cache.revision, retry_after=1)
+
+
+def _too_large(revision: Revision, current: Revision, *, retry_after: int) -> ApiError:
+    cause = Cause(reason="ResourceVersionTooLarge", message="Too large resource version")
+    problem = f"Too large resource version: {revision}, current: {current}"
+    return status.timeout(problem, retry_after, [cause])

@@ -1,0 +1,122 @@
+"""The journal of a server: who made which revision of the store.
+
+Every write of this server goes through `Journal.commit`, which notes its author under the revision that the store returned.
+Revisions of other servers of the same etcd, and those in which keys expire, have no entry. The journal is in memory, and has
+its own limits: it neither keeps history from being compacted nor is it shortened by that.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from sys import getsizeof, intern
+from typing import Final, Self
+
+from msgspec import Struct
+
+from mockube.etcd.kv import KV, DeleteResult, PutResult, Revision, Txn, TxnResult
+
+MAX_ENTRIES: Final = 50_000
+"""The maximum number of entries, which usually have about 200 bytes each; the oldest are dropped."""
+MAX_BYTES: Final = 32 << 20
+"""The maximum of bytes of all entries, if clients send long texts. Shared texts count in each entry: it is an upper bound."""
+MAX_TEXT: Final = 1024
+"""The maximum number of characters of each field, as of a user agent in the audit log; the rest is cut off."""
+SERVER_USER: Final = "system:apiserver"
+"""The user of writes that the server makes for itself."""
+
+
+class Author(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, rename="camel"):
+    """Who made a write, as plain data: the request, as the audit log names it, and the field manager of the object."""
+
+    user: str
+    agent: str = ""
+    verb: str
+    subresource: str = ""
+    field_manager: str = ""
+    """"" for a write that has none, such as a deletion."""
+    audit_id: str = ""
+    """The id of the request in the audit log; "" for a write that no request has caused."""
+
+    @classmethod
+    def of(
+        cls, *, user: str, agent: str, verb: str, subresource: str = "", manager: str = "", audit_id: str = ""
+    ) -> Self:
+        """Return the author of a request, whose texts a client chooses. Users and agents are few, and are stored once."""
+        return cls(
+            user=intern(user[:MAX_TEXT]),
+            agent=intern(agent[:MAX_TEXT]),
+            verb=verb,
+            subresource=subresource,
+            field_manager=intern(manager[:MAX_TEXT]),
+            audit_id=audit_id[:MAX_TEXT],
+        )
+
+
+class JournalEntry(Struct, frozen=True, gc=False):
+    revision: Revision
+    author: Author
+    bytes: int
+
+
+class Journal:
+    """The authors of the newest revisions that this server made."""
+
+    def __init__(self, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+        self._entries: deque[JournalEntry] = deque()
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self.bytes = 0
+        """The bytes of all entries."""
+
+    async def commit(self, kv: KV, transaction: Txn, author: Author) -> TxnResult:
+        """Execute a transaction; if it makes a revision, note its author."""
+        result = await kv.txn(transaction)
+        if result.succeeded and _makes_revision(result):
+            self.note(result.revision, author)
+        return result
+
+    def note(self, revision: Revision, author: Author) -> None:
+        """Note the author of a revision; one that has an author keeps it."""
+        entries, entry = self._entries, JournalEntry(revision, author, _size(author))
+        if not entries or entries[-1].revision < revision:
+            entries.append(entry)
+        else:  # an etcd has returned the response of a newer one first
+            position = bisect_left(entries, revision, key=_revision)
+            if entries[position].revision == revision:
+                return
+            entries.insert(position, entry)
+        self.bytes += entry.bytes
+        while len(entries) > self._max_entries or self.bytes > self._max_bytes:
+            self.bytes -= entries.popleft().bytes
+
+    def entries(self) -> Sequence[JournalEntry]:
+        """Return all entries, the oldest first."""
+        return [*self._entries]
+
+    def author(self, revision: Revision) -> Author | None:
+        """Return the author of a revision; None if another server made it, or if it is not in the journal any more."""
+        position = bisect_left(self._entries, revision, key=_revision)
+        found = self._entries[position] if position < len(self._entries) else None
+        return found.author if found is not None and found.revision == revision else None
+
+
+def _revision(entry: JournalEntry) -> Revision:
+    return entry.revision
+
+
+def _makes_revision(result: TxnResult) -> bool:
+    """Return whether a transaction has changed something: a deletion of keys that do not exist has not."""
+    for each in result.results:  # the first one decides nearly always
+        if isinstance(each, PutResult) or (isinstance(each, DeleteResult) and each.deleted):
+            return True
+    return False
+
+
+def _size(author: Author) -> int:
+    """Return the bytes of an entry. Texts that several entries share are counted in each of them."""
+    texts = getsizeof(author.user) + getsizeof(author.agent) + getsizeof(author.field_manager)
+    return _FIXED_BYTES + texts + getsizeof(author.audit_id)
+
+
+_FIXED_BYTES: Final = 150
+"""The bytes of an entry besides its texts."""
