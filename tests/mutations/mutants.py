@@ -191,6 +191,11 @@ _MISTAKES = [
     _mistake("resourceVersion of an update is ignored", "registry.stages:_check_version", nothing),
     _mistake("write does not compare revisions", "registry.stages:Txn", _without_compare),
     _mistake("dry run is stored", "registry.stages:_dry_run", stages._store),
+    _mistake("object of a kind that was deleted is stored", "registry.stages:_check_kind_remains", nothing),
+    _mistake("large object keeps its managers", "registry.metadata:without_managers", nothing),
+    _mistake("pod that has a node is bound again", "registry.subresources.binding:_problem", lambda _: ""),
+    _mistake("binding does not compare the revision", "registry.subresources.binding:Txn", _without_compare),
+    _mistake("eviction ignores budgets", "registry.subresources.eviction:_budget_of", nothing_async),
     _mistake("generated name is tried once", "registry.create:MAX_NAMES", 1),
     _mistake("patch may change the kind", "registry.patch:_check_type", nothing),
     _mistake(
