@@ -28,7 +28,7 @@ def main() -> int:
         and (mutant.is_dangerous or not options.dangerous)
     ]
     run = MutationRun(mutants, (mutant.name for mutant in MUTANTS), every_test=options.every_test)
-    plain = ["-q", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    plain = ["-qq", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:xdist"]
     plain += [
         "-W",
         "ignore::pytest.PytestAssertRewriteWarning",

@@ -62,7 +62,7 @@ def _remover(module: ModuleType, name: str, removed: object) -> Callable[[], Non
 
 
 def _swaps() -> list[Mutant]:
-    """Return each pair of neighbours in the other order, for the stages of writes and for filters."""
+    """Return each pair of neighbours in the other order. That of plugins is upstream's, which `test_chain` compares."""
     return [
         Mutant(f"{verb}: {second.__name__} before {first.__name__}", _swapper(module, name, first, second))
         for verb in ("create", "update", "delete", "requests")

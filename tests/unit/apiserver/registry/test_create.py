@@ -103,6 +103,51 @@ async def test_address_of_another_service_is_refused(api):
     assert await api.stored(f"{SERVICES}/t") is None
 
 
+@pytest.mark.parametrize("case", ["dry run", "refused", "invalid"])
+async def test_service_that_is_not_stored_takes_no_address(api, case):
+    """An address is taken by the transaction that stores the Service, and by nothing before it."""
+    service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "10.0.0.9", "ports": [{"port": 80}]}}
+    match case:
+        case "dry run":
+            assert (await api.create(SERVICES, service, dryRun="All")).code == 201
+        case "refused":
+            registry = registry_with(api, Refusing())
+            assert (await api.send("POST", SERVICES, service, registry=registry)).code == 403
+        case "invalid":
+            invalid = service | {"spec": service["spec"] | {"sessionAffinity": "Sometimes"}}
+            assert (await api.create(SERVICES, invalid)).code == 422
+    assert await api.stored(f"{SERVICES}/s") is None
+    assert (await api.create(SERVICES, service)).code == 201
+
+
+async def test_two_services_that_are_created_at_once_get_different_addresses(api):
+    """The second Service is stored while the first one is admitted with its address."""
+    second = {"metadata": {"name": "t"}, "spec": {"ports": [{"port": 80}]}}
+
+    async def create_second():
+        await api.create(SERVICES, second)
+
+    registry = registry_with(api, Interfering(create_second))
+    first = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+    answer = await api.send("POST", SERVICES, first, registry=registry)
+    assert answer.code == 201, answer.message
+    addresses = {(await api.stored(f"{SERVICES}/{name}"))["spec"]["clusterIP"] for name in "st"}
+    assert len(addresses) == 2
+
+
+async def test_address_that_another_service_takes_during_admission_is_refused(api):
+    spec = {"clusterIP": "10.0.0.9", "ports": [{"port": 80}]}
+
+    async def create_other():
+        await api.create(SERVICES, {"metadata": {"name": "t"}, "spec": spec})
+
+    registry = registry_with(api, Interfering(create_other))
+    answer = await api.send("POST", SERVICES, {"metadata": {"name": "s"}, "spec": spec}, registry=registry)
+    assert answer.code == 422
+    assert "provided IP is already allocated" in answer.message
+    assert await api.stored(f"{SERVICES}/s") is None
+
+
 def device_claim(**exactly):
     return {
         "metadata": {"name": "c"},

@@ -174,6 +174,13 @@ async def test_dry_run_of_delete_removes_nothing(api, created):
     assert (await api.stored(ONE))["metadata"]["uid"] == created["metadata"]["uid"]
 
 
+async def test_dry_run_of_delete_of_object_with_finalizer_returns_mark_and_stores_none(api):
+    await api.create(CONFIG_MAPS, config_map(finalizers=["x.io/y"]))
+    answer = await api.delete(ONE, dryRun="All")
+    assert (answer.code, "deletionTimestamp" in answer.body["metadata"]) == (200, True)
+    assert "deletionTimestamp" not in (await api.stored(ONE))["metadata"]
+
+
 async def test_deletion_releases_address_of_service(api):
     service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "10.0.0.9", "ports": [{"port": 80}]}}
     await api.create(f"{CORE}/services", service)
