@@ -46,6 +46,9 @@ test-all: definitions ## Run every test with all its cases, as before a release:
 conformance: environment ## Replay the recorded responses of a real cluster; CONFORMANCE_DIR names another folder of recordings
 	@$(PYTEST) -n auto --dist worksteal -rP tests/conformance $(ARGS)
 
+mutations: environment ## Remove each stage, filter and plugin in turn, and check that a unit test fails; ARGS="--only 'update without' --verbose"
+	@"$(BIN)/python" -m tests.mutations $(ARGS)
+
 cov: environment ## Run every test and list the lines that were not covered
 	@"$(BIN)/coverage" erase
 	@"$(BIN)/coverage" run -m pytest -o cache_dir="$(CACHE)/pytest" $(ARGS)

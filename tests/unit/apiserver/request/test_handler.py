@@ -121,6 +121,11 @@ async def test_filters_are_applied_once_from_innermost(server):
     assert built == ["inner", "outer"]
 
 
+@pytest.mark.kills("requests without with_panic_recovery", "requests without with_allowed_hosts")
+@pytest.mark.kills("requests: with_allowed_hosts before with_panic_recovery", "every host is allowed")
+@pytest.mark.kills(
+    "requests without with_authentication", "requests: with_authentication before with_request_info"
+)
 @pytest.mark.parametrize(
     ("uri", "headers", "expected"),
     [
@@ -165,6 +170,7 @@ async def test_watches_receive_write_before_its_response(server, method, path, b
     await watching
 
 
+@pytest.mark.kills("requests without with_request_info")
 async def test_created_object_is_returned(server):
     await create(server, "a", data={"x": "1"})
     response = await server.handler.handle(request_of("GET", f"{CONFIG_MAPS}/a", **ADMIN))
@@ -179,6 +185,7 @@ async def test_connection_is_authenticated_by_real_users_request_only(server):
         assert client.is_authenticated == expected
 
 
+@pytest.mark.kills("requests without with_impersonation")
 async def test_impersonated_user_applies_to_later_filters(server):
     request = request_of("GET", CONFIG_MAPS, **ADMIN, impersonate_user="bob", impersonate_group="g")
     assert (await server.handler.handle(request)).status == 200
@@ -186,6 +193,7 @@ async def test_impersonated_user_applies_to_later_filters(server):
     assert request.user.groups == ("g", "system:authenticated")
 
 
+@pytest.mark.kills("requests without with_written_response")
 async def test_large_response_counts_as_in_flight_while_written(server):
     await create(server, "a", data={"x": "y" * 2 * PIECE})
     free = asyncio.get_running_loop().create_future()
@@ -223,6 +231,7 @@ async def test_large_response_is_compressed_if_accepted(server):
     assert gzip.decompress(b"".join(pieces)) == response.body
 
 
+@pytest.mark.kills("requests without with_max_in_flight", "any number of requests is in flight")
 async def test_request_beyond_in_flight_limit_is_refused():
     async with running_server("--max-requests-inflight=1") as server:
         assert server.handler.in_flight.enter("get", TOKENS["alice"])
