@@ -60,14 +60,14 @@ class ApiServer:
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
         self.metrics = metrics = Metrics()
-        self.supervisor = TaskSupervisor(clock, TASKS, metrics)
+        self.supervisor = TaskSupervisor(clock.real, TASKS, metrics)
         self._outgoing = outgoing = make_outgoing(environment, metrics)
         self._traces = traces = make_traces(config, environment)
 
         # Kinds, rights and admission, and over them the registry: conversions call webhooks at addresses that it finds.
         caller = make_conversion_caller(config, outgoing, lambda: self.registry)
         reviews = ReviewDependencies(
-            post=caller.post, clock=clock, random=environment.random, metrics=ConversionMetrics(metrics)
+            post=caller.post, clock=clock.real, random=environment.random, metrics=ConversionMetrics(metrics)
         )
         self.catalog = catalog = make_catalog(config, reviews)
         self.rights = rights = make_rights(config, catalog)
@@ -76,7 +76,9 @@ class ApiServer:
         self.registry = registry = make_registry(
             config,
             environment,
-            MeasuredKV(kv, Layout(config.store.etcd_prefix), catalog.stored_rows, clock.monotonic, metrics),
+            MeasuredKV(
+                kv, Layout(config.store.etcd_prefix), catalog.stored_rows, clock.real.monotonic, metrics
+            ),
             catalog,
             rights,
             admission,

@@ -84,7 +84,7 @@ class Manager:
         self._random = random
         self._access = access or access_of(config.server)
         self._transport = transport
-        self._metrics = Metrics(clock)
+        self._metrics = Metrics(clock.real)
         count_build(self._metrics.registry, f"v{version(config.features.minor)}")
         self._client_metrics = ClientMetrics(self._metrics.registry)
         self._informer_metrics = InformerMetrics(self._metrics.registry)
@@ -116,7 +116,7 @@ class Manager:
                 if not is_reported:
                     LOG.warning("Waiting for the API server at %s: %s", self._access.server, error)
                 is_reported = True
-                await self._clock.sleep(SERVER_RETRY_SECONDS)
+                await self._clock.real.sleep(SERVER_RETRY_SECONDS)
             else:
                 LOG.info("API server: %s", self._access.server)
                 report(self._config, self._server)
@@ -159,7 +159,7 @@ class Manager:
                 await lead(
                     elector,
                     lambda: self._run_as_leader(client, elector),
-                    clock=self._clock,
+                    clock=self._clock.real,
                     shutdown_timeout=shutdown_timeout,
                     on_failure=self.fail,
                 )
@@ -172,7 +172,7 @@ class Manager:
         while True:
             await run_without_lease(
                 lambda: self._run_as_leader(client, None),
-                clock=self._clock,
+                clock=self._clock.real,
                 shutdown_timeout=shutdown_timeout,
             )
             _free_ended_run()
@@ -208,7 +208,7 @@ class Manager:
                 shutdown_timeout = config.controllers.controller_shutdown_timeout
                 await identity.run_until_changed(
                     _run_and_observe(manager_run, observer),
-                    clock=self._clock,
+                    clock=self._clock.real,
                     shutdown_timeout=shutdown_timeout,
                 )
             finally:

@@ -58,7 +58,7 @@ class WatchCache:
         self._is_outdated = False
         """Whether unreadable values may be readable now."""
         self._watched_batches = 0  # batches with a change that a watcher had to send
-        self._last_in_sync = clock.monotonic()
+        self._last_in_sync = clock.real.monotonic()
         """The last time at which the cache was known to have the store's revision."""
 
     def expect_kind(self, prefix: bytes, kind: str, api_versions: Sequence[str] = ()) -> None:
@@ -137,7 +137,7 @@ class WatchCache:
                 LOG.warning("the watched revision was compacted: listing again")
             except KVError as error:
                 LOG.warning("the store does not respond, retrying: %s", error)
-                await self._clock.sleep(RETRY_SECONDS)
+                await self._clock.real.sleep(RETRY_SECONDS)
 
     async def rebuild(self) -> None:
         """List everything again, because the cache is wrong; until then it is still used."""
@@ -150,7 +150,7 @@ class WatchCache:
     async def watch_lag(self) -> None:
         """Compare the store's revision at an interval until cancelled, for `seconds_behind`, and drop old changes."""
         while True:
-            await self._clock.sleep(LAG_SECONDS)
+            await self._clock.real.sleep(LAG_SECONDS)
             for cache in self.resource_caches():
                 cache.forget_old(self._clock.monotonic())
             try:
@@ -162,7 +162,7 @@ class WatchCache:
 
     async def seconds_behind(self) -> float:
         """Return for how many seconds the cache has been behind the store; 0 if it is not."""
-        head, now = (await self._kv.status()).revision, self._clock.monotonic()
+        head, now = (await self._kv.status()).revision, self._clock.real.monotonic()
         if head <= self.revision:
             self._last_in_sync = now
         return now - self._last_in_sync
@@ -209,7 +209,7 @@ class WatchCache:
         if revision <= self.revision:
             return True
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = None if within is None else self._clock.call_later(within, lambda: _finish(reached))
+        timer = None if within is None else self._clock.real.call_later(within, lambda: _finish(reached))
         waiting = (revision, reached)
         self._waiting.append(waiting)
         try:
