@@ -42,6 +42,7 @@ from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
 from .parts.tracing import make_traces
 from .request import lease_renewals, snapshot_endpoint
+from .request.clock_endpoint import ClockStreams
 from .request.openapi import openid_pages
 from .storage.consistency import ConsistencyCheck
 from .storage.stored_object import Layout
@@ -56,7 +57,7 @@ class ApiServer:
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
         config = config or Config()
         self._config, self._kv, clock = config, kv, environment.clock
-        self._running, self._is_started = AsyncExitStack(), False
+        self._running, self._is_started, self._clock_streams = AsyncExitStack(), False, ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
         self.metrics = metrics = Metrics()
@@ -122,6 +123,7 @@ class ApiServer:
         fixed_pages = {
             **make_fixed_pages(config, registry, health, metrics, lambda: self.handler.pages),
             **openid_pages(authentication.accounts, address=environment.address),
+            **self._clock_streams.pages(),
             snapshot_endpoint.PATH: snapshot_endpoint.page(registry, kv, self.on_restored),
         }
         if self.audit is None and environment.middleware is None:  # those observe each renewal as a request
@@ -171,10 +173,11 @@ class ApiServer:
         await self._definitions.wait_idle()
 
     def end_streams(self) -> None:
-        """End watches and proxied streams, which do not end by themselves."""
+        """End watches, proxied streams and those of the clock, which do not end by themselves."""
         self.handler.watch_handler.end_all()
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
+        self._clock_streams.end_all()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:

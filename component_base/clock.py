@@ -19,8 +19,8 @@ from .timers import TimerHeap
 
 LOG: Final = logging.getLogger(__name__)
 
-MAX_SPEED: Final = 1000.0
-"""Seconds of a cluster in a second of the machine: a Lease of 15 seconds needs some milliseconds for its renewal."""
+MAX_SPEED: Final = 100.0
+"""Seconds of a cluster in a second of the machine. A leader's Lease then lasts 0.15 seconds, in which a request must renew it."""
 MAX_STEP_SECONDS: Final = 2.0
 """Callbacks that are due within these seconds run in one step, because most of them are independent of each other."""
 QUIET_TURNS: Final = 20
@@ -174,6 +174,11 @@ class ClusterClock:
             self._run_due(until)
             self._offset = max(until, self._offset)
             self._report_change()
+
+    def reading(self) -> tuple[datetime, datetime, float]:
+        """Return what another clock needs to follow this one: its date, that of the machine at this moment, and the rate."""
+        at = self._real.now()
+        return (at + self._ahead if self._epoch is None else self.now()), at, self._rate
 
     def follow(self, time: datetime, at: datetime, rate: float) -> None:
         """Run at the rate of another clock, which showed `time` when the date of the machine was `at`.

@@ -12,6 +12,7 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.client.cache.informer import InformerSettings
+from mockube.client.clock_follower import ClockFollower
 from mockube.client.connect import AGENT, ClientOptions, connect
 from mockube.client.events.recorder import Recorders
 from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
@@ -31,7 +32,7 @@ from mockube.client.resources import Key
 from mockube.client.transport import HttpTransport
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse, Transport
-from mockube.component_base.clock import Clock
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.component_base.component_urls import CONTROLLER_MANAGER, SCHEDULER
 from mockube.component_base.process_metrics import count_build
 from mockube.component_base.release_options import ignored_settings
@@ -72,15 +73,20 @@ class Manager:
         *,
         clock: Clock,
         random: Random,
+        follows: ClusterClock | None = None,
         access: Access | None = None,
         transport: Callable[[Access], Transport] = HttpTransport,
     ) -> None:
-        """Create a manager. `access` overrides the kubeconfig's server and credentials; `transport` connects to it."""
+        """Create a manager. `access` overrides the kubeconfig's server and credentials; `transport` connects to it.
+
+        `follows` is the clock that follows the server's: that of a process of its own.
+        """
         self._config = config
         """The flags, as they are: what they leave open follows the server."""
         self._server = ServerState(version="", minor=config.features.minor)
         """The latest known state of the server."""
         self._clock = clock
+        self._following_clock = follows
         self._random = random
         self._access = access or access_of(config.server)
         self._transport = transport
@@ -102,10 +108,31 @@ class Manager:
         """Wait for the server and the lease, then run until cancelled. After the loss of the lease, wait for it again."""
         async with connect(self._client_options()) as client:
             await self._wait_for_server(client)
-            if self._config.leading.leader_elect:
-                await self._lead(client, self._elector(client))
+            if self._following_clock is None:
+                await self._run_forever(client)
             else:
-                await self._run_without_election(client)
+                await self._run_and_follow(client, self._following_clock)
+
+    async def _run_forever(self, client: Client) -> None:
+        if self._config.leading.leader_elect:
+            await self._lead(client, self._elector(client))
+        else:
+            await self._run_without_election(client)
+
+    async def _run_and_follow(self, client: Client, clock: ClusterClock) -> None:
+        """Run in the time of the server, over a connection that does not wait by the clock of the cluster."""
+        options = replace(
+            self._client_options(), clock=clock.real, rate=None, use_service_account_credentials=False
+        )
+        async with connect(options) as clock_client:
+            follower = ClockFollower(clock_client, clock)
+            following = start("clock", follower.run(), endless=True)
+
+            async def run_in_cluster_time() -> None:
+                await follower.wait_known()
+                await self._run_forever(client)
+
+            await run_with(run_in_cluster_time(), background_tasks=[following])
 
     async def _wait_for_server(self, client: Client) -> None:
         is_reported = False

@@ -32,7 +32,7 @@ async def serve(config: Config) -> None:
     """Run a manager until SIGTERM or SIGINT. Raises the error if it ends for another reason."""
     clock, random = ClusterClock(), SystemRandom()
     stop_signal = stop_signal_event()
-    manager = Manager(config, clock=clock, random=random)
+    manager = Manager(config, clock=clock, random=random, follows=clock)
     async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)

@@ -23,6 +23,7 @@ _VARIABLES: Mapping[str, str] = {
     "*clock.real": _REAL,
 }
 """Attributes of variables, which are known by their names only."""
+_ATTRIBUTES = {name.rpartition(".")[2] for name in _VARIABLES}
 
 FORBIDDEN: Mapping[str, str] = {
     **_VARIABLES,
@@ -76,6 +77,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         _NEW_REAL_CLOCK: "TLS of connections to etcd",
         "clock.real": "deadlines of requests to etcd, whose leases have real time, too",
     },
+    "client/clock_follower.py": {"*clock.real": "the connection over which the clock is followed"},
     "client/transport.py": {_NEW_REAL_CLOCK: "timeouts of connections, and TLS"},
     "kubelet/server/local_connections.py": _SOCKET,
     "kubelet/server/process_streams.py": _SOCKET,
@@ -142,5 +144,7 @@ def _uses_of_time(tree: ast.AST) -> Iterator[Use]:
 
 def _uses_of_variables(tree: ast.AST) -> Iterator[Use]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and matches(name := ast.unparse(node), _VARIABLES):
-            yield node, name
+        if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
+            name = ast.unparse(node)
+            if matches(name, _VARIABLES):
+                yield node, name
