@@ -42,6 +42,7 @@ from .parts.pages import make_fixed_pages, make_pages
 from .parts.registry import make_registry
 from .parts.tracing import make_traces
 from .request import lease_renewals, snapshot_endpoint
+from .request.clock_endpoint import ClockStreams
 from .request.hooks import HookPoints
 from .request.openapi import openid_pages
 from .storage.consistency import ConsistencyCheck
@@ -57,18 +58,18 @@ class ApiServer:
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
         config = config or Config()
         self._config, self._kv, clock = config, kv, environment.clock
-        self._running, self._is_started = AsyncExitStack(), False
+        self._running, self._is_started, self._clock_streams = AsyncExitStack(), False, ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
         self.metrics = metrics = Metrics()
-        self.supervisor = TaskSupervisor(clock, TASKS, metrics)
+        self.supervisor = TaskSupervisor(clock.real, TASKS, metrics)
         self._outgoing = outgoing = make_outgoing(environment, metrics)
         self._traces = traces = make_traces(config, environment)
 
         # Kinds, rights and admission, and over them the registry: conversions call webhooks at addresses that it finds.
         caller = make_conversion_caller(config, outgoing, lambda: self.registry)
         reviews = ReviewDependencies(
-            post=caller.post, clock=clock, random=environment.random, metrics=ConversionMetrics(metrics)
+            post=caller.post, clock=clock.real, random=environment.random, metrics=ConversionMetrics(metrics)
         )
         self.catalog = catalog = make_catalog(config, reviews)
         self.rights = rights = make_rights(config, catalog)
@@ -77,7 +78,9 @@ class ApiServer:
         self.registry = registry = make_registry(
             config,
             environment,
-            MeasuredKV(kv, Layout(config.store.etcd_prefix), catalog.stored_rows, clock.monotonic, metrics),
+            MeasuredKV(
+                kv, Layout(config.store.etcd_prefix), catalog.stored_rows, clock.real.monotonic, metrics
+            ),
             catalog,
             rights,
             admission,
@@ -121,6 +124,7 @@ class ApiServer:
         fixed_pages = {
             **make_fixed_pages(config, registry, health, metrics, lambda: self.handler.pages),
             **openid_pages(authentication.accounts, address=environment.address),
+            **self._clock_streams.pages(),
             snapshot_endpoint.PATH: snapshot_endpoint.page(registry, kv, self.on_restored),
         }
         if self.audit is None:  # it contains each renewal as a request
@@ -171,10 +175,11 @@ class ApiServer:
         await self._definitions.wait_idle()
 
     def end_streams(self) -> None:
-        """End watches and proxied streams, which do not end by themselves."""
+        """End watches, proxied streams and those of the clock, which do not end by themselves."""
         self.handler.watch_handler.end_all()
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
+        self._clock_streams.end_all()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:

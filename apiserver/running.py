@@ -114,7 +114,7 @@ def _listening(server: ApiServer, dependencies: Dependencies) -> AbstractAsyncCo
     return listening(
         server.http,
         dependencies.listeners,
-        clock=dependencies.clock,
+        clock=dependencies.clock.real,
         drain_seconds=dependencies.drain_seconds,
         before_drain=server.end_streams,
         supervise=partial(server.supervisor.run_in_block, "listeners"),
@@ -178,7 +178,7 @@ def _follow_certificates(config: Config, server: ApiServer, dependencies: Depend
     start("authentication-trust", trust.run)
     if certificates.follows_files:
         certificates.on_change.append(trust.invalidate)
-        start("serving-certificates", lambda: certificates.run(dependencies.clock))
+        start("serving-certificates", lambda: certificates.run(dependencies.clock.real))
 
 
 def _environment(config: Config, dependencies: Dependencies) -> ServerEnvironment:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 from mockube.apimachinery.randomness import SystemRandom
-from mockube.component_base.clock import RealClock
+from mockube.component_base.clock import ClusterClock
 from mockube.component_base.loop import stop_signal_event
 
 from .config.command_line import Config, exposure_warnings
@@ -28,7 +28,7 @@ _REMOTE_ADDRESS = ("192.0.2.1", 9)
 
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     """Serve until a signal stops it."""
-    clock, random = RealClock(), SystemRandom()
+    clock, random = ClusterClock(), SystemRandom()
     _allow_many_files()
     stopping = stop_signal_event()
     serving, address = config.serving, _advertised_address(config.serving)
@@ -61,7 +61,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
         await stopping.wait()
         LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
         server.stopping = True
-        await clock.sleep(serving.shutdown_delay_duration)
+        await clock.real.sleep(serving.shutdown_delay_duration)
     LOG.info("Stopped")
 
 

@@ -92,7 +92,7 @@ async def connect(settings: StorageOptions, clock: Clock) -> KV:
 
     has_tls = any(url.startswith("https:") for url in settings.etcd_servers)
     tls = etcd_context(settings) if has_tls else None
-    return await RemoteStore.connect(settings.etcd_servers, clock=clock, tls=tls)
+    return await RemoteStore.connect(settings.etcd_servers, clock=clock.real, tls=tls)
 
 
 def etcd_context(settings: StorageOptions) -> ssl.SSLContext:

@@ -119,7 +119,7 @@ class Sender(Struct, frozen=True, kw_only=True):
 
     async def _attempt(self, request: Request, token: str) -> Response | NoResponse:
         await self._wait_for_rate_limit(request)
-        started = self.clock.monotonic()
+        started = self.clock.real.monotonic()
         outcome: Response | NoResponse
         try:
             outcome = await self.transport.send(request, self._headers(token))
@@ -138,7 +138,7 @@ class Sender(Struct, frozen=True, kw_only=True):
         """Open a stream, without retries: reflectors retry watches."""
         token = await self.credential.token()
         await self._wait_for_rate_limit(request)
-        started = self.clock.monotonic()
+        started = self.clock.real.monotonic()
         async with self.transport.stream(request, self._headers(token)) as stream:
             self._count(request, stream.status, started)
             if stream.status == 401:
@@ -158,7 +158,7 @@ class Sender(Struct, frozen=True, kw_only=True):
             await self.clock.sleep(seconds)
 
     def _count(self, request: Request, code: int | None, started: float) -> None:
-        seconds = self.clock.monotonic() - started
+        seconds = self.clock.real.monotonic() - started
         self.metrics.record_result(
             code=code, host=self.transport.host, method=request.method, seconds=seconds
         )

@@ -1,16 +1,32 @@
-"""The injected time: the protocol of clocks, the real clock and a clock for tests.
+"""The injected time: the protocol of clocks, the machine's clock, and the clock of a cluster.
 
-Code receives a `Clock` as an argument, so that it can run on a clock that a test advances. This is the only module that
-may read the wall clock or sleep.
+Code receives a `Clock` as an argument and reads no other time. This is the only module that may read the wall clock or
+sleep. The clock of a cluster can pause, run faster and advance. What belongs to the world outside of the cluster uses
+`clock.real`: sockets, TLS, the deadlines of requests, child processes, and the durations of work in metrics.
 """
 
 import asyncio
+import logging
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol, Self
 
+from .loop import yield_to_loop
 from .timers import TimerHeap
+
+LOG: Final = logging.getLogger(__name__)
+
+MAX_SPEED: Final = 100.0
+"""Seconds of a cluster in a second of the machine. A leader's Lease then lasts 0.15 seconds, in which a request must renew it."""
+MAX_STEP_SECONDS: Final = 2.0
+"""Callbacks that are due within these seconds run in one step, because most of them are independent of each other."""
+QUIET_TURNS: Final = 20
+"""The number of event loop iterations without a request in progress after which no more effects are expected."""
+MAX_HELD_SECONDS: Final = 1.0
+"""How long time stands still for a request between two steps: a request that takes longer may wait for a timer."""
 
 
 class Timer(Protocol):
@@ -21,6 +37,10 @@ class Timer(Protocol):
 
 class Clock(Protocol):
     """A source of time and timers."""
+
+    @property
+    def real(self) -> "Clock":
+        """The clock of the machine, whatever this clock does."""
 
     def now(self) -> datetime:
         """Return the current date and time in UTC, for objects and messages."""
@@ -34,18 +54,12 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
-async def sleep_by_timer(clock: Clock, seconds: float) -> None:
-    """Sleep by means of a timer of the clock."""
-    elapsed = asyncio.Event()
-    timer = clock.call_later(seconds, elapsed.set)
-    try:
-        await elapsed.wait()
-    finally:
-        timer.cancel()
-
-
 class RealClock:
     """The machine's clock and the event loop's timers."""
+
+    @property
+    def real(self) -> Self:
+        return self
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -59,35 +73,216 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
-class SteppedClock:
-    """A clock that stands still until `advance` is called, which runs the due callbacks in order, each at its time."""
+class ClusterClock:
+    """The clock of a cluster in one event loop: it runs at a speed, stands still while it is paused, and can be advanced.
 
-    def __init__(self, start: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
-        self._start = start
-        self._elapsed = 0.0
+    Callbacks run in the order in which they are due. One timer of the real clock waits for the first of them.
+    """
+
+    def __init__(self, real: Clock | None = None) -> None:
+        """Create a clock that shows the real time until it is changed; `real` is the machine's clock."""
+        self._real: Clock = RealClock() if real is None else real
+        self._real_monotonic = self._real.monotonic
+        self._speed = 1.0
+        self._is_paused = False
+        self._holds = 0
+        # monotonic() is a straight line over the real time.
+        self._rate = 1.0
+        self._offset = 0.0
+        # At the rate 1 now() follows the machine's date, which may be corrected, and which counts the time of a suspended machine.
+        self._ahead = timedelta()
+        self._epoch: datetime | None = None
+        """The date at which monotonic() is 0, at other rates."""
         self._timers = TimerHeap()
+        self._timer: Timer | None = None
+        self._timer_due = 0.0
+        self.on_change: list[Callable[[], None]] = []
+        """Called after each pause, change of speed and advance."""
+
+    @property
+    def real(self) -> Clock:
+        return self._real
+
+    @property
+    def speed(self) -> float:
+        """The seconds of the cluster in a second of the machine, also while the clock is paused."""
+        return self._speed
+
+    @property
+    def rate(self) -> float:
+        """The seconds of the cluster in a second of the machine now: 0 while the clock stands still."""
+        return self._rate
 
     def now(self) -> datetime:
-        return self._start + timedelta(seconds=self._elapsed)
+        if self._epoch is None:
+            return self._real.now() + self._ahead
+        return self._epoch + timedelta(seconds=self.monotonic())
 
     def monotonic(self) -> float:
-        return self._elapsed
+        return self._real_monotonic() * self._rate + self._offset
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        return self._timers.add(self._elapsed + max(delay, 0.0), callback)
+        scheduled = self._timers.add(self.monotonic() + max(delay, 0.0), callback)
+        if self._rate and (self._timer is None or scheduled.due < self._timer_due):
+            self._set_timer()
+        return scheduled
 
     async def sleep(self, seconds: float) -> None:
-        await sleep_by_timer(self, seconds)
-
-    def advance(self, seconds: float) -> None:
-        """Advance the clock and run the due callbacks. Sleeping tasks resume in the next iteration of the event loop."""
-        until = self._elapsed + seconds
-        while (scheduled := self._timers.pop_due(until)) is not None:
-            self._elapsed = max(self._elapsed, scheduled.due)
-            scheduled.run()
-        self._elapsed = until
+        elapsed = asyncio.Event()
+        timer = self.call_later(seconds, elapsed.set)
+        try:
+            await elapsed.wait()
+        finally:
+            timer.cancel()
 
     def next_due(self) -> float | None:
         """Return the seconds until the next callback is due, or None if there is none."""
         scheduled = self._timers.peek()
-        return None if scheduled is None else scheduled.due - self._elapsed
+        return None if scheduled is None else scheduled.due - self.monotonic()
+
+    def pause(self) -> None:
+        """Let time stand still until `resume`; it can still be advanced."""
+        self._is_paused = True
+        self._change_rate()
+
+    def resume(self) -> None:
+        self._is_paused = False
+        self._change_rate()
+
+    def set_speed(self, speed: float) -> None:
+        """Let so many seconds pass in a second of the machine; a paused clock does so after `resume`."""
+        if not (math.isfinite(speed) and 0.0 < speed <= MAX_SPEED):
+            raise ValueError(f"the speed of a clock is more than 0 and at most {MAX_SPEED:g}, not {speed:g}")
+        self._speed = speed
+        self._change_rate()
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Let time pass within the block by `advance` only."""
+        self._holds += 1
+        self._change_rate()
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            self._change_rate()
+
+    def advance(self, seconds: float) -> None:
+        """Advance the clock and run the due callbacks, each at its time. Sleeping tasks resume in the next iteration of the loop."""
+        with self.standing_still():
+            until = self._offset + seconds
+            self._run_due(until)
+            self._offset = max(until, self._offset)
+            self._report_change()
+
+    def reading(self) -> tuple[datetime, datetime, float]:
+        """Return what another clock needs to follow this one: its date, that of the machine at this moment, and the rate."""
+        at = self._real.now()
+        return (at + self._ahead if self._epoch is None else self.now()), at, self._rate
+
+    def follow(self, time: datetime, at: datetime, rate: float) -> None:
+        """Run at the rate of another clock, which showed `time` when the date of the machine was `at`.
+
+        If this clock is ahead, its date is set back, but no callback waits longer for that.
+        """
+        with self.standing_still():
+            self.advance(max((_date(time, at, rate, self._real) - self.now()).total_seconds(), 0.0))
+            self._epoch = _date(time, at, rate, self._real) - timedelta(seconds=self._offset)
+            self._is_paused, self._speed = rate == 0.0, rate or self._speed
+        if self._epoch is None:
+            self._ahead = time - at
+
+    def _change_rate(self) -> None:
+        rate = 0.0 if self._is_paused or self._holds else self._speed
+        if rate != self._rate:
+            date, elapsed = self.now(), self.monotonic()
+            self._rate = rate
+            self._offset = elapsed - self._real_monotonic() * rate
+            if rate == 1.0:
+                self._epoch, self._ahead = None, date - self._real.now()
+            elif self._epoch is None:
+                self._epoch = date - timedelta(seconds=elapsed)
+            self._set_timer()
+            self._report_change()
+
+    def _report_change(self) -> None:
+        for changed in self.on_change:
+            changed()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = self._timers.peek() if self._rate else None
+        if due is not None:
+            self._timer_due = due.due
+            self._timer = self._real.call_later(
+                max(due.due - self.monotonic(), 0.0) / self._rate, self._on_timer
+            )
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        try:
+            self._run_due(max(self.monotonic(), self._timer_due))  # an event loop may round a delay down
+        finally:
+            self._set_timer()
+
+    def _run_due(self, until: float) -> None:
+        while (scheduled := self._timers.pop_due(until)) is not None:
+            if not self._rate:
+                self._offset = max(self._offset, scheduled.due)
+            try:
+                scheduled.run()
+            except Exception as error:  # noqa: BLE001 - as an event loop: the callbacks of others still run
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Log the error of a callback, as the event loop does, so that the others run."""
+        LOG.error("A timer of the cluster's clock failed; the others continue", exc_info=error)
+
+
+def _date(time: datetime, at: datetime, rate: float, real: Clock) -> datetime:
+    """Return what a clock shows now that showed `time` when the date of the machine was `at`."""
+    return time + (real.now() - at) * rate
+
+
+class SteppedClock(ClusterClock):
+    """A clock that is paused from the start, and the only time of a test: `real` is the clock itself."""
+
+    def __init__(self, start: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
+        super().__init__()
+        self._is_paused, self._rate, self._epoch = True, 0.0, start
+
+    @property
+    def real(self) -> Self:
+        return self
+
+    def _fail(self, error: Exception) -> None:
+        """Raise the error of a callback to the test that advances the clock."""
+        raise error
+
+
+async def advance_in_steps(clock: ClusterClock, seconds: float, is_busy: Callable[[], bool]) -> None:
+    """Advance a clock step by step, and wait for the effects of each step, so that leases are renewed in time.
+
+    The time stands still between the steps: what happens does not depend on the speed of the machine.
+    """
+    with clock.standing_still():
+        await _wait_until_idle(clock, is_busy)
+        while seconds > 0:
+            due = clock.next_due()
+            step = seconds if due is None else min(max(due, MAX_STEP_SECONDS), seconds)
+            clock.advance(step)
+            seconds -= step
+            await _wait_until_idle(clock, is_busy)
+
+
+async def _wait_until_idle(clock: ClusterClock, is_busy: Callable[[], bool]) -> None:
+    flows_from, quiet_turns = clock.real.monotonic() + MAX_HELD_SECONDS, 0
+    while quiet_turns < QUIET_TURNS:
+        await yield_to_loop()
+        quiet_turns = 0 if is_busy() else quiet_turns + 1
+        elapsed = clock.real.monotonic() - flows_from
+        if elapsed > 0:
+            clock.advance(elapsed * clock.speed)
+            flows_from += elapsed

@@ -12,6 +12,7 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.client.cache.informer import InformerSettings
+from mockube.client.clock_follower import ClockFollower
 from mockube.client.connect import AGENT, ClientOptions, connect
 from mockube.client.events.recorder import Recorders
 from mockube.client.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
@@ -31,7 +32,7 @@ from mockube.client.resources import Key
 from mockube.client.transport import HttpTransport
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse, Transport
-from mockube.component_base.clock import Clock
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.component_base.component_urls import CONTROLLER_MANAGER, SCHEDULER
 from mockube.component_base.process_metrics import count_build
 from mockube.component_base.release_options import ignored_settings
@@ -72,19 +73,24 @@ class Manager:
         *,
         clock: Clock,
         random: Random,
+        follows: ClusterClock | None = None,
         access: Access | None = None,
         transport: Callable[[Access], Transport] = HttpTransport,
     ) -> None:
-        """Create a manager. `access` overrides the kubeconfig's server and credentials; `transport` connects to it."""
+        """Create a manager. `access` overrides the kubeconfig's server and credentials; `transport` connects to it.
+
+        `follows` is the clock that follows the server's: that of a process of its own.
+        """
         self._config = config
         """The flags, as they are: what they leave open follows the server."""
         self._server = ServerState(version="", minor=config.features.minor)
         """The latest known state of the server."""
         self._clock = clock
+        self._following_clock = follows
         self._random = random
         self._access = access or access_of(config.server)
         self._transport = transport
-        self._metrics = Metrics(clock)
+        self._metrics = Metrics(clock.real)
         count_build(self._metrics.registry, f"v{version(config.features.minor)}")
         self._client_metrics = ClientMetrics(self._metrics.registry)
         self._informer_metrics = InformerMetrics(self._metrics.registry)
@@ -102,10 +108,31 @@ class Manager:
         """Wait for the server and the lease, then run until cancelled. After the loss of the lease, wait for it again."""
         async with connect(self._client_options()) as client:
             await self._wait_for_server(client)
-            if self._config.leading.leader_elect:
-                await self._lead(client, self._elector(client))
+            if self._following_clock is None:
+                await self._run_forever(client)
             else:
-                await self._run_without_election(client)
+                await self._run_and_follow(client, self._following_clock)
+
+    async def _run_forever(self, client: Client) -> None:
+        if self._config.leading.leader_elect:
+            await self._lead(client, self._elector(client))
+        else:
+            await self._run_without_election(client)
+
+    async def _run_and_follow(self, client: Client, clock: ClusterClock) -> None:
+        """Run in the time of the server, over a connection that does not wait by the clock of the cluster."""
+        options = replace(
+            self._client_options(), clock=clock.real, rate=None, use_service_account_credentials=False
+        )
+        async with connect(options) as clock_client:
+            follower = ClockFollower(clock_client, clock)
+            following = start("clock", follower.run(), endless=True)
+
+            async def run_in_cluster_time() -> None:
+                await follower.wait_known()
+                await self._run_forever(client)
+
+            await run_with(run_in_cluster_time(), background_tasks=[following])
 
     async def _wait_for_server(self, client: Client) -> None:
         is_reported = False
@@ -116,7 +143,7 @@ class Manager:
                 if not is_reported:
                     LOG.warning("Waiting for the API server at %s: %s", self._access.server, error)
                 is_reported = True
-                await self._clock.sleep(SERVER_RETRY_SECONDS)
+                await self._clock.real.sleep(SERVER_RETRY_SECONDS)
             else:
                 LOG.info("API server: %s", self._access.server)
                 report(self._config, self._server)
@@ -159,7 +186,7 @@ class Manager:
                 await lead(
                     elector,
                     lambda: self._run_as_leader(client, elector),
-                    clock=self._clock,
+                    clock=self._clock.real,
                     shutdown_timeout=shutdown_timeout,
                     on_failure=self.fail,
                 )
@@ -172,7 +199,7 @@ class Manager:
         while True:
             await run_without_lease(
                 lambda: self._run_as_leader(client, None),
-                clock=self._clock,
+                clock=self._clock.real,
                 shutdown_timeout=shutdown_timeout,
             )
             _free_ended_run()
@@ -208,7 +235,7 @@ class Manager:
                 shutdown_timeout = config.controllers.controller_shutdown_timeout
                 await identity.run_until_changed(
                     _run_and_observe(manager_run, observer),
-                    clock=self._clock,
+                    clock=self._clock.real,
                     shutdown_timeout=shutdown_timeout,
                 )
             finally:

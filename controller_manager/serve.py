@@ -9,7 +9,7 @@ from typing import Any
 from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.client.kubeconfig import KubeconfigError
 from mockube.component_base import serving_certificates
-from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.clock import Clock, ClusterClock
 from mockube.component_base.component_urls import write_component_urls
 from mockube.component_base.loop import stop_signal_event
 from mockube.component_base.supervision import first_cause, start
@@ -30,9 +30,9 @@ class ManagerFailed(Exception):
 
 async def serve(config: Config) -> None:
     """Run a manager until SIGTERM or SIGINT. Raises the error if it ends for another reason."""
-    clock, random = RealClock(), SystemRandom()
+    clock, random = ClusterClock(), SystemRandom()
     stop_signal = stop_signal_event()
-    manager = Manager(config, clock=clock, random=random)
+    manager = Manager(config, clock=clock, random=random, follows=clock)
     async with serving(manager.status_sources, _ports(config.serving, clock, random)) as urls:
         for url in urls:
             LOG.info("Health and metrics: %s", url)

@@ -239,7 +239,7 @@ class _Step:
 
 
 async def _run(plugin_set: PluginSet, registry: Registry, attributes: AdmissionAttributes) -> None:
-    monotonic = registry.clock.monotonic
+    monotonic = registry.clock.real.monotonic
     began = start = monotonic()
     rejected = plugin_set.rejected
     try:

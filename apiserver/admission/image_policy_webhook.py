@@ -46,7 +46,7 @@ class ImagePolicyWebhook(Plugin):
         self._reviewer = Reviewer(
             endpoint=settings.endpoint,
             send=outbound.send,
-            clock=outbound.clock,
+            clock=outbound.clock.real,
             retry_seconds=settings.retry_seconds,
             kind="v1alpha1.ImageReview",
         )

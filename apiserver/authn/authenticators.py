@@ -241,7 +241,7 @@ class BearerTokens:
         key, now = (token_digest(token), target_audiences), self._clock.monotonic()
         until, review = self._cache.get(key, (0.0, None))
         if review is None or until <= now:
-            review = await self._fetch(token, target_audiences, now)
+            review = await self._fetch(token, target_audiences, self._clock.real.monotonic())
             self._cache_token(key, now + TOKEN_CACHE_SECONDS, review)
         else:
             self._counts.cache_hits += 1
@@ -259,7 +259,7 @@ class BearerTokens:
         finally:
             counts.active_fetches -= 1
             counts.fetches[result] += 1
-            counts.observe_fetch(self._clock.monotonic() - began)
+            counts.observe_fetch(self._clock.real.monotonic() - began)
         return review
 
     async def _authenticate_token(self, token: str, audiences: Sequence[str]) -> KnownToken:

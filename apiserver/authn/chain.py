@@ -121,7 +121,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
         issuers = _jwt_authenticators(trust.jwt, audiences, clock, remote)
         token_authenticators.append(issuers)
     if trust.token_webhook is not None and remote is not None:
-        reviewer = Reviewer(endpoint=trust.token_webhook.endpoint, send=remote.send, clock=clock)
+        reviewer = Reviewer(endpoint=trust.token_webhook.endpoint, send=remote.send, clock=clock.real)
         token_authenticators.append(
             TokenWebhook(trust.token_webhook, reviewer, audiences=audiences, clock=clock)
         )

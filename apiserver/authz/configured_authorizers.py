@@ -89,7 +89,7 @@ class ConfiguredAuthorizers:
         reviewer = Reviewer(
             endpoint=endpoint,
             send=self._remote.send,
-            clock=clock,
+            clock=clock.real,
             seconds=hook.seconds,
             observe=lambda result, seconds: observer.record_evaluation(name, result, seconds),
         )
@@ -110,7 +110,7 @@ class ConfiguredAuthorizers:
     async def run(self) -> None:
         """Reload the file after changes, until cancelled."""
         while self._settings.path is not None:
-            await self._remote.clock.sleep(POLL_SECONDS)
+            await self._remote.clock.real.sleep(POLL_SECONDS)
             await self.reload()
 
     async def reload(self) -> None:

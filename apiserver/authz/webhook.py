@@ -148,14 +148,14 @@ class WebhookAuthorizer:
         conditions = self._settings.conditions
         if conditions is None:
             return True
-        began, holds, failed = self._clock.monotonic(), False, True
+        began, holds, failed = self._clock.real.monotonic(), False, True
         try:
             holds = conditions.hold(for_conditions(spec))
             failed = False
         except AuthorizerConditionsFailed as error:
             raise AuthorizerFailed(str(error), self._settings.on_error) from error
         finally:
-            seconds = self._clock.monotonic() - began
+            seconds = self._clock.real.monotonic() - began
             excluded = not (holds or failed)
             self._observer.record_match(self._settings.name, seconds, failed=failed, excluded=excluded)
         return holds

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from mockube.apimachinery import lease_renewals
+from mockube.apimachinery import clock_readings, lease_renewals
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.authz.rbac.policy import (
     CLUSTER_ROLE_BINDINGS,
@@ -46,6 +46,7 @@ _RULES: Final = (
     _rule("storage.k8s.io", ["volumeattachments/status"], ["patch", "update"]),
     _rule("coordination.k8s.io", ["leases"], _ALL),
     {"verbs": ["post"], "nonResourceURLs": [lease_renewals.PATH]},
+    {"verbs": ["get"], "nonResourceURLs": [clock_readings.PATH]},
     # kwok's objects, which define the logs and the behavior of simulated containers.
     _rule("kwok.x-k8s.io", ["*"], ["get", "list"]),
 )

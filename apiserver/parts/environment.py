@@ -8,7 +8,7 @@ from mockube.apimachinery.randomness import Random, SystemRandom
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.registry.component_statuses import NO_PROBES, EmbeddedProbe
 from mockube.apiserver.serving_credentials import Credentials
-from mockube.component_base.clock import Clock, RealClock
+from mockube.component_base.clock import Clock, ClusterClock
 
 
 class ServerEnvironment(Struct, frozen=True, kw_only=True):
@@ -16,9 +16,7 @@ class ServerEnvironment(Struct, frozen=True, kw_only=True):
     """The authorities and tokens that identify users."""
     credentials: Credentials | None = None
     """The certificates of the server; None without TLS."""
-    clock: Clock = field(default_factory=RealClock)
-    connection_clock: Clock = field(default_factory=RealClock)
-    """The clock of clients' timeouts for sending and reading: real time, whatever the server's clock is."""
+    clock: Clock = field(default_factory=ClusterClock)
     random: Random = field(default_factory=SystemRandom)
     address: str = "127.0.0.1:6443"
     """The address of the server for clients."""

@@ -30,4 +30,4 @@ def make_health(  # noqa: PLR0913 - each argument is a part
         has_flow_control=config.features.enable_priority_and_fairness,
         awaits_controllers=config.serving.ready_after_controllers,
     )
-    return HealthChecks(checks, environment.connection_clock)
+    return HealthChecks(checks, environment.clock.real)

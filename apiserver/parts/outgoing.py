@@ -25,7 +25,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
 
 
 def make_outgoing(environment: ServerEnvironment, metrics: Metrics) -> Outgoing:
-    sockets = environment.connection_clock
+    sockets = environment.clock.real
     dialer = Dialer(_kubelets(environment), sockets)
     return Outgoing(
         dialer=dialer,
@@ -54,7 +54,7 @@ def make_aggregator(
 
 def make_proxy(environment: ServerEnvironment) -> ReverseProxy:
     """Return the proxy to nodes, pods and Services."""
-    return ReverseProxy(_kubelets(environment), environment.connection_clock)
+    return ReverseProxy(_kubelets(environment), environment.clock.real)
 
 
 def _kubelets(environment: ServerEnvironment) -> KubeletClient:

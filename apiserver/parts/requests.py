@@ -58,7 +58,7 @@ class Observers(Struct, frozen=True, kw_only=True):
 
 
 def make_observers(registry: Registry, rights: Rights, find: FindResource, metrics: Metrics) -> Observers:
-    access = AccessMetrics(rights.authorization.decisions, registry.clock.monotonic, metrics)
+    access = AccessMetrics(rights.authorization.decisions, registry.clock.real.monotonic, metrics)
     return Observers(
         requests=RequestMetrics(find, metrics), access=access, watches=WatchMetrics(metrics), metrics=metrics
     )
@@ -128,13 +128,13 @@ def make_filters(  # noqa: PLR0913 - each argument is a part
         access=observers.access,
         watches=observers.watches,
         hosts=_hosts(config, environment),
-        observer=RequestObserver(observers.requests, audit, clock=registry.clock),
+        observer=RequestObserver(observers.requests, audit, clock=registry.clock.real),
         audit_ids=AuditIds(registry.random),
         flows=Flows(registry, observers.metrics) if config.features.enable_priority_and_fairness else None,
         in_flight=InFlight(
             reads=serving.max_requests_inflight, writes=serving.max_mutating_requests_inflight
         ),
-        deadlines=Deadlines(registry.clock),
+        deadlines=Deadlines(registry.clock.real),
         seconds=serving.request_timeout,
         watch_seconds=serving.min_request_timeout,
         hooks=hooks,
@@ -174,4 +174,4 @@ def make_handler(registry: Registry, catalog: Catalog, routes: Routes, filters: 
 
 def make_http(environment: ServerEnvironment, handler: Handler) -> Server:
     """Return what accepts connections."""
-    return Server(handler.handle, clock=environment.connection_clock)
+    return Server(handler.handle, clock=environment.clock.real)

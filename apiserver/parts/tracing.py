@@ -43,7 +43,7 @@ def make_traces(config: Config, environment: ServerEnvironment) -> Traces | None
     exporter = SpanExporter(endpoint, resource, limits_of(os.environ))
     tracer = Tracer(
         exporter.add,
-        clock=environment.connection_clock,
+        clock=environment.clock.real,
         random=environment.random,
         samples_per_million=configuration.samples_per_million,
     )

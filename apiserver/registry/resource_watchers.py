@@ -108,7 +108,7 @@ async def wait_for_object(
     watcher = _Subscriber(backend.layout.object(row, namespace, name), changed)
     cache = backend.resource_cache(resource)
     cache.watchers.add(watcher)
-    timer = backend.clock.call_later(seconds, changed.set)
+    timer = backend.clock.real.call_later(seconds, changed.set)
     try:
         await changed.wait()
     finally:

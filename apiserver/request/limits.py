@@ -8,7 +8,7 @@ import math
 from collections.abc import Awaitable, Sequence
 from typing import Final, TypeVar
 
-from mockube.apimachinery import status
+from mockube.apimachinery import clock_readings, status
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
 from mockube.apiserver.user import MASTERS, User
@@ -27,7 +27,9 @@ READS = frozenset({"get", "list", "watch"})
 
 def is_long_running(info: RequestInfo) -> bool:
     """Return whether a request may stay open for hours: it does not count as in flight, and has no deadline."""
-    return info.is_resource and (info.verb in LONG_VERBS or info.subresource in CONNECT_SUBRESOURCES)
+    if not info.is_resource:
+        return info.path == clock_readings.PATH
+    return info.verb in LONG_VERBS or info.subresource in CONNECT_SUBRESOURCES
 
 
 def has_no_deadline(info: RequestInfo) -> bool:

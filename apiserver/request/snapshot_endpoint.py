@@ -48,7 +48,7 @@ _NEEDS_EMBEDDED_STORE: Final = (
 
 def page(backend: Backend, kv: KV, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
     """Return the page of a store. `on_restored` are called after a PUT, to restore the system objects of this server."""
-    deadlines = Deadlines(backend.clock)
+    deadlines = Deadlines(backend.clock.real)
 
     async def serve(request: Request) -> Response:
         match request.method:

@@ -32,13 +32,13 @@ class CacheLag:
         self._progress = progress
         self._request_progress = request_progress
         self._clock = clock
-        self._last_in_sync = clock.monotonic()
+        self._last_in_sync = clock.real.monotonic()
         """The last time at which the cache was known to have the store's revision."""
 
     async def run(self) -> None:
         """Compare the store's revision at an interval until cancelled, for `seconds_behind`, and drop old changes."""
         while True:
-            await self._clock.sleep(LAG_SECONDS)
+            await self._clock.real.sleep(LAG_SECONDS)
             for cache in self._folders.caches():
                 cache.history.forget_old(self._clock.monotonic())
             try:
@@ -50,7 +50,7 @@ class CacheLag:
 
     async def seconds_behind(self) -> float:
         """Return for how many seconds the cache has been behind the store; 0 if it is not."""
-        head, now = (await self._kv.status()).revision, self._clock.monotonic()
+        head, now = (await self._kv.status()).revision, self._clock.real.monotonic()
         if head <= self._progress.revision:
             self._last_in_sync = now
         return now - self._last_in_sync

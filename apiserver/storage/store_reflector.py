@@ -62,7 +62,7 @@ class StoreReflector:
                 LOG.warning("the watched revision was compacted: listing again")
             except KVError as error:
                 LOG.warning("the store does not respond, retrying: %s", error)
-                await self._clock.sleep(RETRY_SECONDS)
+                await self._clock.real.sleep(RETRY_SECONDS)
 
     async def rebuild(self) -> None:
         """List everything again, because the caches are wrong; until then they are still used."""

@@ -77,7 +77,7 @@ class WatchCache:
         if revision <= self.progress.revision:
             return True
         with self.progress.waiting_for(revision) as reached:
-            timer = None if within is None else self._clock.call_later(within, lambda: finish(reached))
+            timer = None if within is None else self._clock.real.call_later(within, lambda: finish(reached))
             try:
                 await self._reflector.request_progress()
                 await reached

@@ -127,7 +127,7 @@ class Informer(Generic[T]):
         self._parts = parts or SharedParts()
         self._synced = asyncio.Event()
         self._counts = counts or InformerStats()
-        self._tracker = RevisionTracker(clock, self._counts)
+        self._tracker = RevisionTracker(clock.real, self._counts)
 
     @property
     def lister(self) -> Lister[T]:

@@ -41,7 +41,7 @@ async def connect_port(port: int, clock: Clock, client: ClientConnection, host: 
 
 async def _wait(task: "asyncio.Task[None]", clock: Clock) -> None:
     with suppress(TimeoutError):
-        async with supervision.timeout(clock, LEAVE_SECONDS):
+        async with supervision.timeout(clock.real, LEAVE_SECONDS):
             await asyncio.wait({task})
 
 

@@ -331,7 +331,7 @@ class ProcessRun:
     async def _drain(self, readers: "Sequence[asyncio.Task[None]]") -> None:
         self.output.release()
         with suppress(TimeoutError):
-            async with timeout(self._context.clock, DRAIN_SECONDS):
+            async with timeout(self._context.clock.real, DRAIN_SECONDS):
                 await asyncio.gather(*readers)
 
     async def _copy(self, number: int, stream: asyncio.StreamReader, log: LogWriter) -> None:

@@ -113,12 +113,12 @@ class ControllerRunner:
         """Return a callback that records the outcome of a reconciliation that starts now."""
         clock = self._context.clock
         started_at, primary = (
-            clock.monotonic(),
+            clock.real.monotonic(),
             self._caches.of(self._controller.watches[0].resource).get(*key),
         )
 
         def observe(outcome: PlanResult) -> None:
-            metrics.observe(primary, outcome, clock.monotonic() - started_at, clock.now())
+            metrics.observe(primary, outcome, clock.real.monotonic() - started_at, clock.now())
 
         return observe
 

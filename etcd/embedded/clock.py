@@ -9,6 +9,10 @@ class StoreTimer(Protocol):
 
 
 class StoreClock(Protocol):
+    @property
+    def real(self) -> "StoreClock":
+        """The clock of the machine, for the disk."""
+
     def monotonic(self) -> float: ...
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> StoreTimer: ...

@@ -88,7 +88,7 @@ class DurableStore(EmbeddedStore):
 
     async def status(self) -> Status:
         status = await super().status()
-        problem = self._commits.problem(self._clock.monotonic())
+        problem = self._commits.problem(self._clock.real.monotonic())
         return replace(status, problem=problem) if problem else status
 
     # --- acknowledgement of writes

@@ -67,7 +67,7 @@ async def run_handler(
 ) -> HandlerResult:
     """Run the handler of a probe or a hook, for at most `seconds`."""
     try:
-        async with timeout(clock, seconds):
+        async with timeout(clock.real, seconds):
             return await _run_handler(handler, target, clock)
     except UnresolvedPort as error:
         return HandlerResult(success=False, output=str(error), is_unknown=True)

@@ -108,7 +108,7 @@ class StreamServer:
             streams.time_out()
 
         async def run_when_complete() -> bytes:
-            timer = self._clock.call_later(CREATION_SECONDS, streams.time_out)
+            timer = self._clock.real.call_later(CREATION_SECONDS, streams.time_out)
             try:
                 await streams.complete.wait()
             finally:
@@ -157,12 +157,12 @@ class StreamServer:
             await streams.finish(status)
             return
         with suppress(TimeoutError):  # a client that has left may read nothing
-            async with supervision.timeout(self._clock, LEAVE_SECONDS):
+            async with supervision.timeout(self._clock.real, LEAVE_SECONDS):
                 await streams.finish(status)
 
     async def _wait(self, task: "asyncio.Task[Any]", seconds: float) -> None:
         with suppress(TimeoutError):
-            async with supervision.timeout(self._clock, seconds):
+            async with supervision.timeout(self._clock.real, seconds):
                 await asyncio.wait([task])
 
 

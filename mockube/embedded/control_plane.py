@@ -26,7 +26,7 @@ from mockube.client.kubeconfig import Access
 from mockube.client.verbs import Client
 from mockube.cluster_client import wait_for_pods
 from mockube.command_client import AGENT
-from mockube.component_base.clock import Clock
+from mockube.component_base.clock import Clock, ClusterClock, advance_in_steps
 from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
@@ -41,7 +41,6 @@ from mockube.objects.requests import ObjectRequests
 
 from .log_capture import CapturedLog, capture_log
 from .serving import KUBECONFIG, EmbeddedServer, run_server
-from .virtual_clock import VirtualClock, advance_clock
 
 T = TypeVar("T")
 
@@ -63,7 +62,7 @@ class ClusterOptions(LaunchOptions, frozen=True, kw_only=True):
 class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
     """A running control plane."""
 
-    clock: VirtualClock
+    clock: ClusterClock
     server: EmbeddedServer
     requests: ObjectRequests
     """Requests with the administrator's credentials."""
@@ -73,13 +72,13 @@ class EmbeddedControlPlane(Struct, frozen=True, kw_only=True):
 
     async def advance(self, seconds: float) -> None:
         """Advance the clock by some seconds, and run everything that is due by then."""
-        await advance_clock(self.clock, seconds, lambda: self.faults.is_busy)
+        await advance_in_steps(self.clock, seconds, lambda: self.faults.is_busy)
 
 
 @asynccontextmanager
 async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedControlPlane]:
     """Run a control plane, and yield it when its nodes are ready and pods can be created; raise ValueError for invalid flags."""
-    clock, random = VirtualClock(), SystemRandom()
+    clock, random = ClusterClock(), SystemRandom()
     faults = FaultInjector(clock)
     recorder = CallRecorder(clock)
     async with AsyncExitStack() as stack:

@@ -35,6 +35,12 @@ def lines(check, path, code):
         pytest.param(
             "import asyncio\nt = asyncio.get_running_loop().time()", [2], id="the event loop's clock"
         ),
+        pytest.param("def f(self):\n    return self._loop.time()", [2], id="event loop in an attribute"),
+        pytest.param("def f(loop):\n    loop.call_later(1, f)", [2], id="timer of an event loop"),
+        pytest.param("def f(self):\n    return self._clock.real.now()", [2], id="real time of the clock"),
+        pytest.param(
+            "from mockube.component_base.clock import RealClock\nclock = RealClock()", [2], id="second clock"
+        ),
         pytest.param("import random\n\nx = random.choice([1])\ny = random.random()", [3, 4], id="random"),
         pytest.param("import os, uuid\nx = os.urandom(4), uuid.uuid4()", [2, 2], id="system randomness"),
         pytest.param("def f(clock):\n    return clock.now(), clock.time()", [], id="injected clock"),
@@ -100,6 +106,12 @@ def test_wiring(statement, expected):
     )
     assert lines(wiring.check, "kubelet/planted.py", code) == expected
     assert not lines(wiring.check, "kubelet/pods.py", code)
+
+
+def test_users_side_may_have_a_real_clock_and_embedded_cluster_may_not():
+    code = "from mockube.component_base.clock import RealClock\nclock = RealClock()"
+    assert lines(time_and_randomness.check, "mockube/cli/planted.py", code) == []
+    assert lines(time_and_randomness.check, "mockube/embedded/planted.py", code) == [2]
 
 
 def test_exemption_applies_to_one_file_and_name():

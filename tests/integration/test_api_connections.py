@@ -24,9 +24,8 @@ def clock():
 @pytest.fixture
 async def client(clock):
     flags = "--max-requests-inflight=1", "--max-mutating-requests-inflight=1"
-    environment = {"connection_clock": SteppedClock()}
-    async with apiserver.running(*flags, clock=clock, environment=environment) as client:
-        client.clock = environment["connection_clock"]
+    async with apiserver.running(*flags, clock=clock) as client:
+        client.clock = clock
         yield client
 
 

@@ -136,14 +136,14 @@ class PodSecurity(Plugin):
         await backend.watch_cache.fresh()
         exempt = self._configuration.exemptions.runtime_classes
         pods = await _sort_by_owner(backend.list_cached(PODS, namespace), exempt)
-        deadline, checked = backend.clock.monotonic() + MAX_SECONDS, 0
+        deadline, checked = backend.clock.real.monotonic() + MAX_SECONDS, 0
         names: dict[str, list[str]] = {}
         for pod in pods[:MAX_PODS]:
             if violations := evaluate(enforced, meta.annotations(pod), pod["spec"]):
                 reasons = ", ".join(violation.reason for violation in violations)
                 names.setdefault(reasons, []).append(meta.name(pod))
             checked += 1
-            if backend.clock.monotonic() > deadline:
+            if backend.clock.real.monotonic() > deadline:
                 break
             if checked % SLICE == 0:
                 await yield_to_loop()

@@ -165,7 +165,7 @@ class _Write:
         self, policy: MutatingPolicy, binding: str, mutation: Mutation, seen: Mapping[str, Any]
     ) -> str | None:
         """Apply one mutation and count it; return its error."""
-        began, problem = self._registry.clock.monotonic(), None
+        began, problem = self._registry.clock.real.monotonic(), None
         try:
             self._seen["object"] = policy.mutate(self._registry, self._row, mutation, seen)
             self._is_patched = self._is_dirty = True
@@ -175,7 +175,7 @@ class _Write:
             problem = str(error)
             raise
         finally:
-            seconds = self._registry.clock.monotonic() - began
+            seconds = self._registry.clock.real.monotonic() - began
             self._metrics.observe(seconds, policy.name, binding, error_type(problem))
         return problem
 

@@ -120,9 +120,9 @@ class _PolicyEvaluation:
         if row not in self._seen:
             self._seen[row] = activation(self._registry, self._attributes, row, mutating=False)
         seen = {**self._seen[row], "params": invocation.param}
-        began = self._registry.clock.monotonic()
+        began = self._registry.clock.real.monotonic()
         decision = policy.evaluate(seen, authorizers(self._authorization, self._attributes))
-        seconds = self._registry.clock.monotonic() - began
+        seconds = self._registry.clock.real.monotonic() - began
         for problem in decision.ignored:
             self._observe(policy, binding, problem, seconds, "allow")
         for denial in decision.denials:

@@ -216,12 +216,12 @@ class FailurePolicy:
         kind: str,
     ) -> None:
         self._metrics = environment.metrics
-        self._clock = registry.clock
+        self._clock = registry.clock.real
         self._hook = hook
         self._operation = attributes.operation.value
         self._report = attributes.context.report
         self._kind = kind
-        self._began = registry.clock.monotonic()
+        self._began = registry.clock.real.monotonic()
         self.failed_open = False
 
     def __enter__(self) -> Self:

@@ -140,13 +140,15 @@ class IssuerAuthenticator:
             )
 
     async def authenticate(self, token: str) -> User:
-        began = self._clock.monotonic()
+        began = self._clock.real.monotonic()
         try:
             user = await self._authenticate(token)
         except BadToken:
-            self._observer.record_authentication(self.issuer, self._clock.monotonic() - began, success=False)
+            self._observer.record_authentication(
+                self.issuer, self._clock.real.monotonic() - began, success=False
+            )
             raise
-        self._observer.record_authentication(self.issuer, self._clock.monotonic() - began, success=True)
+        self._observer.record_authentication(self.issuer, self._clock.real.monotonic() - began, success=True)
         return user
 
     async def _authenticate(self, token: str) -> User:
@@ -222,11 +224,11 @@ class JWTAuthenticators:
         """Retry the issuers that are not initialized, and reload the file after changes, until cancelled."""
         due = 0.0
         while True:
-            if self._clock.monotonic() >= due:
+            if self._clock.real.monotonic() >= due:
                 await self.initialize()
-                due = self._clock.monotonic() + RETRY_SECONDS
+                due = self._clock.real.monotonic() + RETRY_SECONDS
             await self.reload()
-            await self._clock.sleep(POLL_SECONDS)
+            await self._clock.real.sleep(POLL_SECONDS)
 
     async def reload(self) -> None:
         """Apply the file's content if it has changed and is valid."""
@@ -237,7 +239,7 @@ class JWTAuthenticators:
             data = await asyncio.to_thread(path.read_bytes)
         except OSError as error:
             self._fail("failed to read authentication config file", error)
-            await self._clock.sleep(UPDATE_SECONDS)
+            await self._clock.real.sleep(UPDATE_SECONDS)
             return
         if data == self._data:
             return
@@ -262,10 +264,13 @@ class JWTAuthenticators:
         self, configuration: AuthenticationConfiguration, mappers: Sequence[Mapper], data: bytes
     ) -> None:
         """Replace the authenticators once all new ones are initialized."""
-        authenticators, end = self._build(configuration, mappers), self._clock.monotonic() + UPDATE_SECONDS
+        authenticators, end = (
+            self._build(configuration, mappers),
+            self._clock.real.monotonic() + UPDATE_SECONDS,
+        )
         await _initialize(authenticators.values())
         while not all(authenticator.is_initialized for authenticator in authenticators.values()):
-            if self._clock.monotonic() >= end:
+            if self._clock.real.monotonic() >= end:
                 problems = [
                     authenticator.problem
                     for authenticator in authenticators.values()
@@ -273,7 +278,7 @@ class JWTAuthenticators:
                 ]
                 self._fail("failed to update authentication config", errors.aggregate(problems))
                 return
-            await self._clock.sleep(RETRY_SECONDS)
+            await self._clock.real.sleep(RETRY_SECONDS)
             await _initialize(authenticators.values())
         self._authenticators, self._data = authenticators, data
         LOG.info("reloaded authentication config")

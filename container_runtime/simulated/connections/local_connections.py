@@ -41,7 +41,7 @@ async def connect_locally(port: int, data: bytes, clock: Clock) -> Reply:
         if data:
             writer.write(data)
             with suppress(OSError, TimeoutError):  # many protocols send no answer
-                async with timeout(clock, _REPLY_SECONDS):
+                async with timeout(clock.real, _REPLY_SECONDS):
                     body = await reader.read(1 << 16)
     finally:
         writer.close()

@@ -1,0 +1,349 @@
+"""The clock of a cluster: it pauses, runs faster, advances in steps, and follows another one.
+
+The real clock beneath it is stepped, so that nothing here waits.
+"""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from mockube.component_base import clock as clocks
+from mockube.component_base.clock import ClusterClock, RealClock, SteppedClock, advance_in_steps
+from mockube.component_base.timers import MAX_CANCELLED
+from tests.support.event_loop import until, yield_to_loop
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+HOUR = 3600.0
+
+
+@pytest.fixture
+def real():
+    return SteppedClock(START)
+
+
+@pytest.fixture
+def clock(real):
+    return ClusterClock(real)
+
+
+def seconds_of(clock):
+    """Return the two times of a clock, which began with the real one."""
+    return clock.monotonic(), (clock.now() - START).total_seconds()
+
+
+def test_new_clock_shows_real_time(clock, real):
+    real.advance(2.5)
+    assert seconds_of(clock) == (2.5, 2.5)
+    assert clock.real is real
+
+
+def test_new_clock_without_argument_is_that_of_the_machine():
+    clock = ClusterClock()
+    before, reading, after = RealClock().monotonic(), clock.monotonic(), RealClock().monotonic()
+    assert before <= reading <= after
+    assert isinstance(clock.real, RealClock)
+
+
+def test_date_follows_a_correction_of_the_machines_date(clock, real):
+    clock.advance(60)
+    real._epoch += timedelta(hours=1)  # as after the suspension of a machine
+    assert seconds_of(clock) == (60, HOUR + 60)
+
+
+def test_paused_clock_stands_still_and_continues_where_it_stood(clock, real):
+    real.advance(10)
+    clock.pause()
+    real.advance(100)
+    assert seconds_of(clock) == (10, 10)
+    clock.resume()
+    real.advance(5)
+    assert seconds_of(clock) == (15, 15)
+
+
+def test_faster_clock_runs_from_the_change_on(clock, real):
+    real.advance(10)
+    clock.set_speed(10)
+    real.advance(3)
+    assert seconds_of(clock) == (40, 40)
+    clock.set_speed(0.5)
+    real.advance(4)
+    assert seconds_of(clock) == (42, 42)
+    clock.set_speed(1)
+    real.advance(1)
+    assert seconds_of(clock) == (43, 43)
+
+
+def test_paused_clock_keeps_its_speed_for_resume(clock, real):
+    clock.set_speed(10)
+    clock.pause()
+    assert (clock.speed, clock.rate) == (10, 0)
+    clock.resume()
+    real.advance(1)
+    assert clock.monotonic() == 10
+
+
+@pytest.mark.parametrize("speed", [0, -1, float("inf"), float("nan"), clocks.MAX_SPEED + 1])
+def test_invalid_speed_is_refused(clock, speed):
+    with pytest.raises(ValueError, match="the speed of a clock is more than 0 and at most 100"):
+        clock.set_speed(speed)
+    assert clock.speed == 1
+
+
+def test_callback_runs_after_real_time_by_the_speed(clock, real):
+    called = []
+    clock.call_later(30, lambda: called.append(real.monotonic()))
+    clock.set_speed(10)
+    real.advance(2.9)
+    assert called == []
+    real.advance(0.1)
+    assert called == [3]
+
+
+def test_paused_clock_runs_no_callback_until_resumed(clock, real):
+    called = []
+    clock.call_later(5, lambda: called.append("before the pause"))
+    clock.pause()
+    clock.call_later(1, lambda: called.append("in the pause"))
+    real.advance(HOUR)
+    assert called == []
+    assert real.next_due() is None
+    clock.resume()
+    real.advance(1)
+    assert called == ["in the pause"]
+    real.advance(4)
+    assert called == ["in the pause", "before the pause"]
+
+
+def test_earlier_callback_does_not_wait_for_later_one(clock, real):
+    called = []
+    clock.call_later(5, lambda: called.append("later"))
+    clock.call_later(1, lambda: called.append("earlier"))
+    real.advance(1)
+    assert called == ["earlier"]
+
+
+def test_callback_whose_real_timer_fires_early_runs(clock, real):
+    """The event loop of the processes rounds delays to milliseconds."""
+    called = []
+    clock.call_later(1.0004, lambda: called.append("due"))
+    real.advance(1.0)
+    clock._on_timer()
+    assert called == ["due"]
+
+
+def test_advanced_clock_runs_due_callbacks_each_at_its_time(clock, real):
+    called = []
+    for seconds in (2 * HOUR, HOUR, 3 * HOUR + 1):
+        clock.call_later(seconds, lambda: called.append(clock.monotonic()))
+    clock.advance(3 * HOUR)
+    assert called == [HOUR, 2 * HOUR]
+    assert seconds_of(clock) == (3 * HOUR, 3 * HOUR)
+    real.advance(1)
+    assert called == [HOUR, 2 * HOUR, 3 * HOUR + 1]
+
+
+def test_paused_clock_can_be_advanced(clock, real):
+    clock.pause()
+    clock.advance(60)
+    real.advance(1)
+    assert seconds_of(clock) == (60, 60)
+
+
+def test_callback_may_pause_the_clock_that_is_advanced(clock, real):
+    clock.call_later(1, clock.pause)
+    clock.advance(2)
+    real.advance(10)
+    assert clock.monotonic() == 2
+
+
+def test_changes_are_reported(clock):
+    changes = []
+    clock.on_change.append(lambda: changes.append(clock.rate))
+    clock.pause()
+    clock.resume()
+    clock.set_speed(10)
+    clock.set_speed(10)
+    assert changes == [0, 1, 10]
+    clock.advance(1)
+    assert changes[3:] == [0, 0, 10]
+
+
+async def test_failed_callback_is_logged_and_others_run(clock, real, caplog):
+    """One timer of the event loop serves all callbacks, so that an error would stop the whole control plane."""
+    called = []
+    clock.call_later(1, fail)
+    clock.call_later(1, lambda: called.append("second"))
+    clock.call_later(2, lambda: called.append("third"))
+    real.advance(2)
+    assert called == ["second", "third"]
+    (record,) = caplog.records
+    assert "RuntimeError: a fault in the program" in caplog.handler.format(record)
+
+
+def fail():
+    raise RuntimeError("a fault in the program")
+
+
+def test_failed_callback_fails_the_test_that_steps_the_clock():
+    clock = SteppedClock()
+    clock.call_later(1, fail)
+    with pytest.raises(RuntimeError, match="a fault"):
+        clock.advance(1)
+
+
+def test_cancelled_callbacks_are_dropped(clock):
+    for _ in range(3 * MAX_CANCELLED):
+        clock.call_later(HOUR, print).cancel()
+    assert len(clock._timers) <= MAX_CANCELLED + 1
+
+
+async def test_clock_over_real_clock_runs_in_real_time():
+    clock, called = ClusterClock(), asyncio.Event()
+    before = clock.now(), clock.monotonic()
+    clock.call_later(0.001, called.set)
+    await until(called.is_set)
+    await clock.sleep(0.001)
+    assert clock.now() > before[0]
+    assert clock.monotonic() > before[1]
+
+
+# advance_in_steps: what `Cluster.advance` does
+
+
+async def test_steps_run_callbacks_in_order_at_their_time(clock):
+    calls = []
+
+    def recording_callback(name, then=None):
+        def record():
+            calls.append((name, clock.monotonic() / HOUR))
+            if then is not None:
+                clock.call_later(HOUR, recording_callback(then))
+
+        return record
+
+    clock.call_later(3 * HOUR, recording_callback("third"))
+    clock.call_later(1 * HOUR, recording_callback("first", then="second"))
+    clock.call_later(1.5 * HOUR, recording_callback("cancelled")).cancel()
+    await advance_in_steps(clock, 10 * HOUR, lambda: False)
+    assert calls == [("first", 1), ("second", 2), ("third", 3)]
+    assert clock.monotonic() == 10 * HOUR
+
+
+async def test_tasks_wake_in_the_same_order_at_the_same_times_in_every_run():
+    """A task that wakes sleeps again before the time goes on, at most one step late."""
+
+    async def run():
+        clock, trace = ClusterClock(SteppedClock(START)), []
+
+        async def renew(name, period):
+            while True:
+                await clock.sleep(period)
+                trace.append((name, clock.monotonic()))
+
+        tasks = [asyncio.create_task(renew("ten", 10.0)), asyncio.create_task(renew("seven", 7.0))]
+        await advance_in_steps(clock, HOUR, lambda: False)
+        for task in tasks:
+            task.cancel()
+        return trace
+
+    trace = await run()
+    assert trace == await run()
+    assert trace == sorted(trace, key=lambda entry: entry[1])
+    for period, name in (10.0, "ten"), (7.0, "seven"):
+        times = [0.0, *(time for each, time in trace if each == name)]
+        pauses = [later - earlier for earlier, later in pairwise(times)]
+        assert period <= min(pauses) <= max(pauses) < period + clocks.MAX_STEP_SECONDS
+
+
+async def test_failed_callback_does_not_end_steps(clock, caplog):
+    calls = []
+    clock.call_later(HOUR, fail)
+    clock.call_later(2 * HOUR, lambda: calls.append("second"))
+    await advance_in_steps(clock, 3 * HOUR, lambda: False)
+    assert calls == ["second"]
+    assert len(caplog.records) == 1
+
+
+async def test_steps_wait_for_pending_work(clock):
+    done = []
+    answered = asyncio.get_running_loop().create_future()
+    clock.call_later(HOUR, lambda: done.append("asked"))
+    clock.call_later(2 * HOUR, lambda: done.append("later"))
+    advancing = asyncio.create_task(
+        advance_in_steps(clock, 3 * HOUR, lambda: "asked" in done and not answered.done())
+    )
+    await until(lambda: done)
+    await yield_to_loop(10)
+    assert done == ["asked"]
+    answered.set_result(None)
+    await advancing
+    assert done == ["asked", "later"]
+
+
+async def test_time_stands_still_between_steps(clock, real):
+    seen = []
+    advancing = asyncio.create_task(advance_in_steps(clock, HOUR, lambda: real.advance(0.01) or False))
+    clock.call_later(60, lambda: seen.append(clock.monotonic()))
+    await advancing
+    assert seen == [60]
+    assert clock.monotonic() == HOUR
+
+
+async def test_time_goes_on_for_a_request_that_waits_for_the_clock(clock, real):
+    """A request between two steps may wait for a timer: it would never end."""
+    ended = []
+    clock.call_later(5, lambda: ended.append(clock.monotonic()))
+    await advance_in_steps(clock, 1, lambda: real.advance(0.5) or not ended)
+    assert ended == [5]
+
+
+# follow: the clock of another process
+
+
+def test_follower_shows_what_the_other_clock_shows(clock, real):
+    other = ClusterClock(real)
+    other.advance(HOUR)
+    other.set_speed(10)
+    time, at = other.now(), real.now()
+    real.advance(2)
+    clock.follow(time, at, other.rate)
+    assert clock.now() == other.now() == START + timedelta(seconds=HOUR + 20)
+    real.advance(3)
+    assert clock.now() == other.now()
+    assert clock.monotonic() == HOUR + 50
+
+
+def test_follower_of_unchanged_clock_shows_real_time(clock, real):
+    clock.follow(START + timedelta(seconds=1), START + timedelta(seconds=1), 1.0)
+    real.advance(7)
+    assert seconds_of(clock) == (7, 7)
+
+
+def test_follower_runs_callbacks_that_are_due_at_its_time(clock):
+    called = []
+    clock.call_later(30, lambda: called.append((clock.monotonic(), clock.now())))
+    clock.follow(START + timedelta(seconds=60), START, 0.0)
+    assert called == [(30, START + timedelta(seconds=30))]
+    assert seconds_of(clock) == (60, 60)
+
+
+def test_follower_that_is_ahead_sets_its_date_back_and_keeps_its_timers(clock, real):
+    called = []
+    real.advance(10)
+    clock.call_later(5, lambda: called.append("due"))
+    clock.follow(START + timedelta(seconds=8), real.now(), 1.0)
+    assert seconds_of(clock) == (10, 8)
+    real.advance(5)
+    assert called == ["due"]
+    assert seconds_of(clock) == (15, 13)
+
+
+def test_follower_pauses_and_resumes_with_the_other_clock(clock, real):
+    clock.follow(START, START, 0.0)
+    real.advance(10)
+    assert seconds_of(clock) == (0, 0)
+    clock.follow(START, real.now(), 10.0)
+    real.advance(1)
+    assert seconds_of(clock) == (10, 10)
