@@ -9,6 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import RealClock
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.process.images import image_map
 from mockube.container_runtime.process.runtime import ProcessRuntime, ProcessServices
 from mockube.container_runtime.runtime import RuntimeEvents
@@ -80,6 +81,13 @@ class NoChecks:
         return 0.0
 
 
+class NoEntries:
+    """There are no objects of kwok."""
+
+    async def entry(self, *_):
+        return None
+
+
 class ClientStreams:
     """The streams of a client that records what it receives."""
 
@@ -138,11 +146,12 @@ class Machine:
 
     def __init__(self, name):
         self.events, self.pods = RuntimeEvents(), Pods()
-        self.runtime = (
-            process_runtime(self.events)
-            if name == "process"
-            else simulated_runtime(events=self.events, pods=self.pods)
-        )
+        if name == "process":
+            self.runtime = process_runtime(self.events)
+        else:
+            self.runtime = simulated_runtime(events=self.events, pods=self.pods)
+        if name == "kwok":
+            self.runtime = KwokRuntime(self.runtime, NoEntries(), self.pods, RealClock())
         self.changes = 0
         self._changed = asyncio.Event()
         self.events.on_change(self._on_change)

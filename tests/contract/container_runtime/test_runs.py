@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from mockube.container_runtime.runtime import ContainerRuntime
 from tests.support.container_runtimes import running_machine
 
@@ -83,8 +85,8 @@ async def test_pods_of_the_same_name_are_different(machine):
     assert machine.state(other).restarts == -1
 
 
-async def test_end_of_the_runtime_ends_its_containers(machine):
-    name = "process" if "process" in type(machine.runtime).__module__ else "simulated"
+@pytest.mark.parametrize("name", ["simulated", "process", "kwok"])
+async def test_end_of_the_runtime_ends_its_containers(name):
     async with running_machine(name) as ending:
         pod = ending.pod(WAITS)
         await ending.start(pod)
