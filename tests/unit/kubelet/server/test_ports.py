@@ -77,7 +77,7 @@ async def test_headers_of_request_have_lower_case_names():
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01", b"", id="TLS"),
     ],
 )
-async def test_what_is_not_understood_ends_connection(sent, received):
+async def test_malformed_request_ends_connection(sent, received):
     requests, answer = await served(sent, GET)
     assert not requests
     assert answer.startswith(received)
