@@ -229,16 +229,16 @@ class _ResponseBuffer:
         reader.receive(data)
         while True:
             event = reader.next_event()
+            if event is END:
+                return self._response()
+            if event is NEED_DATA:
+                return None
             if type(event) is bytes:
                 self._parts.append(event)
                 self._size += len(event)
                 if self._max_body_bytes is not None and self._size > self._max_body_bytes:
                     raise ProtocolError("the response body is too long")
-            elif event is NEED_DATA:
-                return None
-            elif event is END:
-                return self._response()
-            elif isinstance(event, ResponseHead):
+            elif type(event) is ResponseHead:
                 if event.status == _SWITCHING_PROTOCOLS:
                     raise ProtocolError("the response switches to another protocol")
                 self._head = event

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any, Final, TypeAlias
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
-from aiohttp.http import HttpRequestParser, RawRequestMessage
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
@@ -33,13 +33,8 @@ Message: TypeAlias = RawRequestMessage | MalformedRequest
 _handler: Final[Any] = web.RequestHandler
 
 
-def _first_of(*names: str) -> Any:
-    """Return the attribute whose name differs between releases; None before aiohttp limited the queue."""
-    return next((getattr(_handler, name) for name in names if hasattr(_handler, name)), None)
-
-
-_COUNTS_REQUESTS: Final = hasattr(HttpRequestParser, "message_consumed")
-"""Whether the parser has to be told how many requests wait: since 3.14.1."""
+_IS_BEFORE_3_14_4: Final = hasattr(_handler, "_msg_queue_paused")
+"""Whether the limit of the queue has the names of 3.14.1 to 3.14.3."""
 
 
 def message_of(message: Message) -> RawRequestMessage:
@@ -60,9 +55,11 @@ class AiohttpProtocol(web.RequestHandler):
     is_reading_paused: bool = _handler._reading_paused  # noqa: SLF001 - see above
     """Whether the body of the current request is read so slowly that the parser waits."""
 
-    waits_for_room: bool | None = _first_of("_buffer_paused", "_msg_queue_paused")
+    waits_for_room: bool = _handler._msg_queue_paused if _IS_BEFORE_3_14_4 else _handler._buffer_paused  # noqa: SLF001 - see above
     """Whether the parser waits for room in the queue."""
-    continue_reading = _first_of("_resume_reading_if_drained", "_resume_msg_queue_reading")
+    continue_reading = (
+        _handler._resume_msg_queue_reading if _IS_BEFORE_3_14_4 else _handler._resume_reading_if_drained  # noqa: SLF001 - see above
+    )
 
     parse = web.RequestHandler.data_received
     """Add the requests in the data to the queue."""
@@ -164,7 +161,7 @@ class SerialProtocol(AiohttpProtocol):
 
     def note_taken_request(self) -> None:
         """Let the parser continue if it waits for room in the queue, from which a request was taken."""
-        if _COUNTS_REQUESTS and self._parser is not None:
+        if self._parser is not None:
             self._parser.message_consumed()
         if self.waits_for_room and len(self._messages) <= self._msg_queue_resume_size:
             self.continue_reading()

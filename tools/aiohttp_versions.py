@@ -8,6 +8,7 @@ with the new release, or with a folder that has its source and compiled parser.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,11 +17,11 @@ from typing import Final
 
 from tools.packages import ROOT
 
-FIRST: Final = (3, 14)
+FIRST: Final = (3, 14, 1)
 BEFORE: Final = (3, 16)
-ALLOWED: Final = f"aiohttp>={FIRST[0]}.{FIRST[1]},<{BEFORE[0]}.{BEFORE[1]}"
+ALLOWED: Final = f"aiohttp>={'.'.join(map(str, FIRST))},<{'.'.join(map(str, BEFORE))}"
 """The requirement in pyproject.toml."""
-RELEASES: Final = ("3.14.0", "3.14.1", "3.14.2", "3.14.3", "3.14.4", "3.14.5")
+RELEASES: Final = ("3.14.1", "3.14.2", "3.14.3", "3.14.4", "3.14.5")
 TESTS: Final = (
     "tests/unit/apiserver/http",
     "tests/unit/component_base/test_aiohttp_protocol.py",
@@ -33,8 +34,7 @@ TESTS: Final = (
 
 def is_allowed(release: str) -> bool:
     """Return whether pyproject.toml allows a release."""
-    major, minor, *_ = release.split(".")
-    return FIRST <= (int(major), int(minor)) < BEFORE
+    return FIRST <= tuple(int(part) for part in re.findall(r"\d+", release)[:3]) < BEFORE
 
 
 def check(release: str) -> bool:

@@ -41,22 +41,22 @@ class MessageReader(Generic[Head]):
 
     kind = "message"
 
-    def __init__(self) -> None:
-        self.state = State.HEAD
-        self.keeps_open = False
-        """Whether the head allows another message after this one."""
-        self._data = b""
-        self._at = 0
-        """The position up to which the data were read."""
-        self._searched = 0
-        """The position up to which there is no end of a head."""
-        self._is_ended = False
-        """Whether the other side sends no more."""
-        self._missing = 0
-        """Bytes of the counted body or chunk that were not read yet."""
-        self._head_bytes = 0
-        """Bytes of 1xx responses, or of trailers."""
-        self._excess = 0
+    # Attributes of the class: a reader is made for each request of a client, and most do not change.
+    state = State.HEAD
+    keeps_open = False
+    """Whether the head allows another message after this one."""
+    _data = b""
+    _at = 0
+    """The position up to which the data were read."""
+    _searched = 0
+    """The position up to which there is no end of a head."""
+    _is_ended = False
+    """Whether the other side sends no more."""
+    _missing = 0
+    """Bytes of the counted body or chunk that were not read yet."""
+    _head_bytes = 0
+    """Bytes of 1xx responses, or of trailers."""
+    _excess = 0
 
     def receive(self, data: bytes) -> None:
         """Add bytes; no bytes mean that the other side sends no more."""
@@ -128,7 +128,10 @@ class MessageReader(Generic[Head]):
         self._at = self._searched = after
         trigger = self._framing(head)
         self._move(trigger)
-        self._head_bytes = size if trigger is Trigger.INFORMATIONAL else 0
+        if trigger is Trigger.INFORMATIONAL:
+            self._head_bytes = size
+        elif self._head_bytes:
+            self._head_bytes = 0
         return head
 
     def _body_framing(self, head: Head) -> Trigger | None:
@@ -196,8 +199,8 @@ class MessageReader(Generic[Head]):
     def _read_chunk_end(self) -> Signal | None:
         end = self._data[self._at : self._at + 2]
         if not b"\r\n".startswith(end):
-            shown = self._data[self._at : self._at + 100]
-            raise ProtocolError(f"a chunk of the {self.kind} is longer than its size: {shown!r}")
+            rest = self._data[self._at : self._at + 100]
+            raise ProtocolError(f"a chunk of the {self.kind} is longer than its size: {rest!r}")
         if len(end) < 2:
             return NEED_DATA
         self._at += 2
@@ -238,7 +241,6 @@ class ResponseReader(MessageReader[ResponseHead]):
 
     def __init__(self, method: str = "GET") -> None:
         """Create a reader of the response to a request with this method: that to HEAD has no body."""
-        super().__init__()
         self._is_head = method == "HEAD"
 
     def _parse(self, raw: bytes) -> ResponseHead:

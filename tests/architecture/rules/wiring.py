@@ -14,8 +14,8 @@ ALLOWED: Mapping[str, str] = {
     "apiserver/request/audit.py": "the callback of one request, which its response calls",
     "kubelet/kubelets.py": "it shares run-times with the pod workers, whoever is made first",
     "kubelet/pods.py": "it shares run-times with the kubelets' server, whoever is made first",
-    "kubelet/processes/local_process.py": "the loop makes the protocol before the terminal exists",
-    "kubelet/server/interactive.py": "the host of a container is data, to which one run adds its callback",
+    "container_runtime/process/local_process.py": "the loop makes the protocol before the terminal exists",
+    "container_runtime/simulated/interactive.py": "the host of a container is data, to which one run adds its callback",
 }
 """Which file may assign functions, and why. An entry that is no longer needed is an error, too."""
 

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import tomllib
 from textwrap import dedent
 
 import aiohttp
@@ -18,7 +19,6 @@ from aiohttp import web
 import mockube.apiserver.http
 import mockube.kubelet.server
 from mockube.component_base.aiohttp_protocol import (
-    AiohttpProtocol,
     MalformedRequest,
     SerialProtocol,
     message_of,
@@ -26,6 +26,7 @@ from mockube.component_base.aiohttp_protocol import (
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.fake_transport import FakeTransport
 from tools.aiohttp_versions import ALLOWED, is_allowed
+from tools.packages import ROOT
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 UPGRADE = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
@@ -54,6 +55,22 @@ async def connection():
 
 def test_installed_release_is_allowed():
     assert is_allowed(aiohttp.__version__), f"{aiohttp.__version__} is not in {ALLOWED}"
+    assert ALLOWED in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ("3.14.0", False),
+        ("3.14.1", True),
+        ("3.15.0rc1", True),
+        ("3.15", True),
+        ("3.16.0", False),
+        ("4.0.0", False),
+    ],
+)
+def test_release_is_allowed_as_in_pyproject(release, expected):
+    assert is_allowed(release) == expected
 
 
 async def test_parsed_requests_wait_in_queue(connection):
@@ -101,7 +118,6 @@ async def test_closed_connection_ignores_data(connection):
     assert not connection.requests
 
 
-@pytest.mark.skipif(AiohttpProtocol.waits_for_room is None, reason="3.14.0 has no limit of the queue")
 async def test_full_queue_lets_parser_wait_until_there_is_room(connection):
     connection.parse(GET * 100)
     assert connection.waits_for_room
@@ -115,11 +131,12 @@ async def test_full_queue_lets_parser_wait_until_there_is_room(connection):
 
 
 async def test_idle_connection_is_closed_by_one_timer(connection):
-    timer = connection._keepalive_handle
-    now = connection._loop.time()
-    connection.data_received(GET)
-    await yield_to_loop(20)
-    assert connection._keepalive_handle is timer
+    now, timers = connection._loop.time(), []
+    for _ in range(2):
+        connection.data_received(GET)
+        await yield_to_loop(20)
+        timers.append(connection._keepalive_handle)
+    assert timers[0] is timers[1] is not None
     assert connection._next_keepalive_close_time >= now + IDLE_SECONDS
     connection._next_keepalive_close_time = 0
     connection._process_keepalive()

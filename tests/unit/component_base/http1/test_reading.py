@@ -159,7 +159,7 @@ def test_informational_responses_are_events():
     assert statuses == [100, 103, 200]
 
 
-def test_what_follows_other_protocol_is_not_read():
+def test_data_behind_switch_of_protocols_are_not_read():
     reader = ResponseReader()
     head, end = events(reader, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: tcp\r\n\r\nSSH-2.0")
     assert (head.status, head.header("upgrade"), end) == (101, "tcp", END)

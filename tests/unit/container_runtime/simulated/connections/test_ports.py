@@ -1,8 +1,9 @@
 """The server on a simulated pod's ports: requests one after another, and what it does not understand."""
 
 import pytest
-from mockube.kubelet.containers.port_answers import HttpAnswer
-from mockube.kubelet.server.ports import serve_port
+
+from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer
+from mockube.container_runtime.simulated.connections.ports import serve_port
 
 POD = {
     "metadata": {"namespace": "default", "name": "web"},
@@ -76,7 +77,7 @@ async def test_headers_of_request_have_lower_case_names():
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01", b"", id="TLS"),
     ],
 )
-async def test_what_is_not_understood_ends_connection(sent, received):
+async def test_malformed_request_ends_connection(sent, received):
     requests, answer = await served(sent, GET)
     assert not requests
     assert answer.startswith(received)
