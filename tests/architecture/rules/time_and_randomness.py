@@ -66,7 +66,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     },
     # sockets and TLS
     "apiserver/http/backend_connection.py": {_NEW_REAL_CLOCK: "timeouts of connections"},
-    "apiserver/http/connection.py": {
+    "component_base/aiohttp_protocol.py": {
         "self._loop.time": "the idle connection of a client, as aiohttp closes it",
         "self._loop.call_at": "the idle connection of a client, as aiohttp closes it",
     },

@@ -219,7 +219,7 @@ async def running_api(*flags, modes=("AlwaysAllow",), is_empty=False):
     supervisor = TaskSupervisor(clock, TASKS, metrics)
     async with supervisor.running():
         supervisor.start("watch-cache", registry.watch_cache.run)
-        await registry.watch_cache.wait_listed()
+        await registry.watch_cache.progress.wait_listed()
         rights.watch(caches.of, registry.watch_cache)
         supervisor.start("crd-establishing", definitions.run)
         if not is_empty:

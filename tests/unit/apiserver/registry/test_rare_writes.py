@@ -169,7 +169,9 @@ async def make_leases(api):
 async def test_renewal_changes_time_of_leases_that_their_nodes_hold(api):
     await make_leases(api)
     time = parse_time("2030-01-01T00:00:10Z")
-    others = await renew_leases(api.registry, ["n1", "n2", "n3"], time, user=ADMIN, user_agent="tests/1")
+    others = await renew_leases(
+        api.registry, ["n1", "n2", "n3"], time, user=ADMIN, user_agent="tests/1", audit_id="a"
+    )
     assert others == ["n2", "n3"]
     times = [(await api.stored(f"{LEASES}/{name}"))["spec"]["renewTime"] for name in ("n1", "n2")]
     assert times == ["2030-01-01T00:00:10.000000Z", "2030-01-01T00:00:00.000000Z"]
@@ -181,5 +183,5 @@ async def test_renewal_needs_right_to_patch_leases():
         await make_leases(api)
         time = parse_time("2030-01-01T00:00:10Z")
         with pytest.raises(Forbidden, match='User "alice" cannot patch resource "leases"'):
-            await renew_leases(api.registry, ["n1"], time, user=ALICE, user_agent="tests/1")
+            await renew_leases(api.registry, ["n1"], time, user=ALICE, user_agent="tests/1", audit_id="a")
         assert (await api.stored(f"{LEASES}/n1"))["spec"]["renewTime"] == "2030-01-01T00:00:00.000000Z"

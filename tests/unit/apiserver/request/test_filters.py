@@ -29,9 +29,9 @@ FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 
 
 @contextlib.asynccontextmanager
-async def running_server(*flags, middleware=None, mode="AlwaysAllow"):
+async def running_server(*flags, mode="AlwaysAllow"):
     clock = SteppedClock()
-    environment = ServerEnvironment(trust=Trust(tokens=TOKENS), clock=clock, middleware=middleware)
+    environment = ServerEnvironment(trust=Trust(tokens=TOKENS), clock=clock)
     config = parse([f"--authorization-mode={mode}", *flags], {})
     async with ApiServer(MemoryStore(clock=clock), environment, config) as server:
         await send(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
@@ -160,32 +160,44 @@ async def test_timeout_is_parsed_before_authorization(server_with_roles):
     )
 
 
-# --- middleware
+# --- hooks
 
 
-@pytest.mark.kills("requests: with_middleware before with_impersonation")
-async def test_middleware_gets_impersonated_user():
+@pytest.mark.kills("requests: with_hooks_before_authentication before with_request_info")
+async def test_hook_before_authentication_gets_attributes_of_request(server):
+    verbs = []
+
+    async def middleware(request, proceed):
+        verbs.append((request.info.verb, request.info.resource))
+        return await proceed(request)
+
+    server.handler.config.hooks.before_authentication.add(middleware)
+    await send(server, "GET", CONFIG_MAPS)
+    assert verbs == [("list", "configmaps")]
+
+
+@pytest.mark.kills("requests: with_hooks_before_endpoint before with_impersonation")
+async def test_hook_before_endpoint_gets_impersonated_user(server):
     users = []
 
     async def middleware(request, proceed):
         users.append(request.user.name)
         return await proceed(request)
 
-    async with running_server(middleware=middleware) as server:
-        users.clear()
-        await send(server, "GET", CONFIG_MAPS, **ADMIN, Impersonate_User="bob")
+    server.handler.config.hooks.before_endpoint.add(middleware)
+    await send(server, "GET", CONFIG_MAPS, **ADMIN, Impersonate_User="bob")
     assert users == ["bob"]
 
 
-@pytest.mark.kills("requests: with_flow_headers before with_middleware")
-async def test_response_of_middleware_itself_has_no_flow():
-    async def middleware(request, proceed):
-        return Response(503) if request.path == CONFIG_MAPS else await proceed(request)
+@pytest.mark.kills("requests: with_flow_headers before with_hooks_before_endpoint")
+async def test_response_of_hook_itself_has_no_flow(server):
+    async def middleware(_request, _proceed):
+        return Response(503)
 
-    async with running_server(middleware=middleware) as server:
-        await create_flow(server)
-        client = FakeClient()
-        assert (await send(server, "GET", CONFIG_MAPS, client=client)).status == 503
+    await create_flow(server)
+    server.handler.config.hooks.before_endpoint.add(middleware)
+    client = FakeClient()
+    assert (await send(server, "GET", CONFIG_MAPS, client=client)).status == 503
     assert "X-Kubernetes-Pf-Flowschema-Uid" not in client.head
 
 

@@ -123,9 +123,7 @@ async def test_filters_are_applied_once_from_innermost(server):
 
 @pytest.mark.kills("requests without with_panic_recovery", "requests without with_allowed_hosts")
 @pytest.mark.kills("requests: with_allowed_hosts before with_panic_recovery", "every host is allowed")
-@pytest.mark.kills(
-    "requests without with_authentication", "requests: with_authentication before with_request_info"
-)
+@pytest.mark.kills("requests without with_authentication")
 @pytest.mark.parametrize(
     ("uri", "headers", "expected"),
     [

@@ -60,6 +60,8 @@ class Recorder:
         return response
 
 
+@pytest.mark.kills("requests without with_hooks_before_authentication")
+@pytest.mark.kills("requests: with_authentication before with_hooks_before_authentication")
 async def test_hook_before_authentication_gets_every_request_without_its_user(server):
     server.hooks.before_authentication.add(recorder := Recorder())
     for user in ("admin", "alice", "", "unknown"):
@@ -72,6 +74,7 @@ async def test_hook_before_authentication_gets_every_request_without_its_user(se
     ]
 
 
+@pytest.mark.kills("requests without with_hooks_before_endpoint")
 async def test_hook_before_endpoint_gets_impersonated_user_and_what_later_filters_refuse(server):
     server.hooks.before_endpoint.add(recorder := Recorder())
     for user in ("admin", "alice", "unknown"):

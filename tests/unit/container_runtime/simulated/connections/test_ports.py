@@ -41,7 +41,7 @@ class Responses:
 
 async def served(*pieces):
     client, responses = Client(*pieces), Responses()
-    await serve_port(POD, 80, client, responses)
+    await serve_port(POD, 80, responses, client)
     return responses.requests, client.received
 
 
