@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.task_supervisor import TaskSupervisor
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV
@@ -61,7 +61,7 @@ class ApiServer:
         self._running, self._is_started, self._clock_streams = AsyncExitStack(), False, ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
-        self.metrics = metrics = Metrics()
+        self.metrics = metrics = MetricsRegistry()
         self.supervisor = TaskSupervisor(clock.real, TASKS, metrics)
         self._outgoing = outgoing = make_outgoing(environment, metrics)
         self._traces = traces = make_traces(config, environment)

@@ -15,7 +15,7 @@ from mockube.etcd.archive.lines import Entry, UnreadableLine
 from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import RestoreTarget
 
-from .kinds.registry import GROUPS
+from .kinds.built_in_kinds import GROUPS
 from .storage.stored_object import MASTER_LEASES, MAX_REASON, read_value
 from .wire.protobuf import envelope
 

@@ -19,7 +19,7 @@ import orjson
 from mockube.apiserver.authz.chain import Attributes, Authorization
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap import rbac
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.storage.change_history import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject
 from mockube.apiserver.user import User

@@ -20,14 +20,22 @@ from prometheus_client.samples import Sample
 
 from mockube.apimachinery.gotext import format_g
 from mockube.component_base.exposition import cumulative, metrics_text, sorted_labels
-from mockube.component_base.metrics import Buckets, Collected, Family, Registry, counter, gauge, histogram
+from mockube.component_base.metrics import (
+    Buckets,
+    Collected,
+    Family,
+    MetricsRegistry,
+    counter,
+    gauge,
+    histogram,
+)
 
 NODES = 5_000
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 def page_of_nodes() -> list[Collected]:
-    registry = Registry()
+    registry = MetricsRegistry()
     for index in range(10):
         numbers = registry.numbers(gauge(f"node_gauge_{index}", "A gauge.", "node", "zone"))
         for node in range(NODES):
@@ -110,7 +118,7 @@ def compare(name: str, collected: list[Collected]) -> None:
 def compare_increments() -> None:
     labels = ("verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code")
     values = ("GET", "", "apps", "v1", "deployments", "", "resource", "apiserver", "200")
-    registry = Registry()
+    registry = MetricsRegistry()
     numbers = registry.numbers(counter("requests_total", "Requests.", *labels))
     latencies = registry.distributions(histogram("seconds", "Durations.", BOUNDS, *labels))
     number, latency = numbers.of(*values), latencies.of(*values)

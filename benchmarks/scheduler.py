@@ -20,7 +20,7 @@ from mockube.client import kinds
 from mockube.client.cache.store import Change, Store
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.scheduler.algorithm import SchedulingAlgorithm
 from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.scheduler.devices.claims import DeviceSnapshot, allocate, device_ids
@@ -64,7 +64,7 @@ class Cluster:
                 self.stores[name].add_index(*index)
         self.storage = Storage(**self.stores, assumed=AssumedBindings())
         self.cache = SchedulerCache(self.gates)
-        monitor = SchedulerMonitor(time.monotonic, Registry())
+        monitor = SchedulerMonitor(time.monotonic, MetricsRegistry())
         self.algorithm = SchedulingAlgorithm(self.cache, monitor, None)
         self.devices = None
         self.bindings = []

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from .flowcontrol import Rate, TokenBucket
 from .kubeconfig import Access
@@ -37,7 +37,7 @@ class ClientOptions(Struct, frozen=True, kw_only=True):
     wait_until_renewed: Callable[[], Awaitable[bool]] | None = None
     """Waits, before a write that may not be sent now, for a renewal of the lease; None does not wait."""
     transport: Callable[[Access], Transport] = HttpTransport
-    metrics: ClientMetrics = field(default_factory=lambda: ClientMetrics(Registry()))
+    metrics: ClientMetrics = field(default_factory=lambda: ClientMetrics(MetricsRegistry()))
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 Families are declared in tables: a name, a type, a help text, labels, buckets. Counting is on the paths of requests and of
 keys, so it is an addition to a plain number: `of` returns the number of some label values, which the caller may hold.
-`mockube.component_base.exposition` formats what `Registry.collect` returns.
+`mockube.component_base.exposition` formats what `MetricsRegistry.collect` returns.
 """
 
 from bisect import bisect_left
@@ -171,7 +171,7 @@ class Collected(NamedTuple):
     samples: Samples
 
 
-class Registry:
+class MetricsRegistry:
     """The numbers of all families of a process; a family with a name is registered once."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import resource
 from pathlib import Path
 from typing import Final
 
-from .metrics import Collected, Registry, counter, gauge
+from .metrics import Collected, MetricsRegistry, counter, gauge
 from .version import version_document
 
 _PROC: Final = Path("/proc/self")
@@ -34,14 +34,14 @@ _UTIME, _STIME, _STARTED, _VSIZE, _RSS = 11, 12, 19, 20, 21
 _UNLIMITED: Final = 2.0**64 - 1
 
 
-def count_process(metrics: Registry) -> None:
+def count_process(metrics: MetricsRegistry) -> None:
     """Collect the families of this process, which are read from /proc where it exists, and the number of its tasks."""
     metrics.on_collect(lambda: metrics.numbers(_TASKS).set(_tasks()))
     if (_PROC / "stat").exists():
         metrics.on_collect(lambda: _update(metrics))
 
 
-def _update(metrics: Registry) -> None:
+def _update(metrics: MetricsRegistry) -> None:
     ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     fields = (_PROC / "stat").read_text().rpartition(")")[2].split()
     metrics.numbers(_CPU).set((int(fields[_UTIME]) + int(fields[_STIME])) / ticks)
@@ -92,7 +92,7 @@ def build_info(git_version: str) -> Collected:
     return Collected(_BUILD, [(tuple(parts[label] for label in _BUILD.labels), 1)])
 
 
-def count_build(metrics: Registry, git_version: str) -> None:
+def count_build(metrics: MetricsRegistry, git_version: str) -> None:
     """Report the version of this process, in place of an earlier one."""
     family, samples = build_info(git_version)
     metrics.numbers(family).replace((labels, 1) for labels, _ in samples)

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final, NoReturn
 
 from .clock import Clock
-from .metrics import Registry, counter
+from .metrics import MetricsRegistry, counter
 from .supervision import RestartBackoff, cancel_and_wait, is_cancelled, refuse_inner_cancellation
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class TaskFailed(Exception):
 class TaskSupervisor:
     """Runs tasks within the block of `running`; `policies` has the names of all of them."""
 
-    def __init__(self, clock: Clock, policies: Mapping[str, OnFailure], metrics: Registry) -> None:
+    def __init__(self, clock: Clock, policies: Mapping[str, OnFailure], metrics: MetricsRegistry) -> None:
         self._clock = clock
         self._policies = policies
         self._group: asyncio.TaskGroup | None = None

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.hosts import is_local_or_address, is_loopback, join_host_port
 from mockube.component_base.exposition import CONTENT_TYPE, metrics_text
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ ENDPOINTS: Final = ("healthz", "livez", "readyz")
 class StatusSources(Struct, frozen=True, kw_only=True):
     checks: Mapping[str, Check]
     """The health checks by name; checks may be added and removed at any time."""
-    registry: Registry
+    registry: MetricsRegistry
     settings: Any
     """The JSON value of `/configz`."""
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import metric_families
 
@@ -13,7 +13,7 @@ _MANY_ATTEMPTS: Final = 15
 
 
 class SchedulerMonitor:
-    def __init__(self, monotonic: Callable[[], float], metrics: Registry) -> None:
+    def __init__(self, monotonic: Callable[[], float], metrics: MetricsRegistry) -> None:
         self.monotonic = monotonic
         self._metrics = metrics
         self._attempts = metrics.timed_operations(

@@ -12,8 +12,7 @@ from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, Admissio
 from mockube.apiserver.outgoing import OutgoingDependencies
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import AdmissionAttributes, Operation, Target
-from mockube.component_base.metrics import Distribution
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import Distribution, MetricsRegistry
 
 from .always import AlwaysAdmit, AlwaysDeny
 from .always_pull_images import AlwaysPullImages
@@ -272,7 +271,7 @@ class Admission:
     """Runs every plugin that handles an operation on a target."""
 
     def __init__(self, plugins: Sequence[Plugin], metrics: AdmissionMetrics | None = None) -> None:
-        metrics = metrics or AdmissionMetrics(Metrics())
+        metrics = metrics or AdmissionMetrics(MetricsRegistry())
         mutating = [(plugin, plugin.mutate) for plugin in plugins if type(plugin).mutate is not Plugin.mutate]
         validating = [
             (plugin, plugin.validate) for plugin in plugins if type(plugin).validate is not Plugin.validate

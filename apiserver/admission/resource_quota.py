@@ -17,7 +17,7 @@ from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.quota import amounts
 from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
-from mockube.apimachinery.quota.registry import IGNORED, Evaluators
+from mockube.apimachinery.quota.evaluators import IGNORED, Evaluators
 from mockube.apimachinery.status import ApiError, Unknown
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS

@@ -13,8 +13,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.event_loop import Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
+from mockube.apiserver.kinds.built_in_kinds import Kinds
 from mockube.apiserver.kinds.kind import Conversion, Group
-from mockube.apiserver.kinds.registry import Kinds
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.storage.stored_object import Layout
 

@@ -40,7 +40,7 @@ from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.user import User
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 
 from .backend_connection import Dialer
 from .service_proxy import Address, Fetched, ServiceProxy
@@ -99,7 +99,9 @@ class Aggregator:
         self.remotes = Remotes(registry, api_services)
         self.proxy = ServiceProxy(self._resolve, certificate, dialer)
 
-    def watch(self, api_services: Resource, services: Sequence[Resource], metrics: Metrics) -> Availability:
+    def watch(
+        self, api_services: Resource, services: Sequence[Resource], metrics: MetricsRegistry
+    ) -> Availability:
         """Begin to watch APIServices; return the task that checks their availability."""
         self.remotes.watch()
         inspect = ServiceDocuments(self.proxy).inspect

@@ -19,7 +19,7 @@ from mockube.apiserver.metrics.authentication import AuthenticationMetrics
 from mockube.apiserver.metrics.authorization import AuthorizationMetrics
 from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies, OutgoingRequest, RemoteResponse, Tls
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import outgoing_limits
 from .named_sockets import NamedConnector, begin_request
@@ -117,7 +117,7 @@ class RemoteServices:
     `server` is the identity of this server, and `sockets` the clock of connections.
     """
 
-    def __init__(self, server: str, clock: Clock, sockets: Clock, metrics: Registry) -> None:
+    def __init__(self, server: str, clock: Clock, sockets: Clock, metrics: MetricsRegistry) -> None:
         self._client = OutgoingClient(sockets)
         self.authorization = RemoteAuthorization(
             self._client.send, partial(AuthorizationMetrics, server, clock, metrics), clock

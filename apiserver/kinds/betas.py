@@ -9,9 +9,9 @@ from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.component_base.clock import Clock
 
+from .built_in_kinds import NEWEST, Kinds
 from .common.defaults import Table, defaults_table
 from .kind import Conversion, Group, Kind
-from .registry import NEWEST, Kinds
 from .resource import v1beta1 as resource_v1beta1
 from .resource_config import Overrides, registered_versions
 

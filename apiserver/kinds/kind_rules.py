@@ -16,12 +16,12 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.component_base.clock import Clock
 
 from .api_resource import Resource
+from .built_in_kinds import NEWEST, Kinds
 from .common import objectmeta
 from .common.declared import NO_RULES
 from .common.defaults import NOWHERE, Fill, Literals, Steps, round_up
 from .common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
 from .common.validation_context import validate_unprivileged
-from .registry import NEWEST, Kinds
 
 _NONE: Final = Validation(metadata_first=False, declared=None)
 """The validation of a kind that is not in the registry: only its metadata is checked."""

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.schema import minors
 
+from .built_in_kinds import NEWEST, Kinds
 from .field_gates import FIELD_GATES, RULE_GATES
 from .kind import Kind
-from .registry import NEWEST, Kinds
 from .resource_config import NO_OVERRIDES, Overrides
 
 

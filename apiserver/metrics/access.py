@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, Protocol, TypeAlias
 
-from mockube.component_base.metrics import Distribution, Registry
+from mockube.component_base.metrics import Distribution, MetricsRegistry
 
 from . import families
 
@@ -22,7 +22,9 @@ Attempt: TypeAlias = tuple[str, str]
 
 
 class AccessMetrics:
-    def __init__(self, decisions: Decisions, monotonic: Callable[[], float], metrics: Registry) -> None:
+    def __init__(
+        self, decisions: Decisions, monotonic: Callable[[], float], metrics: MetricsRegistry
+    ) -> None:
         self._decisions = decisions
         self.monotonic = monotonic
         authentications = metrics.distributions(families.AUTHENTICATION_DURATION)
@@ -62,7 +64,7 @@ def _counts(durations: Mapping[str, Distribution]) -> Iterable[tuple[tuple[str, 
 
 
 class ImpersonationMetrics:
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._attempts = metrics.timed_operations(
             families.IMPERSONATION_ATTEMPTS, families.IMPERSONATION_DURATION
         )
@@ -92,7 +94,7 @@ class AuthenticatorCounts(Protocol):
 class CredentialMetrics:
     """Observes durations, and reports the numbers that authenticators count."""
 
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._requests = metrics.distributions(families.TOKEN_CACHE_DURATION)
         self._fetches = self._requests.of("miss")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockube.component_base.metrics import Distribution, Registry
+from mockube.component_base.metrics import Distribution, MetricsRegistry
 
 from . import families
 
@@ -15,7 +15,7 @@ _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
 class AdmissionMetrics:
     """The durations of both steps of admission, and of each plugin in them; the checks of policies."""
 
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._steps = metrics.distributions(families.ADMISSION_STEP)
         self._plugins = metrics.distributions(families.ADMISSION_CONTROLLER)
         self.validating = metrics.timed_operations(*families.VALIDATING_POLICIES)
@@ -47,7 +47,7 @@ def error_type(message: str | None) -> str:
 class WebhookMetrics:
     """The calls of admission webhooks, by the names in their configurations."""
 
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._duration = metrics.distributions(families.WEBHOOK_DURATION)
         self._requests = metrics.numbers(families.WEBHOOK_REQUESTS)
         self._rejections = metrics.numbers(families.WEBHOOK_REJECTIONS)
@@ -67,7 +67,7 @@ class WebhookMetrics:
 
 
 class ConversionMetrics:
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._reviews = metrics.timed_operations(families.CONVERSIONS, families.CONVERSION_DURATION)
         self._of_definitions = metrics.distributions(families.DEFINITION_CONVERSIONS)
 

@@ -1,12 +1,12 @@
 """Aggregation: which APIServices are unavailable."""
 
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import families
 
 
 class UnavailableServices:
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._unavailable = metrics.numbers(families.UNAVAILABLE_API_SERVICE)
         self._total = metrics.numbers(families.UNAVAILABLE_API_SERVICE_TOTAL)
 

@@ -1,7 +1,7 @@
 """Authenticators of JSON Web Tokens, and their configuration file."""
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import families
 from .config_reload import ConfigReloadMetrics, digest
@@ -10,7 +10,7 @@ from .config_reload import ConfigReloadMetrics, digest
 class AuthenticationMetrics:
     """The metrics of authentication; `server` is the identity of this server."""
 
-    def __init__(self, server: str, clock: Clock, metrics: Registry) -> None:
+    def __init__(self, server: str, clock: Clock, metrics: MetricsRegistry) -> None:
         self._server = digest(server)
         self._clock = clock
         self._key_sets: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import families
 from .config_reload import ConfigReloadMetrics
@@ -14,7 +14,7 @@ _TYPE: Final = "Webhook"
 class AuthorizationMetrics:
     """The metrics of authorization; `server` is the identity of this server."""
 
-    def __init__(self, server: str, clock: Clock, metrics: Registry) -> None:
+    def __init__(self, server: str, clock: Clock, metrics: MetricsRegistry) -> None:
         self._file = ConfigReloadMetrics("authorization", server, clock, metrics)
         self.record_config, self.record_reload = self._file.record_config, self._file.record_reload
         self._evaluations = metrics.timed_operations(

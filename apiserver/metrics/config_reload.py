@@ -3,7 +3,7 @@
 import hashlib
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import families
 
@@ -14,7 +14,7 @@ class ConfigReloadMetrics:
     `subsystem` is `authentication` or `authorization`, `server` the identity of this server.
     """
 
-    def __init__(self, subsystem: str, server: str, clock: Clock, metrics: Registry) -> None:
+    def __init__(self, subsystem: str, server: str, clock: Clock, metrics: MetricsRegistry) -> None:
         self._server = digest(server)
         self._clock = clock
         reloads, last_reload, config = families.reloads(subsystem)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.storage.stored_object import KeyedResource, Layout
-from mockube.component_base.metrics import Distribution, Number, Registry
+from mockube.component_base.metrics import Distribution, MetricsRegistry, Number
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, Delete, Put, PutResult, Range, RangeResult, Txn, TxnResult
 
@@ -20,7 +20,7 @@ class MeasuredKV:
         layout: Layout,
         rows: Mapping[GroupResource, KeyedResource],
         monotonic: Callable[[], float],
-        metrics: Registry,
+        metrics: MetricsRegistry,
     ) -> None:
         self._kv = kv
         self._layout = layout

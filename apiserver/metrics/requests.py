@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
-from mockube.component_base.metrics import Number, Registry
+from mockube.component_base.metrics import MetricsRegistry, Number
 
 from . import families
 
@@ -132,7 +132,7 @@ class RequestCounts:
 class RequestMetrics:
     """Counts requests; `find` returns the resource of a group, version and name."""
 
-    def __init__(self, find: Callable[[str, str, str], Resource | None], metrics: Registry) -> None:
+    def __init__(self, find: Callable[[str, str, str], Resource | None], metrics: MetricsRegistry) -> None:
         self._find = find
         self._counts: dict[Labels, RequestCounts] = {}
         self.totals = metrics.numbers(families.REQUESTS)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV
 
 from . import families
 
 
-def count_objects(counts: Callable[[], Mapping[GroupResource, int]], metrics: Registry) -> None:
+def count_objects(counts: Callable[[], Mapping[GroupResource, int]], metrics: MetricsRegistry) -> None:
     """Collect the numbers of objects, which `counts` returns."""
     objects, by_group = metrics.numbers(families.STORAGE_OBJECTS), metrics.numbers(families.RESOURCE_OBJECTS)
 
@@ -25,7 +25,7 @@ def count_objects(counts: Callable[[], Mapping[GroupResource, int]], metrics: Re
 
 
 def report_revision(
-    revision: Callable[[], int], resources: Mapping[bytes, GroupResource], metrics: Registry
+    revision: Callable[[], int], resources: Mapping[bytes, GroupResource], metrics: MetricsRegistry
 ) -> None:
     """Collect the revision of the watch cache, which all resources share."""
     revisions = metrics.numbers(families.CACHE_REVISION)
@@ -37,7 +37,7 @@ def report_revision(
     metrics.on_collect(update)
 
 
-async def measure_store(kv: KV, metrics: Registry) -> None:
+async def measure_store(kv: KV, metrics: MetricsRegistry) -> None:
     """Set the size of the store; there is none if it cannot be reached."""
     size = metrics.numbers(families.STORAGE_SIZE)
     try:
@@ -49,7 +49,7 @@ async def measure_store(kv: KV, metrics: Registry) -> None:
 class ConsistencyMetrics:
     """The results of consistency checks by resource; `resources` maps prefixes of the store to resources."""
 
-    def __init__(self, resources: Mapping[bytes, GroupResource], metrics: Registry) -> None:
+    def __init__(self, resources: Mapping[bytes, GroupResource], metrics: MetricsRegistry) -> None:
         self._resources = resources
         self._checks = metrics.numbers(families.CONSISTENCY_CHECKS)
 
@@ -59,7 +59,7 @@ class ConsistencyMetrics:
 
 
 def count_unreadable(
-    failures: Mapping[bytes, int], resources: Mapping[bytes, GroupResource], metrics: Registry
+    failures: Mapping[bytes, int], resources: Mapping[bytes, GroupResource], metrics: MetricsRegistry
 ) -> None:
     """Collect the numbers of stored values that could not be read as objects, by prefix."""
     errors = metrics.numbers(families.DECODE_ERRORS)
@@ -82,7 +82,7 @@ class AuditLogCounts(Protocol):
     levels: Counter[str]
 
 
-def count_audit(counts: AuditLogCounts | None, metrics: Registry) -> None:
+def count_audit(counts: AuditLogCounts | None, metrics: MetricsRegistry) -> None:
     """Collect the numbers of the audit log; without a log they are zero."""
     events, errors, levels = (
         metrics.numbers(family)

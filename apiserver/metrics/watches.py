@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.component_base.metrics import Distribution, Number, Registry
+from mockube.component_base.metrics import Distribution, MetricsRegistry, Number
 
 from . import families
 
 
 class WatchMetrics:
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._events = metrics.numbers(families.WATCH_EVENTS)
         self._sizes = metrics.distributions(families.WATCH_EVENT_SIZES)
         self._terminated = metrics.numbers(families.TERMINATED_WATCHERS)

@@ -7,8 +7,8 @@ from typing import Any, Final
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.kinds.apiextensions import custom_resource_definition
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.kind_rules import check_create
-from mockube.apiserver.kinds.registry import NEWEST
 from mockube.component_base.packs import LABEL, PackError, load_pack, own_pack_names, parts_of
 
 _ROW: Final = custom_resource_definition.KIND.resource

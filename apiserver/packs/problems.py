@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Iterator
 from mockube.apimachinery.groups import GroupResource
 from mockube.component_base.packs import PackError
 
+from .compiled_packs import webhooks_of
 from .definitions import definition_trees
-from .registry import webhooks_of
 from .webhook import KindWebhook
 
 

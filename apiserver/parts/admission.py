@@ -12,15 +12,15 @@ from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog, equivalent_resources
 from mockube.apiserver.metrics.admission import AdmissionMetrics, WebhookMetrics
-from mockube.apiserver.packs.registry import pack_plugins
+from mockube.apiserver.packs.compiled_packs import pack_plugins
 from mockube.apiserver.storage.stored_object import Layout
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 
 from .outgoing import Outgoing
 
 
 def make_webhooks(
-    config: Config, catalog: Catalog, rights: Rights, outgoing: Outgoing, metrics: Metrics
+    config: Config, catalog: Catalog, rights: Rights, outgoing: Outgoing, metrics: MetricsRegistry
 ) -> WebhookDependencies:
     """Return what admission needs to call webhooks."""
     return WebhookDependencies(

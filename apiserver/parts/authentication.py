@@ -11,7 +11,7 @@ from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.registry.patch import patch_as_server
 from mockube.apiserver.registry.registry import Registry
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 
 from .environment import ServerEnvironment
 from .outgoing import Outgoing
@@ -22,7 +22,7 @@ def make_authentication(
     environment: ServerEnvironment,
     registry: Registry,
     outgoing: Outgoing,
-    metrics: Metrics,
+    metrics: MetricsRegistry,
 ) -> Authenticators:
     async def find(resource: str, namespace: str, name: str) -> Tree | None:
         stored = await registry.find(registry.rows[GroupResource("", resource)], namespace, name)

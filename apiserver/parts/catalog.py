@@ -10,7 +10,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.apiserver.kinds.served_kinds import kinds_of
-from mockube.apiserver.packs.registry import pack_conversions, pack_kinds
+from mockube.apiserver.packs.compiled_packs import pack_conversions, pack_kinds
 
 
 def make_catalog(config: Config, reviews: ReviewDependencies) -> Catalog:

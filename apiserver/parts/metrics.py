@@ -11,7 +11,7 @@ from mockube.apiserver.metrics import storage
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.request.metrics_pages import MetricsPages
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.process_metrics import count_build, count_process
 from mockube.component_base.version import version
 
@@ -19,7 +19,7 @@ from .caches import ResourceCaches
 
 
 def observe_parts(
-    config: Config, registry: Registry, caches: ResourceCaches, audit: Audit | None, metrics: Metrics
+    config: Config, registry: Registry, caches: ResourceCaches, audit: Audit | None, metrics: MetricsRegistry
 ) -> None:
     """Collect what other parts count: objects, values that cannot be read, the audit log, the process and its version."""
     storage.count_objects(caches.counts, metrics)

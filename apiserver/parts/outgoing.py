@@ -12,7 +12,7 @@ from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 
 from .environment import ServerEnvironment
 
@@ -24,7 +24,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     """For authenticators, authorizers and admission plugins that call other servers."""
 
 
-def make_outgoing(environment: ServerEnvironment, metrics: Metrics) -> Outgoing:
+def make_outgoing(environment: ServerEnvironment, metrics: MetricsRegistry) -> Outgoing:
     sockets = environment.clock.real
     dialer = Dialer(_kubelets(environment), sockets)
     return Outgoing(

@@ -15,7 +15,7 @@ from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.openapi import openapi_pages
 from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.zpages import debug_pages, zpages
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 
 from .catalog import documented_resources
 from .environment import ServerEnvironment
@@ -26,7 +26,7 @@ def make_fixed_pages(
     config: Config,
     registry: Registry,
     health: HealthChecks,
-    metrics: Metrics,
+    metrics: MetricsRegistry,
     paths: Callable[[], Collection[str]],
 ) -> Pages:
     """Return the pages that do not depend on the served kinds; `paths` returns the paths of all pages."""

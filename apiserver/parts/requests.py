@@ -18,7 +18,7 @@ from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.registry import printer_of_kind
+from mockube.apiserver.kinds.built_in_kinds import printer_of_kind
 from mockube.apiserver.metrics.access import AccessMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.watches import WatchMetrics
@@ -36,7 +36,7 @@ from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request_observer import AuditIds, RequestObserver
 from mockube.apiserver.wire.table import Printer
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 
 from .environment import ServerEnvironment
 from .metrics import SimulatedMetrics
@@ -54,10 +54,12 @@ class Observers(Struct, frozen=True, kw_only=True):
     requests: RequestMetrics
     access: AccessMetrics
     watches: WatchMetrics
-    metrics: Metrics
+    metrics: MetricsRegistry
 
 
-def make_observers(registry: Registry, rights: Rights, find: FindResource, metrics: Metrics) -> Observers:
+def make_observers(
+    registry: Registry, rights: Rights, find: FindResource, metrics: MetricsRegistry
+) -> Observers:
     access = AccessMetrics(rights.authorization.decisions, registry.clock.real.monotonic, metrics)
     return Observers(
         requests=RequestMetrics(find, metrics), access=access, watches=WatchMetrics(metrics), metrics=metrics

@@ -20,8 +20,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import AlwaysAllow, Authorization
 from mockube.apiserver.event_loop import LARGE, Worker
 from mockube.apiserver.kinds.api_resource import GroupVersion, Resource
+from mockube.apiserver.kinds.built_in_kinds import Conversions
 from mockube.apiserver.kinds.kind import Conversion
-from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy, StrategyContext
 from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.patch.apply import FieldManager

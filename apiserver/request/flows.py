@@ -10,7 +10,7 @@ from mockube.apiserver.metrics import families
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Backend
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
-from mockube.component_base.metrics import Number, Registry
+from mockube.component_base.metrics import MetricsRegistry, Number
 
 FLOW_SCHEMAS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas")
 PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
@@ -39,7 +39,7 @@ class Flows:
     A request is matched once for each user and kind of request, until a schema or a level changes.
     """
 
-    def __init__(self, backend: Backend, metrics: Registry) -> None:
+    def __init__(self, backend: Backend, metrics: MetricsRegistry) -> None:
         self._backend = backend
         self._dispatched = metrics.numbers(families.FLOW_DISPATCHED)
         self._none = Flow("", Number())

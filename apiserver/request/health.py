@@ -12,7 +12,7 @@ from mockube.apiserver.background_tasks import TASKS, check_name, is_restarted
 from mockube.apiserver.metrics.requests import Route
 from mockube.apiserver.registry.registry import Backend
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.process_metrics import HEALTH_CHECK, HEALTH_CHECKS
 from mockube.etcd.errors import KVError
 
@@ -104,7 +104,7 @@ class HealthResults:
     """The results of each check, by endpoint."""
 
     def __init__(self) -> None:
-        self.metrics = Registry()
+        self.metrics = MetricsRegistry()
         """Those of upstream's /metrics/slis."""
         self._last = self.metrics.numbers(HEALTH_CHECK)
         self._total = self.metrics.numbers(HEALTH_CHECKS)

@@ -18,7 +18,7 @@ from mockube.apiserver.wire.protobuf.varint import (
 )
 from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import CONTENT_TYPE, cumulative, metrics_text, sorted_labels
-from mockube.component_base.metrics import Buckets, Collected, Registry
+from mockube.component_base.metrics import Buckets, Collected, MetricsRegistry
 
 from .health import Page
 from .request import ACCEPT, Request
@@ -36,7 +36,7 @@ async def _no_measurement() -> None: ...
 
 
 def metrics_page(
-    metrics: Registry, clock: Clock, measure: Callable[[], Awaitable[None]] = _no_measurement
+    metrics: MetricsRegistry, clock: Clock, measure: Callable[[], Awaitable[None]] = _no_measurement
 ) -> Page:
     """Return a page of metrics, which are encoded in a thread. `measure` sets those that need to be awaited."""
     started = {"Process-Start-Time-Unix": str(int(clock.now().timestamp()))}

@@ -27,7 +27,7 @@ from mockube.client.resources import Key, Resource, T
 from mockube.client.verbs import AnyResource, Client, Parsed
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.supervision import start, start_in
 
 from .reflector import Reflector
@@ -293,7 +293,7 @@ def _key_of_item(tree: Parsed) -> Key:
 class InformerSettings(Struct, frozen=True, kw_only=True):
     clock: Clock
     random: Random
-    metrics: InformerMetrics = field(default_factory=lambda: InformerMetrics(Registry()))
+    metrics: InformerMetrics = field(default_factory=lambda: InformerMetrics(MetricsRegistry()))
     min_resync_period: float | None = None
     """Seconds between resyncs, randomized up to twice that for each informer."""
     detector: MutationDetector | None = None

@@ -22,7 +22,7 @@ from mockube.client.resources import AnyResource, Key
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.supervision import start_in
 
 from .correlation import (
@@ -65,7 +65,7 @@ class _Component(Struct, frozen=True, kw_only=True):
 class EventWriter:
     """The queues of all components' Events, and the tasks that write them; client-go's EventBroadcaster."""
 
-    def __init__(self, clock: Clock, random: Random, metrics: Registry) -> None:
+    def __init__(self, clock: Clock, random: Random, metrics: MetricsRegistry) -> None:
         self._clock = clock
         self._random = random
         self._queue: asyncio.Queue[tuple[_Component, Occurrence]] = asyncio.Queue(QUEUE_LENGTH)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockube.component_base.metrics import Distribution, Number, Registry
+from mockube.component_base.metrics import Distribution, MetricsRegistry, Number
 
 from . import families
 
@@ -10,9 +10,9 @@ from . import families
 class InformerStats:
     """The statistics of the informer of one resource, which its reflector and its cache update."""
 
-    def __init__(self, name: str = "", metrics: Registry | None = None) -> None:
+    def __init__(self, name: str = "", metrics: MetricsRegistry | None = None) -> None:
         self._name = name
-        metrics = metrics or Registry()
+        metrics = metrics or MetricsRegistry()
         self.lists = metrics.numbers(families.REFLECTOR_LISTS).of(name)
         self.watches = metrics.numbers(families.REFLECTOR_WATCHES).of(name)
         self.short_watches = metrics.numbers(families.REFLECTOR_SHORT_WATCHES).of(name)
@@ -33,7 +33,7 @@ class InformerStats:
 class InformerMetrics:
     """The metrics of all informers of a process, by resource."""
 
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self.registry = metrics
         self._stats: dict[str, InformerStats] = {}
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.process_metrics import count_process
 from mockube.component_base.task_supervisor import TASK_RESTARTS
 
@@ -12,7 +12,7 @@ from .queues import WorkQueueMetrics
 from .reconciliations import ReconcileMetrics
 
 
-def report_leadership(lease: str, is_leading: Callable[[], bool], metrics: Registry) -> None:
+def report_leadership(lease: str, is_leading: Callable[[], bool], metrics: MetricsRegistry) -> None:
     """Collect whether this process is the leader."""
     status = metrics.numbers(families.LEADER)
     metrics.on_collect(lambda: status.set(int(is_leading()), lease))
@@ -22,7 +22,7 @@ class Metrics:
     """The metrics of a process, and the registry in which other parts count."""
 
     def __init__(self, clock: Clock) -> None:
-        self.registry = Registry()
+        self.registry = MetricsRegistry()
         self.queues = WorkQueueMetrics(clock, self.registry)
         self.reconciles = ReconcileMetrics(clock, self.registry)
         self.task_restarts = self.registry.numbers(TASK_RESTARTS)

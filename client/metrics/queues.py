@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import families
 
@@ -11,7 +11,7 @@ from . import families
 class QueueStats:
     """The statistics of one work queue, which `WorkQueue` updates."""
 
-    def __init__(self, name: str, clock: Clock, metrics: Registry) -> None:
+    def __init__(self, name: str, clock: Clock, metrics: MetricsRegistry) -> None:
         self._clock = clock
         self._added_at: dict[Hashable, float] = {}
         self._started_at: dict[Hashable, float] = {}
@@ -54,7 +54,7 @@ class QueueStats:
 class WorkQueueMetrics:
     """The metrics of all work queues of a process, by name."""
 
-    def __init__(self, clock: Clock, metrics: Registry) -> None:
+    def __init__(self, clock: Clock, metrics: MetricsRegistry) -> None:
         self._clock = clock
         self._metrics = metrics
         self._queues: dict[str, QueueStats] = {}

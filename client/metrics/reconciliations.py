@@ -6,7 +6,7 @@ Only controllers that have these metrics upstream have them here: those of packs
 from typing import Final, Protocol
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import families
 
@@ -46,7 +46,7 @@ NOOP_OBSERVER: Final = NoopObserver()
 class ControllerStats:
     """The statistics of one controller: its `ReconcileObserver`."""
 
-    def __init__(self, name: str, clock: Clock, metrics: Registry) -> None:
+    def __init__(self, name: str, clock: Clock, metrics: MetricsRegistry) -> None:
         self._clock = clock
         self.workers = metrics.numbers(families.MAX_RECONCILES).of(name)
         self.active = metrics.numbers(families.ACTIVE_WORKERS).of(name)
@@ -78,7 +78,7 @@ class ControllerStats:
 class ReconcileMetrics:
     """The metrics of controllers that have controller-runtime's metrics upstream, by their names there."""
 
-    def __init__(self, clock: Clock, metrics: Registry) -> None:
+    def __init__(self, clock: Clock, metrics: MetricsRegistry) -> None:
         self._clock = clock
         self._metrics = metrics
         self._controllers: dict[str, ControllerStats] = {}

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import families
 
@@ -13,7 +13,7 @@ NO_CODE: Final = "<error>"
 class ClientMetrics:
     """The metrics of requests to the server; client-go's `rest_client_*`."""
 
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self.registry = metrics
         self._requests = metrics.numbers(families.REST_REQUESTS)
         self._retries = metrics.numbers(families.REST_RETRIES)

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from mockube.client.cache.store import Caches, Change, Classifier, Indexer
 from mockube.client.queue.workqueue import DEFAULT_RETRY_BACKOFF, RetryBackoff
 from mockube.client.resources import Key, Resource
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from .actions import Plan, PlanResult
 
@@ -82,7 +82,7 @@ class Controller(Struct, frozen=True, kw_only=True):
     """The component of its Events, if that is not its service account."""
     metrics_name: str = ""
     """The label of its reconciliations in controller-runtime's metrics; empty if upstream has no such metrics for it."""
-    outcome_metrics: Callable[[Registry], OutcomeMetrics] | None = None
+    outcome_metrics: Callable[[MetricsRegistry], OutcomeMetrics] | None = None
     indexes: Mapping[Resource[Any], Mapping[str, Indexer]] = field(default_factory=dict)
     """The indexes of the caches that it needs, by name; a name stands for one function everywhere."""
     tallies: Mapping[Resource[Any], Mapping[str, Classifier]] = field(default_factory=dict)

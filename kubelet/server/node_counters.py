@@ -11,7 +11,7 @@ from mockube.client.cache.store import Change
 from mockube.client.component import ComponentContext
 from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 from . import metric_families as families
 
@@ -34,7 +34,7 @@ class NodeCounters:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._began = clock.monotonic()
-        self.metrics = metrics = Registry()
+        self.metrics = metrics = MetricsRegistry()
         self._workers = metrics.distributions(families.POD_WORKER_DURATION)
         self._starts = metrics.distributions(families.POD_START_DURATION).of()
         self._sli_starts = metrics.distributions(families.POD_START_SLI_DURATION).of()

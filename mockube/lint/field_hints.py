@@ -7,8 +7,8 @@ from typing import Final
 from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.schema import builtin, minors
 from mockube.apimachinery.schema.model import SchemaType, Shape
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.minors import fields
-from mockube.apiserver.kinds.registry import NEWEST
 from mockube.component_base.suggestions import nearest
 
 from .dropped_fields import DroppedField

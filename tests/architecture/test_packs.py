@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.packs.definitions import definition_trees
 from mockube.component_base.packs import own_pack_names
 from tests.architecture.source import paths

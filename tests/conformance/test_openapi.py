@@ -9,7 +9,7 @@ import yaml
 
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.customresources.compile import compile_definition
-from mockube.apiserver.kinds.registry import GROUPS, NEWEST
+from mockube.apiserver.kinds.built_in_kinds import GROUPS, NEWEST
 from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.apiserver.openapi.documents import Documents
 from tests.conformance.golden.golden import differences

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
+from mockube.apiserver.kinds.built_in_kinds import GROUPS, printer_of_kind
 from tests.support.recorded import recordings
 
 NOW = datetime(2030, 1, 2, 3, 5, 5, tzinfo=UTC)

@@ -14,9 +14,9 @@ import pytest
 from mockube.apimachinery import status
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.kinds import kind_rules as validations
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.core.service.strategy import needs_health_check_node_port
 from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
-from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.strategy import DEFAULT, StrategyContext
 from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.user import User

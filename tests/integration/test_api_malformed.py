@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.storage.shapes import TypeCheckedReader
 from mockube.etcd.kv import Put, Range, prefix_end
 from tests.support.server.apiserver import running

@@ -23,7 +23,7 @@ from mockube.apiserver.pki.issue import make_authority
 from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.response import text_response
 from mockube.component_base.clock import RealClock, SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.task_supervisor import FIRST_DELAY, TaskSupervisor
 from tests.support.event_loop import WAIT_TIMEOUT, until, yield_to_loop
 
@@ -69,7 +69,7 @@ class ListeningServer:
         self.server = Server(handle)
         self.listener = Listener(socket=bind("127.0.0.1", 0), tls=tls)
         self.clock = clock or RealClock()
-        self.supervisor = TaskSupervisor(self.clock, TASKS, Registry())
+        self.supervisor = TaskSupervisor(self.clock, TASKS, MetricsRegistry())
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self):

@@ -21,7 +21,7 @@ from mockube.apiserver.schema.decode import Decoder
 from mockube.apiserver.user import User
 from mockube.client.component_helpers.pod_requests import nonzero_requests, pod_requests
 from mockube.component_base.clock import RealClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.hostile.doubling import check_linear, size_of_run
@@ -105,7 +105,7 @@ WEBHOOKS = WebhookDependencies(
     caller=None,
     authorization=AUTHORIZATION,
     equivalents=lambda row: [row],
-    metrics=WebhookMetrics(Registry()),
+    metrics=WebhookMetrics(MetricsRegistry()),
 )
 MANY = 300
 STANDING = {
@@ -184,7 +184,7 @@ def make_admission_run(server, plugin, resource):
     ("plugin", "resource", "make"),
     [
         pytest.param(plugin, resource, make, id=f"{type(plugin).__name__}-{name}")
-        for plugin in plugins(WEBHOOKS, AUTHORIZATION, AdmissionMetrics(Registry()))
+        for plugin in plugins(WEBHOOKS, AUTHORIZATION, AdmissionMetrics(MetricsRegistry()))
         for resource, shapes in WRITTEN.items()
         if plugin.handles(Operation.CREATE, ("", resource, ""))
         for name, make in shapes.items()

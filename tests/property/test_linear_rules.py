@@ -10,8 +10,8 @@ import pytest
 
 from mockube.apimachinery import status
 from mockube.apimachinery.schema.builtin import load
+from mockube.apiserver.kinds.built_in_kinds import GROUPS, NEWEST
 from mockube.apiserver.kinds.kind_rules import Defaulter, check_create, check_update, warn_create, warn_update
-from mockube.apiserver.kinds.registry import GROUPS, NEWEST
 from mockube.apiserver.schema.decode import Decoder
 from mockube.component_base.clock import RealClock
 from tests.support.hostile.doubling import Growth, check_growth, size_of_run

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mockube.apiserver.kinds import kind_rules
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 
 ABSENT: Final = object()
 """The value of a field that is to be removed."""

@@ -12,9 +12,9 @@ from mockube.apimachinery.groups import PODS, GroupKind, GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.built_in_kinds import NEWEST, Kinds
 from mockube.apiserver.kinds.kind import Group, Kind
 from mockube.apiserver.kinds.networking import ip_address, service_cidr
-from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
 from mockube.apiserver.wire.table import Column, Printer
 

@@ -14,7 +14,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.images.table import HttpRoute, PortBehavior, behavior_of
 from mockube.container_runtime.simulated.programs.program import command_of
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 MAX_PATH: Final = 2000
 """The characters of a path that a response repeats."""

@@ -18,7 +18,7 @@ from mockube.container_runtime.config.volumes import (
 from mockube.container_runtime.simulated.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.system import sysctl_path
 
 from . import cgroup_files

@@ -22,7 +22,7 @@ from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
 from mockube.container_runtime.simulated.shell.process import Host, Output, Run, Sleep, UnknownProgram
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 
 from . import program

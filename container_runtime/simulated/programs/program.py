@@ -43,7 +43,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Sleep,
     UnknownProgram,
 )
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 
 MAX_RUNS: Final = 10

@@ -15,7 +15,7 @@ from mockube.apimachinery.wellknown import ANNOTATION_CRONJOB_SCHEDULED_TIMESTAM
 from mockube.client.cache.store import Caches, Change
 from mockube.client.kinds import CRON_JOBS, JOBS
 from mockube.client.resources import Key
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     Action,
@@ -226,7 +226,7 @@ def _cron_jobs_of_job(caches: Caches, change: Change) -> Iterable[Key]:
 class SkewObserver(OutcomeMetrics):
     """Measures the time from a Job's scheduled time to its creation."""
 
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._skew = metrics.distributions(families.CRON_JOB_SKEW).of()
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002

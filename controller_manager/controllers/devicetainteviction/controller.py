@@ -15,7 +15,7 @@ from mockube.client.component_helpers.device_claims import NotCreated
 from mockube.client.component_helpers.disruption import disruption_status
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
@@ -224,7 +224,7 @@ def has_same_spec(change: Change) -> bool:
 
 
 class EvictionMetrics(OutcomeMetrics):
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._deletions = metrics.numbers(families.DEVICE_EVICTIONS).of()
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002

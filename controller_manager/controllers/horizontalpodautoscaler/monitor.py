@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mockube.client.resources import Key
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager import metric_families as families
 
 UP: Final = "scale_up"
@@ -19,7 +19,7 @@ def action(old: int, new: int) -> str:
 
 
 class Monitor:
-    def __init__(self, count: Callable[[], int], metrics: Registry) -> None:
+    def __init__(self, count: Callable[[], int], metrics: MetricsRegistry) -> None:
         self._count = count
         self.desired: dict[Key, int] = {}
         self.reconciliations = metrics.timed_operations(

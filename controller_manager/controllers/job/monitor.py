@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.metrics import Family, Registry
+from mockube.component_base.metrics import Family, MetricsRegistry
 from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import Create, Delete, PlanResult, Update
 from mockube.controller_manager.control.controller import OutcomeMetrics
@@ -18,7 +18,7 @@ _RESULTS: Final = {COMPLETE: "succeeded", FAILED: "failed"}
 
 
 class JobMonitor(OutcomeMetrics):
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._metrics = metrics
         self._syncs = metrics.timed_operations(families.JOB_SYNCS, families.JOB_SYNC_DURATION)
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager import metric_families as families
 
 from .zones import ZoneSize, label_of
 
 
 class NodeMonitor:
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._evictions = metrics.numbers(families.NODE_EVICTIONS)
         self._unhealthy = metrics.numbers(families.UNHEALTHY_NODES)
         self._health = metrics.numbers(families.ZONE_HEALTH)

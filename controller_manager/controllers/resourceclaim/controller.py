@@ -16,7 +16,7 @@ from mockube.client.component_helpers import device_claims
 from mockube.client.kinds import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import Create, Patch, Plan, PlanResult, Update
 from mockube.controller_manager.control.controller import Controller, OutcomeMetrics, Watch
@@ -119,7 +119,7 @@ class ResourceClaimMetrics(OutcomeMetrics):
     """The names and labels are upstream's in the minor release of the gates."""
 
     def __init__(
-        self, list_claims: Callable[[], Iterable[ReadOnlyTree]], gates: FeatureGates, metrics: Registry
+        self, list_claims: Callable[[], Iterable[ReadOnlyTree]], gates: FeatureGates, metrics: MetricsRegistry
     ) -> None:
         self._list = list_claims
         self._is_older = gates.is_before(_SHARES_METRICS)

@@ -10,7 +10,7 @@ from mockube.apimachinery.quantity import ZERO
 from mockube.apimachinery.quota import amounts
 from mockube.apimachinery.quota.amounts import Amounts
 from mockube.apimachinery.quota.evaluator import requirements_of
-from mockube.apimachinery.quota.registry import IGNORED, Evaluators
+from mockube.apimachinery.quota.evaluators import IGNORED, Evaluators
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client import kinds

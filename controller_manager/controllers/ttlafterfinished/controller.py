@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.cache.store import Caches, Change
 from mockube.client.kinds import JOBS
 from mockube.client.resources import Key
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager import metric_families as families
 from mockube.controller_manager.control.actions import (
     EMPTY_PLAN,
@@ -66,7 +66,7 @@ def _job_key(_: Caches, change: Change) -> Iterable[Key]:
 class DeletionMetrics(OutcomeMetrics):
     """Measures the delay of deletions of finished Jobs."""
 
-    def __init__(self, metrics: Registry) -> None:
+    def __init__(self, metrics: MetricsRegistry) -> None:
         self._delays = metrics.distributions(families.TTL_DELETION).of()
 
     def observe(self, primary: Any, outcome: PlanResult, seconds: float, now: datetime) -> None:  # noqa: ARG002

@@ -13,7 +13,7 @@ from pathlib import Path
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Input, Output, RepeatedIteration, Sleep
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 FILES = {
     "a.txt": "one\ntwo\nthree\n",

@@ -13,7 +13,7 @@ from mockube.apimachinery import wellknown
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.labels import selector as label_selectors
 from mockube.apimachinery.labels.selector import Selector
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.resource_config import REGISTERED
 from mockube.importing.cleaning import DEFINITION
 from mockube.lint import findings

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Final
 
 from mockube.apimachinery.groups import GroupKind
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.lint.findings import Outcome
 from mockube.lint.objects import LintObject
 

@@ -13,7 +13,7 @@ from mockube.client.metrics.requests import ClientMetrics
 from mockube.client.sender import FixedToken, Sender
 from mockube.client.service_accounts import SharedIdentity
 from mockube.client.verbs import Client
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.controllers.forgetful_server import ForgetfulServer
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.instant_clock import InstantClock
@@ -74,7 +74,7 @@ async def test_informer_cache_converges_to_server_state(there, steps, streams_li
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     informers = Informers(client, InformerSettings(clock=clock, random=SeededRandom()))

@@ -15,7 +15,7 @@ from mockube.client.service_accounts import SharedIdentity
 from mockube.client.transport import HttpTransport
 from mockube.client.verbs import Client
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.disturbances import Disturbance, DisturbedTransport
@@ -144,7 +144,7 @@ def dependencies_of(transport, clock, *, config=None, detector=None):
         agent="kube-controller-manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
     config = config or Config()
     return Dependencies(

@@ -33,7 +33,7 @@ from mockube.apiserver.request_info import parse as parse_path
 from mockube.apiserver.request_info import parse_query
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry as Metrics
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.task_supervisor import TaskSupervisor
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Range
@@ -198,7 +198,7 @@ async def running_api(*flags, modes=("AlwaysAllow",), is_empty=False):
     """A `MemoryApi` with the namespace `default` and its account, unless it is empty. The flags are those of the API server."""
     config = parse(["--service-cluster-ip-range=10.0.0.0/16", *flags], {})
     config = replace(config, authorization=replace(config.authorization, authorization_mode=modes))
-    clock, metrics, servers = SteppedClock(), Metrics(), FakeServers()
+    clock, metrics, servers = SteppedClock(), MetricsRegistry(), FakeServers()
     environment = ServerEnvironment(trust=Trust(tokens={}), clock=clock, random=SeededRandom())
     reviews = ReviewDependencies(
         post=servers.post_conversion,

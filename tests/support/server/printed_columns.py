@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.kinds.registry import printer_of_kind
+from mockube.apiserver.kinds.built_in_kinds import printer_of_kind
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 

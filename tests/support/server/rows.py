@@ -1,6 +1,6 @@
 """The rows of the built-in resources, without a server."""
 
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 
 
 def catalog():

@@ -8,7 +8,7 @@ from mockube.client.flowcontrol import Rate, TokenBucket
 from mockube.client.metrics.requests import ClientMetrics
 from mockube.client.sender import FixedToken, Sender
 from mockube.client.wire import OutcomeUnknown, Request, Unreachable
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.metric_samples import sample_value
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer
@@ -26,7 +26,7 @@ def transport():
 
 @pytest.fixture
 def metrics():
-    return ClientMetrics(Registry())
+    return ClientMetrics(MetricsRegistry())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from mockube.client.sender import FixedToken, Sender
 from mockube.client.service_accounts import OwnIdentities, ServiceAccountToken, SharedIdentity
 from mockube.client.verbs import Client
 from mockube.client.wire import OutcomeUnknown, Unreachable
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 
 ACCOUNT = "/api/v1/namespaces/kube-system/serviceaccounts"
@@ -34,7 +34,7 @@ def sender_of(transport, clock, token=""):
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
 
 

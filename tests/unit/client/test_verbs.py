@@ -13,7 +13,7 @@ from mockube.client.service_accounts import SharedIdentity
 from mockube.client.verbs import Client
 from mockube.client.wire import OutcomeUnknown, Response, Unreachable
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 
 ROLES = Resource(
@@ -41,7 +41,7 @@ def client(transport):
         agent="manager",
         limit=None,
         clock=SteppedClock(),
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
     return Client(sender, SharedIdentity(sender=sender, rate=Rate(qps=1.0, burst=1)))
 

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.gotext import format_g
 from mockube.component_base.exposition import metrics_text
-from mockube.component_base.metrics import Registry, counter, exponential, gauge, histogram
+from mockube.component_base.metrics import MetricsRegistry, counter, exponential, gauge, histogram
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_numbers_are_exposed_as_upstream_does(value, text):
 
 
 def test_exposition_is_sorted_as_gos_client_library_does():
-    registry = Registry()
+    registry = MetricsRegistry()
     calls = registry.numbers(counter("calls_total", "How \\ often.", "verb", "code"))
     calls.add(1, "GET", "500")
     calls.add(2, '"\n', "200")
@@ -62,7 +62,7 @@ def test_exponential_buckets_have_the_rounding_of_go():
 
 
 def test_prepared_label_values_are_collected_after_their_first_observation():
-    registry = Registry()
+    registry = MetricsRegistry()
     durations = registry.distributions(histogram("seconds", "How long.", [1.0], "verb", hides_unused=True))
     get = durations.of("GET")
     assert metrics_text(registry.collect()) == b""
@@ -71,7 +71,7 @@ def test_prepared_label_values_are_collected_after_their_first_observation():
 
 
 def test_numbers_that_are_read_are_updated_at_each_collection():
-    registry, objects = Registry(), {"pods": 1}
+    registry, objects = MetricsRegistry(), {"pods": 1}
     sizes = registry.numbers(gauge("objects", "How many.", "resource"))
     stop = registry.on_collect(lambda: sizes.replace(((name,), size) for name, size in objects.items()))
     assert b'objects{resource="pods"} 1\n' in metrics_text(registry.collect())

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.task_supervisor import (
     FIRST_DELAY,
     HEALTHY_AFTER,
@@ -38,7 +38,7 @@ class FailingWork:
 class SupervisedWork:
     def __init__(self):
         self.clock = SteppedClock()
-        self.registry = Registry()
+        self.registry = MetricsRegistry()
         self.supervisor = TaskSupervisor(self.clock, POLICIES, self.registry)
         self.work = FailingWork()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.scheduler.monitor import SCHEDULED, SchedulerMonitor
 from tests.support.metric_samples import sample_value
 
@@ -17,7 +17,7 @@ def clock():
 
 @pytest.fixture
 def registry():
-    return Registry()
+    return MetricsRegistry()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.metrics.access import CredentialMetrics
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.chains import builder as b
 from tests.support.chains import shapes
 from tests.support.chains.builder import key
@@ -207,7 +207,7 @@ async def test_invalid_uid_is_unauthorized(clock, subject, problem, caplog):
 
 
 async def test_remaining_lifetime_of_certificates_is_observed(clock):
-    metrics = Registry()
+    metrics = MetricsRegistry()
     counts = CredentialCounts(observe_certificate=CredentialMetrics(metrics).observe_certificate)
     certificate = client_certificate(not_after=b.NOW + timedelta(seconds=5000))
     await ClientCertificates(verifier(clock), clock, counts).authenticate(

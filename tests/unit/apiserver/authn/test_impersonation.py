@@ -11,7 +11,7 @@ from mockube.apiserver.metrics.access import ImpersonationMetrics
 from mockube.apiserver.request.impersonation import NODE_NAME, Impersonator, read
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 
 REAL = User(name="real")
 ROBOT = User(
@@ -44,7 +44,7 @@ def request(user=REAL):
 def impersonator_of(permits, metrics=None):
     clock = SteppedClock()
     return Impersonator(
-        Authorization((permits,)), metrics or ImpersonationMetrics(Registry()), clock.monotonic
+        Authorization((permits,)), metrics or ImpersonationMetrics(MetricsRegistry()), clock.monotonic
     )
 
 
@@ -293,7 +293,7 @@ def test_last_successful_impersonation_mode_is_tried_first():
 
 
 async def test_impersonation_attempts_are_counted_by_mode_and_decision():
-    registry = Registry()
+    registry = MetricsRegistry()
     metrics = ImpersonationMetrics(registry)
     permits = StubAuthorizer("impersonate")
     impersonator_of(permits, metrics).impersonate(request(), read([("impersonate-user", "jane")]))

@@ -14,7 +14,7 @@ from mockube.apiserver.bootstrap.endpoint_reconciler import (
     EndpointReconciler,
 )
 from mockube.apiserver.bootstrap.ensure import ensure
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore

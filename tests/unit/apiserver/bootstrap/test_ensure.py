@@ -21,8 +21,8 @@ from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.flowcontrol import FLOW_SCHEMAS, LIMITED, SCHEMAS
 from mockube.apiserver.bootstrap.identity import LABEL_IDENTITY, LEASES, keep_alive, server_name
 from mockube.apiserver.bootstrap.required_object import RequiredObject
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUPS as METRICS
-from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.component_base.clock import SteppedClock
 from mockube.etcd.embedded.store import MemoryStore

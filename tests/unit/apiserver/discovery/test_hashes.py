@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apiserver.discovery import aggregated, legacy
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 
 BY_NAME = {group.name: group for group in GROUPS}
 CORE = (

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.wire.protobuf.varint import read_parts, read_payload, read_varint
 

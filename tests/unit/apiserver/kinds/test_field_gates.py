@@ -5,10 +5,10 @@ import pytest
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.paths import ROOT
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
 from mockube.apiserver.kinds.field_gates import FIELD_GATES, RULE_GATES
-from mockube.apiserver.kinds.registry import NEWEST
 from mockube.apiserver.kinds.served_kinds import kinds_of
 
 CONTAINER = {

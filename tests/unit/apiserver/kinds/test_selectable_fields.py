@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 
 ZERO = {Shape.BOOLEAN: "false", Shape.INTEGER: "0", Shape.STRING: ""}
 FIELDS = [

@@ -8,7 +8,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.metrics.measured_kv import MeasuredKV
 from mockube.apiserver.storage.stored_object import Layout
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn
 from tests.support.metric_samples import sample_value
@@ -46,7 +46,7 @@ class SlowKV:
 
 @pytest.fixture
 def store():
-    clock, metrics = SteppedClock(), Registry()
+    clock, metrics = SteppedClock(), MetricsRegistry()
     kv = SlowKV(clock)
     measured = MeasuredKV(kv, Layout("/registry"), ROWS, clock.monotonic, metrics)
     return SimpleNamespace(kv=kv, measured=measured, metrics=metrics)

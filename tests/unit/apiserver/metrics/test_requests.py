@@ -7,7 +7,7 @@ import pytest
 from mockube.apiserver.metrics.aggregation import UnavailableServices
 from mockube.apiserver.metrics.requests import Labels, RequestMetrics
 from mockube.apiserver.metrics.watches import WatchMetrics
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.metric_samples import sample_value
 
 CREATE = Labels("POST", "", "apps", "v1", "deployments", "", "resource")
@@ -24,7 +24,7 @@ BARE = {
 
 @pytest.fixture
 def registry():
-    return Registry()
+    return MetricsRegistry()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from mockube.apiserver.request.health import HealthChecks, ping
 from mockube.apiserver.request.metrics_endpoint import metrics_page, negotiate
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry, counter, histogram
+from mockube.component_base.metrics import MetricsRegistry, counter, histogram
 from tests.support.server.handler_requests import request_of
 
 MESSAGES = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
@@ -29,7 +29,7 @@ def test_metrics_format_is_negotiated(accept, expected):
 
 
 async def test_protobuf_samples_are_length_delimited():
-    registry = Registry()
+    registry = MetricsRegistry()
     registry.numbers(counter("asked_total", "How often.", "code")).add(2, "200")
     registry.distributions(histogram("seconds", "How long.", [1.0])).observe(0.5)
     page = metrics_page(registry, SteppedClock())

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.request.handler import with_panic_recovery
 from mockube.apiserver.request.pages import api_pages, document, with_index
 from mockube.apiserver.request.routes import NOT_ACCEPTABLE

@@ -5,7 +5,7 @@ import pytest
 
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apiserver.event_loop import SLICE
-from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
+from mockube.apiserver.kinds.built_in_kinds import GROUPS, printer_of_kind
 from mockube.apiserver.registry.request_context import ListResult, RequestContext
 from mockube.apiserver.request import rendering
 from mockube.apiserver.request.rendering import Renderer

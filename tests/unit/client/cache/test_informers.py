@@ -16,7 +16,7 @@ from mockube.client.resources import Resource, row, whole_tree
 from mockube.client.sender import FixedToken, Sender
 from mockube.client.service_accounts import SharedIdentity
 from mockube.client.verbs import Client
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.component_base.supervision import first_cause
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.event_loop import until, yield_to_loop
@@ -37,7 +37,7 @@ def initial_events_end(version):
 
 @pytest.fixture
 def metrics():
-    return InformerMetrics(Registry())
+    return InformerMetrics(MetricsRegistry())
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def informers(transport, clock, metrics):
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     settings = InformerSettings(

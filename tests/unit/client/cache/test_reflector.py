@@ -18,7 +18,7 @@ from mockube.client.service_accounts import SharedIdentity
 from mockube.client.verbs import Client
 from mockube.client.wire import ConnectTimeout, Unreachable
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.event_loop import until
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
@@ -83,7 +83,7 @@ async def running_reflector(transport):
         agent="manager",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
     client = Client(sender, SharedIdentity(sender=sender, rate=None))
     informer = Informer(CONFIG_MAPS, clock=clock, counts=counts)

@@ -7,13 +7,13 @@ import pytest
 from mockube.client.metrics.queues import QueueStats
 from mockube.client.queue.workqueue import Debouncer, DelayingQueue, KeyBackoff, RateLimiter, WorkQueue
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from tests.support.event_loop import yield_to_loop
 
 
 @pytest.fixture
 def queue():
-    return WorkQueue(QueueStats("things", SteppedClock(), Registry()))
+    return WorkQueue(QueueStats("things", SteppedClock(), MetricsRegistry()))
 
 
 async def test_keys_are_taken_in_order_of_addition(queue):

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.served_kinds import kinds_of
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import request

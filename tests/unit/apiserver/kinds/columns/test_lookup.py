@@ -3,8 +3,8 @@
 import pytest
 
 from mockube.apimachinery.groups import GroupKind
-from mockube.apiserver.kinds import registry as lookup
-from mockube.apiserver.kinds.registry import GROUPS
+from mockube.apiserver.kinds import built_in_kinds as lookup
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.wire import table
 from tests.support.server.printed_columns import NOW, printed_cells, time_ago
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.kinds import common, registry
-from mockube.apiserver.kinds.registry import GROUPS, NEWEST
+from mockube.apiserver.kinds import built_in_kinds as registry
+from mockube.apiserver.kinds import common
+from mockube.apiserver.kinds.built_in_kinds import GROUPS, NEWEST
 from tests.support.server.printed_columns import NOW, time_ago
 
 SCHEMAS = builtin.load()

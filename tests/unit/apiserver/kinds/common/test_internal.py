@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.status import BadRequest
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 
 
 def apply_internal_changes(api_version, kind, tree):

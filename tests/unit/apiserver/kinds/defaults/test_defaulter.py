@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from mockube.apimachinery.schema.model import Shape
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.kind_rules import Defaulter
-from mockube.apiserver.kinds.registry import NEWEST
 from mockube.component_base.clock import SteppedClock
 
 DEPLOYMENT = {

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.kinds import registry
+from mockube.apiserver.kinds import built_in_kinds as registry
 from mockube.apiserver.kinds.served_kinds import kinds_of
 
 SERVED = orjson.loads(Path(__file__).with_name("served.json").read_bytes())

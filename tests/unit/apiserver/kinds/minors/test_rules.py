@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds import kind_rules
-from mockube.apiserver.kinds.registry import printer_of_kind
+from mockube.apiserver.kinds.built_in_kinds import printer_of_kind
 from mockube.apiserver.kinds.served_kinds import kinds_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

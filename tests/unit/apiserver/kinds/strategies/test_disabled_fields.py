@@ -5,7 +5,7 @@ import pytest
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.strategy import EACH_ITEM, DisabledFields, Gate
 
 TWO = DisabledFields((Gate(("a.*.l.b", "c"), drops_empty=True), Gate(("d.e",))))

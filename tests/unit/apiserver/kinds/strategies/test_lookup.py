@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.rows import catalog
 

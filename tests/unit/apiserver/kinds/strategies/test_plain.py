@@ -1,7 +1,7 @@
 """Strategies that need code besides their row in the table."""
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.kinds.registry import NEWEST
+from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.strategy import MAIN
 from tests.support.server.requests import request
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mockube.apiserver.kinds.built_in_kinds import GROUPS
 from mockube.apiserver.kinds.kind_rules import check_create, warn_create
-from mockube.apiserver.kinds.registry import GROUPS
 from tests.support.hostile.doubling import check_linear
 
 RESOURCES = {resource.kind: resource for group in GROUPS for resource in group.resources}

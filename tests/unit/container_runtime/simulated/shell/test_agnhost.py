@@ -8,7 +8,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileEntry, File
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Output, Sleep, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.agnhost import FOREVER
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 FILES = {
     "/v": FileEntry(mode=0o777, file_system="tmpfs"),

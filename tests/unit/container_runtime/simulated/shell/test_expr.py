@@ -7,7 +7,7 @@ import pytest
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Output
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 
 def expr(words):

@@ -8,7 +8,7 @@ from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Input, Output, Sleep, UnknownProgram
-from mockube.container_runtime.simulated.shell.programs.registry import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 FILES = {

@@ -12,7 +12,7 @@ from mockube.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager.control.actions import CompletedWrite, Delete, PlanResult
 from mockube.controller_manager.controllers.devicetainteviction.controller import (
     EvictionMetrics,
@@ -148,7 +148,7 @@ def test_changes_map_to_pod_keys():
 
 
 def test_evictions_are_counted():
-    registry = Registry()
+    registry = MetricsRegistry()
     evictions = EvictionMetrics(registry)
     deleted = CompletedWrite(Delete(resource=PODS, objects=()), KEY, None)
     evictions.observe(None, PlanResult(error=None, writes=(deleted,)), 0.0, SteppedClock().now())

@@ -12,7 +12,7 @@ from mockube.client.sender import FixedToken, Sender
 from mockube.client.verbs import Client
 from mockube.client.wire import Response
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
 from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
     FailedMetricError,
@@ -65,7 +65,7 @@ class ScriptedMetricsApi:
             agent="test",
             limit=None,
             clock=clock,
-            metrics=ClientMetrics(Registry()),
+            metrics=ClientMetrics(MetricsRegistry()),
         )
         client = Client(sender, identities=None)
         self._discovered = [answer(body=document) for document in discovered]
@@ -335,7 +335,7 @@ async def test_discovery_is_refreshed_after_30_seconds():
         agent="test",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
     kinds = RestMapper(Client(sender, identities=None), clock)
     for seconds, requests in ((0, 2), (29, 2), (1, 4)):

@@ -11,7 +11,7 @@ from mockube.client.resources import Key
 from mockube.client.sender import FixedToken, Sender
 from mockube.client.verbs import Client
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import MAX_ATTEMPTS, ScaleClient
 from tests.support.event_loop import yield_to_loop
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
@@ -43,7 +43,7 @@ def targets(transport, clock):
         agent="test",
         limit=None,
         clock=clock,
-        metrics=ClientMetrics(Registry()),
+        metrics=ClientMetrics(MetricsRegistry()),
     )
     return ScaleClient(Client(sender, identities=None), clock)
 

@@ -1,13 +1,13 @@
 """The metrics of zones have kube-controller-manager's names and labels."""
 
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager.controllers.nodelifecycle.monitor import NodeMonitor
 from mockube.controller_manager.controllers.nodelifecycle.zones import ZoneSize
 from tests.support.metric_samples import sample_value
 
 
 def test_zones_are_reported_with_their_nodes_and_evictions():
-    registry = Registry()
+    registry = MetricsRegistry()
     monitor = NodeMonitor(registry)
     monitor.report_zones({":": ZoneSize(nodes=1), "r:z": ZoneSize(nodes=3, not_ready=1)})
     monitor.record_eviction("r:z")

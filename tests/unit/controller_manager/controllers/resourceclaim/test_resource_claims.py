@@ -12,7 +12,7 @@ from mockube.client.podview import PodView
 from mockube.client.queue.reconcile_loop import RequeueWithBackoff
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import Registry
+from mockube.component_base.metrics import MetricsRegistry
 from mockube.controller_manager.control.actions import CompletedWrite, Create, Patch, PlanResult, Update
 from mockube.controller_manager.controllers.resourceclaim.controller import (
     ResourceClaimMetrics,
@@ -344,7 +344,7 @@ OLDER_CREATES, OLDER_CLAIMS = (
 )
 def test_claims_are_counted(minor, creates, owner, present):
     listed = [claim("a"), claim("b", allocated=False, annotations={POD_CLAIM_NAME: "gpu"})]
-    registry = Registry()
+    registry = MetricsRegistry()
     claims = ResourceClaimMetrics(lambda: listed, FeatureGates(minor), registry)
     write = CompletedWrite(Create(resource=RESOURCE_CLAIMS, bodies=()), Key("default", "a"), claim("a"))
     named = CompletedWrite(Patch(resource=PODS, key=Key("default", "a"), body={}), Key("default", "a"), {})
