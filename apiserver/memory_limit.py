@@ -52,7 +52,7 @@ class MemoryLimit:
         """Bytes that a request uses without a reservation."""
         self.reserved = 0
         self._owners: dict[str, _Owner] = {}
-        """The users with requests that wait or have a reservation, by name; the user whose last turn is largest ago is first."""
+        """The users with requests that wait or have a reservation, by name, in the order of their last turns."""
 
     @property
     def waiting(self) -> int:

@@ -153,7 +153,8 @@ class Endpoints:
         size = _announced_size(request)
         if size < SMALL_BODY:
             return await self._handle(request, resource, await self._body(request))
-        reservation = Reservation(self.bodies, request.user.name)
+        # An impersonator has one share, whatever the names.
+        reservation = Reservation(self.bodies, request.authenticated.name)
         try:
             body = await self._body(request, partial(reservation.grow, size))
             return await self._handle(request, resource, body, reservation)

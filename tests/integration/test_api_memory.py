@@ -98,11 +98,15 @@ async def test_large_request_waits_for_memory(client, all_memory, name):
     assert client.server.registry.memory.reserved == 0
 
 
-async def test_slow_bodies_of_one_user_do_not_delay_those_of_another(client):
-    """The slow bodies never end."""
+@pytest.mark.parametrize("impersonates", [False, True])
+async def test_slow_bodies_of_one_user_do_not_delay_those_of_another(client, impersonates):
+    """The slow bodies never end. A user who impersonates others has one share with all of them."""
     server, slow = client.server, Client(client.session, client.url, authorization="Bearer alice")
-    request = head(slow, f"POST {MAPS}", f"Content-Type: application/json\r\nContent-Length: {MAX_BODY}")
-    sockets = [await connect_slowly(slow, request + "{") for _ in range(150)]
+    fields = f"Content-Type: application/json\r\nContent-Length: {MAX_BODY}"
+    sockets = []
+    for number in range(150):
+        other = f"\r\nImpersonate-User: user-{number}" if impersonates else ""
+        sockets.append(await connect_slowly(slow, head(slow, f"POST {MAPS}", fields + other) + "{"))
     bodies = server.handler.endpoints.bodies
     await until(lambda: bodies.reserved // MAX_BODY + bodies.waiting == 150)
     assert (await client.post(MAPS, LARGE | {"metadata": {"name": "new"}})).status == 201
