@@ -256,7 +256,8 @@ class Endpoints:
     def _is_of_a_group(self, path: str) -> bool:
         """Return whether a path is below a built-in group, whose missing paths are missing resources."""
         if path.startswith("/apis/"):
-            return path.split("/", 3)[2] in self._routes.built_in
+            group = path.split("/", 3)[2]
+            return group != "" and group in self._routes.built_in
         return path.startswith(_RESOURCE_PATH_PREFIXES)
 
 

@@ -149,6 +149,7 @@ async def test_relative_namespace_makes_no_key(client, verb, path, message):
         pytest.param("/apis/no.such.group/v1/things", "text/plain", id="a group's resource"),
         pytest.param("/apis/no.such.group/v1", "text/plain", id="a group's version"),
         pytest.param("/apis/no.such.group", "text/plain", id="a group"),
+        pytest.param("/apis//apps/v1", "text/plain", id="an empty group"),
         pytest.param("/nothing", "text/plain", id="a page"),
     ],
 )
