@@ -7,10 +7,15 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, cast
 
+from aiohttp import hdrs
+from multidict import CIMultiDict
+
 from mockube.apimachinery import status
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
+from mockube.component_base.http1 import heads
+from mockube.component_base.http1.heads import ResponseHead
 from mockube.component_base.http1.writing import LAST_CHUNK, encode_chunk
 
 from .adapter import SocketClient, Tunnel
@@ -160,6 +165,15 @@ async def copy_to(
     finally:
         sink.release()
     return response
+
+
+def response_headers(head: ResponseHead) -> CIMultiDict[str]:
+    """Return a backend's headers, each as often as it was sent; the length once, or not at all beside chunks, as in Go."""
+    headers = CIMultiDict(heads.pairs(head))
+    lengths = headers.popall(hdrs.CONTENT_LENGTH, ())
+    if lengths and (head.is_1_0 or hdrs.TRANSFER_ENCODING not in headers):
+        headers[hdrs.CONTENT_LENGTH] = lengths[0].partition(",")[0].strip()
+    return headers
 
 
 def is_upgrade(request: Request) -> bool:

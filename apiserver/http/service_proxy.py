@@ -158,7 +158,7 @@ class ServiceProxy:
                 record_status(head.status)
                 if head.status in _REDIRECTS:
                     return _redirect_error()
-                returned = _returned_headers(dict(heads.pairs(head)))
+                returned = _returned_headers(exchanges.response_headers(head))
                 response = Response(head.status, (), head.header("content-type"), headers=returned)
                 return await exchanges.copy_body(request, response, backend.body())
         except (OSError, DialFailed) as error:
@@ -316,8 +316,10 @@ def _redirect_error() -> Response:
 
 def _returned_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Return the headers of another server's response that are sent to the client."""
-    returned = {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
-    return {**NOT_CACHED, **returned}
+    returned = CIMultiDict(pair for pair in headers.items() if pair[0].lower() not in _NOT_RETURNED)
+    for name, value in NOT_CACHED.items():
+        returned.setdefault(name, value)
+    return returned
 
 
 def _authority(address: Address) -> str:
