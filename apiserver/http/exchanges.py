@@ -11,6 +11,7 @@ from aiohttp import hdrs
 from multidict import CIMultiDict
 
 from mockube.apimachinery import status
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
@@ -174,6 +175,15 @@ def response_headers(head: ResponseHead) -> CIMultiDict[str]:
     if lengths and (head.is_1_0 or hdrs.TRANSFER_ENCODING not in headers):
         headers[hdrs.CONTENT_LENGTH] = lengths[0].partition(",")[0].strip()
     return headers
+
+
+def switch_error(protocol: str, connection: str) -> str:
+    """Return the error of Go's ReverseProxy for a switch of protocols that was not requested, by the headers of the response."""
+    if not protocol or "upgrade" not in {word.strip() for word in connection.lower().split(",")}:
+        return "internal error: 101 switching protocols response with non-writable body"
+    if not (protocol.isascii() and protocol.isprintable()):
+        return f"backend tried to switch to invalid protocol {quote(protocol)}"
+    return f'backend tried to switch protocol {quote(protocol)} when "" was requested'
 
 
 def is_upgrade(request: Request) -> bool:

@@ -139,7 +139,7 @@ class ReverseProxy:
                     )
                 head = await backend.read_head()
                 if head.status == HTTPStatus.SWITCHING_PROTOCOLS:
-                    raise ApiError(_switch_error(head))
+                    raise ApiError(exchanges.switch_error(head.header("upgrade"), head.header("connection")))
                 response = Response(
                     head.status,
                     (),
@@ -291,17 +291,6 @@ def _response_headers(head: ResponseHead, request: Request, location: Location) 
             continue
         headers.add(name, _rewrite_location(value, request, location) if key == "location" else value)
     return headers
-
-
-def _switch_error(head: ResponseHead) -> str:
-    """Return the error of Go's ReverseProxy for a switch of protocols that was not requested."""
-    protocol = head.header("upgrade")
-    connection = {word.strip().lower() for word in head.header("connection").split(",")}
-    if not protocol or "upgrade" not in connection:
-        return "internal error: 101 switching protocols response with non-writable body"
-    if not (protocol.isascii() and protocol.isprintable()):
-        return f"backend tried to switch to invalid protocol {gotext.quote(protocol)}"
-    return f'backend tried to switch protocol {gotext.quote(protocol)} when "" was requested'
 
 
 def _rewrite_location(url: str, request: Request, location: Location) -> str:
