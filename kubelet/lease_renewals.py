@@ -8,9 +8,10 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -29,6 +30,8 @@ _BATCH: Final = MAX_NAMES // 2
 """The renewals of one request."""
 _PAUSE: Final = 1.0
 """The seconds between two requests, so that renewals are spread over the interval."""
+_RETRY_SECONDS: Final = 300.0
+"""The seconds until a server that did not serve such requests is tried again: while it has hooks, it does not serve them."""
 _NOT_SERVED: Final = (403, 404, 405)
 """The codes of a server without such requests: a real kube-apiserver, or one that audits every renewal."""
 
@@ -79,6 +82,15 @@ class LeaseRenewals:
                 now = self._clock.monotonic()
                 if await self._renew_share(now - since):
                     since = now
+            await self._wait_until_served()
+
+    async def _wait_until_served(self) -> None:
+        """Try at intervals, with a request that renews nothing, so that a server that refuses it costs no renewals."""
+        while not self._is_served:
+            await self._clock.sleep(_RETRY_SECONDS)
+            with suppress(NoResponse, ApiError):
+                await self._request([], self._clock.now())
+                self._is_served = True
 
     async def _renew_share(self, seconds: float) -> bool:
         """Renew the Leases whose turn came in so many seconds; return False if the server did not respond."""
@@ -104,8 +116,7 @@ class LeaseRenewals:
 
     async def _renew_batch(self, names: Sequence[str]) -> None:
         now = self._clock.now()
-        body = msgspec.json.encode(Renewals([*names], format_micro_time(now)))
-        response = await self._client.raw("POST", PATH, body=body)
+        response = await self._request(names, now)
         for name in names:
             if name in self.renewed_at:  # its kubelet may have become inactive meanwhile
                 self.record(name, now)
@@ -113,8 +124,12 @@ class LeaseRenewals:
             self.forget(name)
             self._renew(name)
 
+    async def _request(self, names: Sequence[str], now: datetime) -> Any:
+        body = msgspec.json.encode(Renewals([*names], format_micro_time(now)))
+        return await self._client.raw("POST", PATH, body=body)
+
     def _stop(self) -> None:
-        """Renew each Lease by a request of its own from now on."""
+        """Renew each Lease by a request of its own, until the server serves those of many."""
         self._is_served = False
         self._has_many.clear()
         for name in self.renewed_at:

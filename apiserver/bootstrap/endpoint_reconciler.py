@@ -20,7 +20,7 @@ from mockube.apiserver.storage.journal import Author
 from mockube.apiserver.storage.stored_object import MASTER_LEASES
 from mockube.component_base.clock import Clock
 from mockube.etcd.errors import KVError, LeaseNotFound
-from mockube.etcd.kv import NO_LEASE, Put, Range, Txn, prefix_end
+from mockube.etcd.kv import NO_LEASE, Delete, Put, Range, Txn, prefix_end
 
 from .cluster import SERVICE
 from .ensure import SERVER, USER_AGENT, ensure
@@ -32,6 +32,7 @@ ENDPOINTS: Final[GroupVersionResource] = ("", "v1", "endpoints")
 ENDPOINT_SLICES: Final[GroupVersionResource] = ("discovery.k8s.io", "v1", "endpointslices")
 LEASE_SECONDS, RECONCILE_SECONDS = 15, 10.0
 _AUTHOR: Final = Author(user=SERVER.name, agent=USER_AGENT, verb="update")
+_REMOVER: Final = Author(user=SERVER.name, agent=USER_AGENT, verb="delete")
 
 
 class EndpointReconciler:
@@ -78,7 +79,8 @@ class EndpointReconciler:
             self._is_removed = True  # a reconciliation that waits for the lock must not add it again
             try:
                 if self._lease != NO_LEASE:
-                    await self._registry.kv.revoke(self._lease)
+                    # The revision of a revoked lease would have no author; a lease without keys expires without one.
+                    await self._registry.commit(Txn(then=(Delete(key=self._key),)), _REMOVER)
                 await self._write(await self._addresses())
             except (ApiError, KVError) as error:
                 LOG.warning("This server was not removed from the service kubernetes: %s", error)

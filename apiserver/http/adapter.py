@@ -194,11 +194,14 @@ class SocketClient:
 
 
 class _Writer(StreamWriter):
-    """Writes no Server header, as upstream does not."""
+    """Writes no Server header, as upstream does not, and the bytes of a proxied header as they were received."""
 
     async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
         headers.pop(hdrs.SERVER, None)
         await super().write_headers(status_line, headers)
+        if not all(map(str.isascii, headers.values())):  # aiohttp omits the bytes that are not UTF-8
+            lines = [status_line, *(f"{name}: {value}" for name, value in headers.items()), "\r\n"]
+            self._headers_buf = "\r\n".join(lines).encode("utf-8", "surrogateescape")
 
 
 def take_over(connection: Connection, buffered: bytes) -> Tunnel:

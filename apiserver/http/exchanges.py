@@ -7,10 +7,16 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, cast
 
+from aiohttp import hdrs
+from multidict import CIMultiDict
+
 from mockube.apimachinery import status
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.request.request import BodySink, Request
 from mockube.apiserver.request.response import Response
+from mockube.component_base.http1 import heads
+from mockube.component_base.http1.heads import ResponseHead
 from mockube.component_base.http1.writing import LAST_CHUNK, encode_chunk
 
 from .adapter import SocketClient, Tunnel
@@ -160,6 +166,24 @@ async def copy_to(
     finally:
         sink.release()
     return response
+
+
+def response_headers(head: ResponseHead) -> CIMultiDict[str]:
+    """Return a backend's headers, each as often as it was sent; the length once, or not at all beside chunks, as in Go."""
+    headers = CIMultiDict(heads.pairs(head))
+    lengths = headers.popall(hdrs.CONTENT_LENGTH, ())
+    if lengths and (head.is_1_0 or hdrs.TRANSFER_ENCODING not in headers):
+        headers[hdrs.CONTENT_LENGTH] = lengths[0].partition(",")[0].strip()
+    return headers
+
+
+def switch_error(protocol: str, connection: str) -> str:
+    """Return the error of Go's ReverseProxy for a switch of protocols that was not requested, by the headers of the response."""
+    if not protocol or "upgrade" not in {word.strip() for word in connection.lower().split(",")}:
+        return "internal error: 101 switching protocols response with non-writable body"
+    if not (protocol.isascii() and protocol.isprintable()):
+        return f"backend tried to switch to invalid protocol {quote(protocol)}"
+    return f'backend tried to switch protocol {quote(protocol)} when "" was requested'
 
 
 def is_upgrade(request: Request) -> bool:

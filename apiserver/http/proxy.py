@@ -7,6 +7,8 @@ from http import HTTPStatus
 from typing import Final, cast
 from urllib.parse import urlsplit
 
+from multidict import CIMultiDict
+
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest
@@ -15,7 +17,6 @@ from mockube.apiserver.registry.subresources.locations import Location
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Frame, Request
 from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock
-from mockube.component_base.http1 import heads
 from mockube.component_base.http1.heads import ResponseHead
 
 from . import exchanges, outgoing_limits
@@ -137,6 +138,8 @@ class ReverseProxy:
                         backend, cast("SocketClient", request.client).content(), is_chunked=not length
                     )
                 head = await backend.read_head()
+                if head.status == HTTPStatus.SWITCHING_PROTOCOLS:
+                    raise ApiError(exchanges.switch_error(head.header("upgrade"), head.header("connection")))
                 response = Response(
                     head.status,
                     (),
@@ -279,14 +282,14 @@ def _upgrade_headers(request: Request) -> Headers:
     ]
 
 
-def _response_headers(head: ResponseHead, request: Request, location: Location) -> dict[str, str]:
-    """Return the backend's headers; a Location at the backend is rewritten to the path of the proxy."""
-    headers: dict[str, str] = {}
-    for name, value in heads.pairs(head):
+def _response_headers(head: ResponseHead, request: Request, location: Location) -> CIMultiDict[str]:
+    """Return the backend's headers, each as often as it was sent; a Location at the backend is rewritten to the path of the proxy."""
+    headers = CIMultiDict[str]()
+    for name, value in exchanges.response_headers(head).items():
         key = name.lower()
         if key in _HOP_BY_HOP or key in _CORS or key == "content-type":
             continue
-        headers[name] = _rewrite_location(value, request, location) if key == "location" else value
+        headers.add(name, _rewrite_location(value, request, location) if key == "location" else value)
     return headers
 
 

@@ -156,9 +156,9 @@ class ServiceProxy:
                 await exchanges.send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
                 head = await backend.read_head()
                 record_status(head.status)
-                if head.status in _REDIRECTS:
-                    return _redirect_error()
-                returned = _returned_headers(dict(heads.pairs(head)))
+                if refusal := _refusal(head.status, head.header("upgrade"), head.header("connection")):
+                    return refusal
+                returned = _returned_headers(exchanges.response_headers(head))
                 response = Response(head.status, (), head.header("content-type"), headers=returned)
                 return await exchanges.copy_body(request, response, backend.body())
         except (OSError, DialFailed) as error:
@@ -198,12 +198,13 @@ class ServiceProxy:
 
     async def _response_of(self, request: Request, service_response: ClientResponse) -> Response:
         record_status(service_response.status)
-        # As upstream (RejectForwardingRedirects): a client would send its credentials where the redirect leads.
-        if service_response.status in _REDIRECTS:
+        received = service_response.headers
+        upgrade, connection = received.get("Upgrade", ""), received.get("Connection", "")
+        if refusal := _refusal(service_response.status, upgrade, connection):
             service_response.close()
-            return _redirect_error()
-        headers = _returned_headers(service_response.headers)
-        content_type = service_response.headers.get("Content-Type", "")
+            return refusal
+        headers = _returned_headers(received)
+        content_type = received.get("Content-Type", "")
         response = Response(service_response.status, (), content_type, headers=headers)
         self._streams.add(service_response)
         request.client.on_lost(service_response.close)
@@ -310,14 +311,24 @@ def _add_upgrade(headers: CIMultiDict[str], request: Request) -> None:
         headers[SUBPROTOCOL] = ", ".join(others)
 
 
-def _redirect_error() -> Response:
-    return Response(HTTPStatus.BAD_GATEWAY, [_REDIRECTED.encode()], "text/plain; charset=utf-8")
+def _refusal(code: int, upgrade: str, connection: str) -> Response | None:
+    """Return the error for a response that is not forwarded; None for all others."""
+    if (
+        code in _REDIRECTS
+    ):  # as upstream (RejectForwardingRedirects): a client would send its credentials there
+        return Response(HTTPStatus.BAD_GATEWAY, [_REDIRECTED.encode()], "text/plain; charset=utf-8")
+    if code == HTTPStatus.SWITCHING_PROTOCOLS:
+        problem = exchanges.switch_error(upgrade, connection)
+        return text_response(f"{problem}\n", HTTPStatus.SERVICE_UNAVAILABLE)
+    return None
 
 
 def _returned_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Return the headers of another server's response that are sent to the client."""
-    returned = {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
-    return {**NOT_CACHED, **returned}
+    returned = CIMultiDict(pair for pair in headers.items() if pair[0].lower() not in _NOT_RETURNED)
+    for name, value in NOT_CACHED.items():
+        returned.setdefault(name, value)
+    return returned
 
 
 def _authority(address: Address) -> str:

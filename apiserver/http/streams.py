@@ -8,6 +8,7 @@ from contextlib import suppress
 import orjson
 from aiohttp import hdrs, web
 from aiohttp.http import StreamWriter
+from multidict import CIMultiDict
 
 from mockube.apimachinery import status
 from mockube.apiserver.request.response import (
@@ -42,13 +43,15 @@ class Chunks:
         response: Response,
         added: Mapping[str, str],
     ) -> None:
-        headers = {hdrs.CONTENT_TYPE: response.content_type, **response.headers, **added}
+        headers = CIMultiDict({hdrs.CONTENT_TYPE: response.content_type})
+        headers.extend(response.headers)
+        headers.update(added)
         self._connection = connection
         self._request = request
         self._is_chunked = False
         self._compressor = stream_compressor() if response.compressed else None
         if response.compressed:
-            headers |= {hdrs.CONTENT_ENCODING: "gzip", hdrs.VARY: hdrs.ACCEPT_ENCODING}
+            headers.update({hdrs.CONTENT_ENCODING: "gzip", hdrs.VARY: hdrs.ACCEPT_ENCODING})
         self.response: web.StreamResponse = web.StreamResponse(status=response.status, headers=headers)
         for text in fit_warnings(response.warnings) if response.warnings else ():
             self.response.headers.add(hdrs.WARNING, f"299 - {orjson.dumps(text).decode()}")

@@ -14,7 +14,7 @@ from .endpoints import Endpoints, Routes
 from .error_responses import error_response, internal_error
 from .filter import Filter, FilterConfig, Handle
 from .flow_headers import with_flow_headers
-from .hooks import HookPoint
+from .hooks import HookPoint, proceeding_once
 from .in_flight import with_deadline, with_max_in_flight, with_written_response
 from .rendering import Renderer
 from .request import Request
@@ -50,7 +50,7 @@ def _with_hooks(handle: Handle, point: HookPoint) -> Handle:
 
     def filter_(request: Request) -> Awaitable[Response]:
         middleware = point.middleware
-        return handle(request) if middleware is None else middleware(request, proceed)
+        return handle(request) if middleware is None else middleware(request, proceeding_once(proceed))
 
     return filter_
 

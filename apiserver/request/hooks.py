@@ -15,7 +15,14 @@ Proceed: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Handles a request by the later hooks of a point, the later filters and the endpoint. It raises no error."""
 
 Middleware: TypeAlias = Callable[[Request, Proceed], Awaitable[Response]]
-"""Handles a request; calls the given function to proceed. It raises no error."""
+"""Handles a request; calls the given function to proceed, at most once. It raises no error."""
+
+
+class ProceededTwice(RuntimeError):
+    """Middleware has proceeded twice with one request, which would take two places in flight and leave one."""
+
+    def __init__(self) -> None:
+        super().__init__("a hook must not call proceed twice for one request")
 
 
 class RequestHook:
@@ -51,6 +58,20 @@ class HookPoint:
 
     def _compose(self) -> None:
         self.middleware = _as_one([hook.middleware for hook in self._hooks]) if self._hooks else None
+
+
+def proceeding_once(proceed: Proceed) -> Proceed:
+    """Return what the middleware of one request gets to proceed: a second call raises `ProceededTwice`."""
+    has_proceeded = False
+
+    def proceed_once(request: Request) -> Awaitable[Response]:
+        nonlocal has_proceeded
+        if has_proceeded:
+            raise ProceededTwice
+        has_proceeded = True
+        return proceed(request)
+
+    return proceed_once
 
 
 def _as_one(middlewares: Sequence[Middleware]) -> Middleware:

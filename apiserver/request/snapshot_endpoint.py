@@ -103,13 +103,19 @@ async def _restore_snapshot(request: Request, backend: Backend, kv: KV, deadline
         raise BadRequest(str(error)) from error
     except NotEmpty as error:
         raise Conflict(str(error)) from error
-    author = Author.of(
-        user=request.user.name, agent=request.user_agent, verb=request.info.verb, audit_id=request.audit_id
-    )
-    backend.journal.note(revision, author)
+    if revision is None:  # the newest revision has another author, or none
+        revision = (await kv.status()).revision
+    else:
+        backend.journal.note(revision, _author(request))
     await backend.watch_cache.wait_reached(revision)
     LOG.warning("A snapshot with %d objects replaced all objects", snapshot.count)
     return Response(200, [orjson.dumps({"objects": snapshot.count, "revision": revision})])
+
+
+def _author(request: Request) -> Author:
+    return Author.of(
+        user=request.user.name, agent=request.user_agent, verb=request.info.verb, audit_id=request.audit_id
+    )
 
 
 def _first_value(request: Request, name: str, default: str = "") -> str:

@@ -6,10 +6,14 @@ from typing import Final, NamedTuple, TypeVar
 
 _STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: (.*))?")
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([^ \x00-\x1f\x7f]+) HTTP/1\.([01])")
-_FIELDS: Final = rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\x00]*+\r\n)*+)\r\n"
+_FIELD: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\x00-\x08\x0a-\x1f\x7f]*+"
+_FIELDS: Final = rb"((?:" + _FIELD + rb"\r\n)*+)\r\n"
 _USUAL_RESPONSE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: ([^\r\n\x00]*+))?+\r\n" + _FIELDS)
 _USUAL_REQUEST: Final = re.compile(_REQUEST_LINE.pattern + rb"\r\n" + _FIELDS)
 """Heads whose lines all end with CRLF and do not continue: they are checked by one expression."""
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+"""What a header must not contain, as in Go: control characters other than a tab."""
+_TRAILER: Final = re.compile(rb"(?:" + _FIELD + rb"|[ \t][^\x00-\x08\x0a-\x1f\x7f]*+)")
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding"})
 _SHOWN: Final = 100
@@ -106,6 +110,14 @@ def check_beginning(data: bytes, kind: str) -> None:
         raise BadStartLine(first, kind)
 
 
+def check_trailer(line: bytes, kind: str, *, is_first: bool) -> None:
+    """Refuse a line behind the last chunk that is no header. It may have line feeds alone, and continue the header before it."""
+    for number, part in enumerate(line.split(b"\n")):
+        is_continuation = part[:1] in (b" ", b"\t")
+        if not _TRAILER.fullmatch(part) or (is_continuation and is_first and not number):
+            raise ProtocolError(f"invalid {kind} trailer {line[:_SHOWN]!r}")
+
+
 def pairs(head: ResponseHead | RequestHead) -> list[tuple[str, str]]:
     """Return all headers as they were sent, in their order, for a proxy. Bytes that are not UTF-8 become surrogates."""
     kind = "response"  # it was parsed before, so there are no errors
@@ -118,6 +130,10 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def _control_character(kind: str) -> ProtocolError:
+    return ProtocolError(f"the {kind} header contains a control character")
+
+
 def _lines(raw: bytes, kind: str) -> list[bytes]:
     """Return the lines of a head, whose last one is empty."""
     count = raw.count(b"\r\n")
@@ -127,7 +143,7 @@ def _lines(raw: bytes, kind: str) -> list[bytes]:
         lines = [line.removesuffix(b"\r") for line in raw.split(b"\n")]
         count = raw.count(b"\r") - sum(line.count(b"\r") for line in lines)
     if count != raw.count(b"\r") or b"\0" in raw:
-        raise ProtocolError(f"the {kind} header contains a control character")
+        raise _control_character(kind)
     del lines[-2:]
     return lines
 
@@ -142,6 +158,8 @@ def _checked_lines(raw: bytes, kind: str) -> list[bytes]:
             if not _STATUS_LINE.fullmatch(first) and not _REQUEST_LINE.fullmatch(first):
                 raise BadStartLine(first, kind)
             raise ProtocolError(f"invalid {kind} header {line[:_SHOWN]!r}")
+        if _CONTROL.search(line):
+            raise _control_character(kind)
     return [first, *lines]
 
 

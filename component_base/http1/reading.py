@@ -20,7 +20,7 @@ MAX_LINE_BYTES: Final = 1 << 12
 MAX_EXCESS_BYTES: Final = 1 << 14
 """The limit of what chunks have besides their data, as in Go: 16 bytes for each, and twice its data, do not count."""
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
-_CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\r\n]*)?")
+_CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*|;[^\r\n]*)")
 _STATUSES_WITHOUT_BODY: Final = frozenset({204, 304})
 _SWITCHING_PROTOCOLS: Final = 101
 
@@ -211,10 +211,13 @@ class MessageReader(Generic[Head]):
         line = self._read_line()
         if line is None:
             return NEED_DATA
+        is_first = not self._head_bytes
         self._head_bytes += len(line) + 2
         if self._head_bytes > MAX_HEAD_BYTES:
             raise MessageTooLong(f"the trailers of the {self.kind} are too long")
-        if not line:
+        if line:
+            heads.check_trailer(line, self.kind, is_first=is_first)
+        else:
             self._move(Trigger.EMPTY_LINE)
         return None
 

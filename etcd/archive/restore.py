@@ -60,8 +60,8 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
         return any(key.startswith(self.root + folder) for folder in self.excluded_prefixes)
 
 
-async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: bool) -> Revision:
-    """Return the revision of the restored keys; raise `NotEmpty` if the store has keys and `replace` is false."""
+async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: bool) -> Revision | None:
+    """Return the revision of the restored keys, or None if nothing changed; raise `NotEmpty` for a store with keys, unless `replace`."""
     if not replace and (count := await _count(kv, target)):
         raise NotEmpty(count)
     if isinstance(kv, EmbeddedStore):
@@ -74,7 +74,9 @@ async def _count(kv: KV, target: RestoreTarget) -> int:
     return sum([(await kv.range(interval)).count for interval in counted])
 
 
-async def _restore_atomically(store: EmbeddedStore, archive: Archive, target: RestoreTarget) -> Revision:
+async def _restore_atomically(
+    store: EmbeddedStore, archive: Archive, target: RestoreTarget
+) -> Revision | None:
     entries = await asyncio.to_thread(list, archive.entries())
     puts = [put async for put in _puts(store, entries, archive, target)]
     return await store.rewrite(target.root, puts, is_excluded=target.excludes)

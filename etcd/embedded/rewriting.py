@@ -26,7 +26,7 @@ class Rewrites:
     def __init__(
         self,
         core: Mvcc,
-        start: Callable[[Coroutine[None, None, Revision], str], asyncio.Task[Revision]],
+        start: Callable[[Coroutine[None, None, Revision | None], str], asyncio.Task[Revision | None]],
         settle: Callable[[], Awaitable[None]],
         prepare: Callable[[Sequence[Event]], None],
         discard: Callable[[], None],
@@ -45,8 +45,10 @@ class Rewrites:
         while self.end is not None:
             await asyncio.shield(self.end)  # all writers wait for it: the end of one must not cancel it
 
-    async def run(self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]) -> Revision:
-        """Replace the keys with a prefix; cancelling the caller does not stop it."""
+    async def run(
+        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
+    ) -> Revision | None:
+        """Replace the keys with a prefix; return None if nothing changed. Cancelling the caller does not stop it."""
         self.end = asyncio.get_running_loop().create_future()
         task = self._start(self._rewrite(prefix, puts, is_excluded), "rewrite")
         task.add_done_callback(self._on_end)
@@ -60,8 +62,9 @@ class Rewrites:
 
     async def _rewrite(
         self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
-    ) -> Revision:
+    ) -> Revision | None:
         await self._settle()  # changes that may be undone must be durable before a rewrite begins
+        before = self._core.revision
         try:
             with closing(self._core.rewrite(prefix, puts, is_excluded)) as steps:
                 for events in steps:
@@ -71,14 +74,14 @@ class Rewrites:
             await self._settle()
         finally:
             self._discard()
-        return revision
+        return None if revision == before else revision
 
-    def _on_end(self, _task: asyncio.Task[Revision]) -> None:
+    def _on_end(self, _task: asyncio.Task[Revision | None]) -> None:
         end, self.end = self.end, None
         assert end is not None
         end.set_result(None)
 
 
-def _log_failure(task: asyncio.Task[Revision]) -> None:
+def _log_failure(task: asyncio.Task[Revision | None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         _logger.error("a rewrite failed after its caller was cancelled", exc_info=error)

@@ -119,11 +119,11 @@ class EmbeddedStore:
 
     async def rewrite(
         self, prefix: bytes, puts: Sequence[Put], *, is_excluded: Callable[[bytes], bool]
-    ) -> Revision:
+    ) -> Revision | None:
         """Replace the keys with a prefix by those of `puts`, in one revision of any size; keys that `is_excluded` accepts stay.
 
-        A key whose value is the same does not change. The rewrite has several steps: until the last one, reads return the
-        old keys, and other writes wait. Cancelling the caller does not stop it.
+        A key whose value is the same does not change; the result is None if no key has changed. The rewrite has several steps:
+        until the last one, reads return the old keys, and other writes wait. Cancelling the caller does not stop it.
         """
         await self._rewrites.wait()
         self._check_open()

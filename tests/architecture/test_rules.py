@@ -41,6 +41,11 @@ def lines(check, path, code):
         pytest.param(
             "from mockube.component_base.clock import RealClock\nclock = RealClock()", [2], id="second clock"
         ),
+        pytest.param(
+            "from aiohttp.helpers import rfc822_formatted_time\nx = rfc822_formatted_time()",
+            [2],
+            id="header Date",
+        ),
         pytest.param("import random\n\nx = random.choice([1])\ny = random.random()", [3, 4], id="random"),
         pytest.param("import os, uuid\nx = os.urandom(4), uuid.uuid4()", [2, 2], id="system randomness"),
         pytest.param("def f(clock):\n    return clock.now(), clock.time()", [], id="injected clock"),
@@ -143,6 +148,7 @@ def test_coroutines_of_controllers(path, expected):
         pytest.param("apiserver/planted.py", "await self._kv.txn(t)", [1], id="transaction"),
         pytest.param("apiserver/planted.py", "x = 1\nawait backend.kv.put(p)", [2], id="put"),
         pytest.param("apiserver/planted.py", "await kv.delete(d)", [1], id="deletion"),
+        pytest.param("apiserver/planted.py", "await kv.revoke(lease)", [1], id="deletion of a lease's keys"),
         pytest.param("apiserver/planted.py", "await kv.range(r)\nqueue.put(x)", [], id="others"),
         pytest.param("apiserver/storage/journal.py", "await kv.txn(t)", [], id="the journal"),
         pytest.param("etcd/planted.py", "await kv.txn(t)", [], id="not of the server"),

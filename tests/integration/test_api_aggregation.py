@@ -182,6 +182,12 @@ async def test_redirect_of_aggregated_server_is_refused(available):
     assert (answer.status, answer.data) == (502, problem)
 
 
+async def test_switch_of_protocols_that_was_not_requested_is_refused(available):
+    answer = await available.get(f"{THINGS}/switch")
+    problem = b'backend tried to switch protocol "websocket" when "" was requested\n'
+    assert (answer.status, answer.data) == (503, problem)
+
+
 async def test_proxied_watch_is_streamed(available, server):
     async with available.watch(f"{THINGS}?watch=true") as events:
         first = await anext(events)

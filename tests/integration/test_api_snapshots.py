@@ -86,6 +86,18 @@ async def test_restored_revision_has_the_sender_of_the_snapshot_as_its_author(cl
     )
 
 
+async def test_restore_that_changes_nothing_names_no_author_for_an_old_revision(client):
+    journal, store = client.server.registry.journal, client.server.registry.kv
+    data = await save(client)
+    lease = await store.grant(60)
+    await store.put(
+        Put(key=b"/elsewhere", value=b"", lease=lease.id)
+    )  # as an expiry of keys, it has no author
+    revision = (await store.status()).revision
+    answer = await restore(client, data)
+    assert (answer.status, answer.body["revision"], journal.author(revision)) == (200, revision, None)
+
+
 async def test_restore_replaces_all_objects(client):
     await client.post(MAPS, config_map("stays", k="1"))
     await client.post(MAPS, config_map("changes", k="1"))

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from tests.architecture.source import Finding, Module
 
 SERVER = "apiserver/"
-_WRITES = frozenset({"delete", "put", "txn"})
+_WRITES = frozenset({"delete", "put", "revoke", "txn"})
+"""A lease that is revoked deletes its keys."""
 _STORES = frozenset({"_kv", "kv"})
 
 ALLOWED: Mapping[str, str] = {

@@ -44,6 +44,13 @@ V2 = {
 }
 
 
+_REFUSED = {
+    "redirect": (302, {"Location": "/elsewhere"}),
+    "switch": (101, {"Connection": "Upgrade", "Upgrade": "websocket"}),
+}
+"""By the last part of the path, responses that an API server does not forward."""
+
+
 class AggregatedServer:
     def __init__(self, authority):
         self.bundle = base64.b64encode(authority).decode()
@@ -85,8 +92,8 @@ class AggregatedServer:
             return web.Response(status=403, text="no sockets")
         if request.path.endswith("/count"):
             return await self.count(request)
-        if request.path.endswith("/redirect"):
-            return web.Response(status=302, headers={"Location": "/elsewhere"})
+        if (refused := _REFUSED.get(request.path.rpartition("/")[2])) is not None:
+            return web.Response(status=refused[0], headers=refused[1])
         status = 404 if request.path.endswith("/missing") else 200
         sent = {
             "kind": "Echo",

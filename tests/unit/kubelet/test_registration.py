@@ -163,3 +163,24 @@ async def test_many_nodes_of_another_server_renew_by_requests_of_their_own(start
     await run.advance(19)
     assert await run.registration.heartbeat("node-0") == timedelta(seconds=20)
     assert run.server.patched == ["node-0"]
+
+
+async def test_server_that_serves_renewals_again_gets_them_after_some_minutes(started):
+    run = await started(2_000, code=404)
+    await run.advance(1)
+    run.server.patched.clear()
+    await run.advance(299)
+    run.server.code = 200
+    await run.advance(301)
+    assert run.server.renewed[0] == []
+    assert await run.registration.heartbeat("node-0") is None
+    await run.advance(20)
+    assert [len(names) for names in run.server.renewed[1:]] == [100] * 19
+
+
+async def test_server_that_still_refuses_renewals_costs_no_renewals(started):
+    run = await started(2_000, code=404)
+    await run.advance(1)
+    run.server.patched.clear()
+    await run.advance(900)
+    assert (run.server.patched, run.registration.renewals.is_on) == ([], False)

@@ -94,6 +94,19 @@ async def test_stopped_server_is_removed_from_endpoints(server, reconciler_of):
     assert await addresses(server) == []
 
 
+async def test_removal_of_a_server_has_an_author(server, reconciler_of, clock):
+    reconciler, store = reconciler_of(FIRST), server.registry.kv
+    await reconciler.reconcile()
+    before = (await store.status()).revision
+    await reconciler.remove()
+    clock.advance(2 * LEASE_SECONDS)  # the lease, which has no keys any more, expires without a revision
+    await yield_to_loop()
+    revisions = range(before + 1, (await store.status()).revision + 1)
+    authors = [server.registry.journal.author(revision) for revision in revisions]
+    assert (authors[0].user, authors[0].verb) == ("system:apiserver", "delete")
+    assert None not in authors
+
+
 async def test_killed_server_is_removed_after_lease_expires(server, reconciler_of, clock):
     first, second = reconciler_of(FIRST), reconciler_of(SECOND)
     await first.reconcile()

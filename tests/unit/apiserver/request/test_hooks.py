@@ -142,6 +142,27 @@ async def test_hook_may_answer_by_itself(server):
     assert (await send(server, "admin")).status == 418
 
 
+async def proceed_twice(request, proceed):
+    await proceed(request)
+    return await proceed(request)
+
+
+@pytest.mark.parametrize("point", ["before_authentication", "before_endpoint"])
+async def test_second_proceed_is_an_error_and_takes_no_place_in_flight(server, point, caplog):
+    getattr(server.hooks, point).add(proceed_twice)
+    response = await send(server, "alice")
+    assert response.status == 500
+    assert "a hook must not call proceed twice for one request" in caplog.text
+    assert server.handler.in_flight.count("get") == 0
+
+
+async def test_second_proceed_reaches_no_inner_hook_twice(server):
+    server.hooks.before_endpoint.add(proceed_twice)
+    server.hooks.before_endpoint.add(recorder := Recorder())
+    await send(server, "admin")
+    assert len(recorder.seen) == 1
+
+
 async def test_error_of_endpoint_is_a_response_for_a_hook(server):
     server.hooks.before_endpoint.add(recorder := Recorder())
     response = await send(server, "admin", uri=PATH)

@@ -128,6 +128,10 @@ def test_truncated_response_is_incomplete(received):
         (b"HTTP/1.1 200\0OK\r\n\r\n", "control character"),
         (b"HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", "control character"),
         (b"HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n", "control character"),
+        (b"HTTP/1.1 200 OK\r\nA: b\x01c\r\n\r\n", "control character"),
+        (b"HTTP/1.1 200 OK\r\nA: b\x7f\r\n\r\n", "control character"),
+        (b"HTTP/1.1 200 OK\nA: b\x1b\n\n", "control character"),
+        (b"HTTP/1.1 200 OK\r\nA: b\r\n \x08c\r\n\r\n", "control character"),
         (b"HTTP/1.1 200 OK\r\n: b\r\n\r\n", "invalid response header b': b'"),
         (b"HTTP/1.1 200 OK\r\nA : b\r\n\r\n", "invalid response header b'A : b'"),
         (b"HTTP/1.1 200 OK\r\n A: b\r\n\r\n", "invalid response header b' A: b'"),
@@ -140,7 +144,8 @@ def test_truncated_response_is_incomplete(received):
         ),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n", "size of b'5"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n", "size of b'0x5'"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 13 + b"\r\n", "size"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 17 + b"\r\n", "size"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5 ;x\r\nhello\r\n", "size of b'5 ;x'"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"A: b\r\n" * 20_000, "trailers"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 3_000, "response header is too long"),
     ],
@@ -152,6 +157,41 @@ def test_malformed_response_is_refused(received, problem):
     assert reader.state is State.FAILED
     with pytest.raises(ProtocolError, match="earlier part"):
         reader.next_event()
+
+
+TRAILERS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+
+
+@pytest.mark.parametrize(
+    "trailers",
+    [
+        b"bad\x00\rline",
+        b"nonsense",
+        b"A : b",
+        b": b",
+        b"A: b\x01",
+        b"A: b\x7f",
+        b" A: b",
+        b"A: b\nnonsense",
+        b"A: b\n\nC: d",
+    ],
+)
+def test_malformed_trailers_are_refused(trailers):
+    with pytest.raises(ProtocolError, match="invalid response trailer"):
+        events(ResponseReader(), TRAILERS + trailers + b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "trailers", [b"A: b\r\nC:\td\xff", b"A: b\r\n continued\r\n\tagain", b"A: b\n c\nD: e", b"A:"]
+)
+def test_trailers_that_go_reads_are_accepted(trailers):
+    assert read(TRAILERS + trailers + b"\r\n\r\n")[1:] == (b"x", True)
+
+
+def test_size_of_a_chunk_has_up_to_16_digits():
+    beginning = TRAILERS.partition(b"1\r\nx")[0]
+    assert read(beginning + b"%016x\r\nhello\r\n0\r\n\r\n" % 5)[1] == b"hello"
+    assert events(ResponseReader(), beginning + b"f" * 16 + b"\r\nhello")[1:] == [b"hello"]
 
 
 def test_informational_responses_are_events():
