@@ -25,8 +25,10 @@ STREAM_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 1.0
 UNSERVED_SECONDS: Final = 300.0
 """How long a server without this stream is left alone; another one may be at its address then."""
-_NOT_SERVED: Final = frozenset({403, 404, 405})
-"""The codes of a real kube-apiserver, which has no such stream, nor a role for it."""
+_FORBIDDEN: Final = 403
+"""The code of a server that has not read its roles yet, and of a real kube-apiserver, which has no role for the stream."""
+_NOT_SERVED: Final = frozenset({404, 405})
+"""The codes of a real kube-apiserver for a user who has all rights."""
 
 _decode = msgspec.json.Decoder(ClockReading).decode
 
@@ -38,6 +40,7 @@ class ClockFollower:
         self._client = client
         self._clock = clock
         self._is_known = asyncio.Event()
+        self._refused_pause = RETRY_SECONDS
 
     async def wait_known(self) -> None:
         """Wait until the clock shows the time of the cluster, or the server has none of its own."""
@@ -55,9 +58,19 @@ class ClockFollower:
                 if error.code in _NOT_SERVED:
                     self._follow_none()
                     pause = UNSERVED_SECONDS
+                elif error.code == _FORBIDDEN:
+                    pause = self._handle_refusal()
                 else:
                     LOG.warning("The clock of the API server cannot be followed: %s", error)
             await self._clock.real.sleep(pause)
+
+    def _handle_refusal(self) -> float:
+        """Return the seconds until the next attempt. A clock that is known changes only if the refusals do not end."""
+        pause = self._refused_pause
+        self._refused_pause = min(2 * pause, UNSERVED_SECONDS)
+        if pause == UNSERVED_SECONDS or not self._is_known.is_set():
+            self._follow_none()
+        return pause
 
     async def _read(self) -> None:
         async with self._client.download(PATH, timeout_seconds=STREAM_SECONDS) as stream:
@@ -74,6 +87,7 @@ class ClockFollower:
         if reading.rate != self._clock.rate:
             LOG.info("The clock of the cluster runs at %g times the real speed", reading.rate)
         self._clock.follow(reading.time, reading.at, reading.rate)
+        self._refused_pause = RETRY_SECONDS
         self._is_known.set()
 
     def _follow_none(self) -> None:

@@ -42,6 +42,10 @@ class Clock(Protocol):
     def real(self) -> "Clock":
         """The clock of the machine, whatever this clock does."""
 
+    @property
+    def coalescing(self) -> "Clock":
+        """The clock of delays that gather work, to spare the machine: it passes in a pause, too."""
+
     def now(self) -> datetime:
         """Return the current date and time in UTC, for objects and messages."""
 
@@ -59,6 +63,10 @@ class RealClock:
 
     @property
     def real(self) -> Self:
+        return self
+
+    @property
+    def coalescing(self) -> Self:
         return self
 
     def now(self) -> datetime:
@@ -96,12 +104,22 @@ class ClusterClock:
         self._timers = TimerHeap()
         self._timer: Timer | None = None
         self._timer_due = 0.0
+        self._coalescing = CoalescingClock(self)
         self.on_change: list[Callable[[], None]] = []
         """Called after each pause, change of speed and advance."""
 
     @property
     def real(self) -> Clock:
         return self._real
+
+    @property
+    def coalescing(self) -> Clock:
+        return self._coalescing
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the clock stands still until `resume`, and no block advances it."""
+        return self._is_paused and not self._holds
 
     @property
     def speed(self) -> float:
@@ -123,17 +141,12 @@ class ClusterClock:
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
         scheduled = self._timers.add(self.monotonic() + max(delay, 0.0), callback)
-        if self._rate and (self._timer is None or scheduled.due < self._timer_due):
+        if (self._rate or delay <= 0.0) and (self._timer is None or scheduled.due < self._timer_due):
             self._set_timer()
         return scheduled
 
     async def sleep(self, seconds: float) -> None:
-        elapsed = asyncio.Event()
-        timer = self.call_later(seconds, elapsed.set)
-        try:
-            await elapsed.wait()
-        finally:
-            timer.cancel()
+        await _sleep(self, seconds)
 
     def next_due(self) -> float | None:
         """Return the seconds until the next callback is due, or None if there is none."""
@@ -204,6 +217,7 @@ class ClusterClock:
                 self._epoch = date - timedelta(seconds=elapsed)
             self._set_timer()
             self._report_change()
+        self._coalescing.follow_pause()
 
     def _report_change(self) -> None:
         for changed in self.on_change:
@@ -213,12 +227,14 @@ class ClusterClock:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        due = self._timers.peek() if self._rate else None
-        if due is not None:
-            self._timer_due = due.due
-            self._timer = self._real.call_later(
-                max(due.due - self.monotonic(), 0.0) / self._rate, self._on_timer
-            )
+        first = self._timers.peek()
+        if first is None:
+            return
+        remaining = max(first.due - self.monotonic(), 0.0)
+        # What is due has no time to wait for, so that it runs in the next iteration of the loop also while the clock stands still.
+        if self._rate or not remaining:
+            self._timer_due = first.due
+            self._timer = self._real.call_later(remaining and remaining / self._rate, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -241,6 +257,82 @@ class ClusterClock:
         LOG.error("A timer of the cluster's clock failed; the others continue", exc_info=error)
 
 
+class CoalescingClock:
+    """The time of delays that gather work to spare the machine: that of a cluster's clock, and the machine's time while that one is paused."""
+
+    def __init__(self, clock: ClusterClock) -> None:
+        self._clock = clock
+        self._paused_seconds = 0.0
+        """The duration of all pauses that have ended."""
+        self._is_paused = False
+        self._paused_at = 0.0
+        self._timers = TimerHeap()
+        self._timer: Timer | None = None
+        self._timer_due = 0.0
+
+    @property
+    def real(self) -> Clock:
+        return self._clock.real
+
+    @property
+    def coalescing(self) -> Self:
+        return self
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        pause = self._clock.real.monotonic() - self._paused_at if self._is_paused else 0.0
+        return self._clock.monotonic() + self._paused_seconds + pause
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        scheduled = self._timers.add(self.monotonic() + max(delay, 0.0), callback)
+        if self._timer is None or scheduled.due < self._timer_due:
+            self._set_timer()
+        return scheduled
+
+    async def sleep(self, seconds: float) -> None:
+        await _sleep(self, seconds)
+
+    def follow_pause(self) -> None:
+        """Continue by the machine's time if a pause of the cluster's clock has begun, and by that clock if it has ended."""
+        if self._clock.is_paused == self._is_paused:
+            return
+        now = self._clock.real.monotonic()
+        if self._is_paused:
+            self._paused_seconds += now - self._paused_at
+        self._is_paused, self._paused_at = self._clock.is_paused, now
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        first = self._timers.peek()
+        if first is not None:
+            clock = self._clock.real if self._is_paused else self._clock
+            self._timer_due = first.due
+            self._timer = clock.call_later(max(first.due - self.monotonic(), 0.0), self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        until = max(self.monotonic(), self._timer_due)  # the timer may fire a rounding error early
+        try:
+            while (scheduled := self._timers.pop_due(until)) is not None:
+                scheduled.run()
+        finally:
+            self._set_timer()
+
+
+async def _sleep(clock: Clock, seconds: float) -> None:
+    elapsed = asyncio.Event()
+    timer = clock.call_later(seconds, elapsed.set)
+    try:
+        await elapsed.wait()
+    finally:
+        timer.cancel()
+
+
 def _date(time: datetime, at: datetime, rate: float, real: Clock) -> datetime:
     """Return what a clock shows now that showed `time` when the date of the machine was `at`."""
     return time + (real.now() - at) * rate
@@ -256,6 +348,17 @@ class SteppedClock(ClusterClock):
     @property
     def real(self) -> Self:
         return self
+
+    @property
+    def coalescing(self) -> Self:
+        return self
+
+    def _set_timer(self) -> None:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return  # a test without an event loop advances the clock
+        super()._set_timer()
 
     def _fail(self, error: Exception) -> None:
         """Raise the error of a callback to the test that advances the clock."""

@@ -95,7 +95,7 @@ class Availability:
                     return has_remotes_now
                 if has_remotes_now:
                     self._schedule_recheck(changed, all_available=all_available)
-                    await self._registry.clock.sleep(PAUSE_SECONDS)
+                    await self._registry.clock.coalescing.sleep(PAUSE_SECONDS)
 
     def _schedule_recheck(self, changed: asyncio.Event, *, all_available: bool) -> None:
         self._wait = RETRY_SECONDS[0] if all_available else min(2 * self._wait, RETRY_SECONDS[1])

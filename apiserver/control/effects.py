@@ -1,7 +1,7 @@
 """What a fault does to a request: a table with a row for each effect."""
 
-import math
 from collections.abc import Awaitable, Callable
+from types import UnionType
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -36,7 +36,26 @@ class Effect(Struct, frozen=True, kw_only=True):
     """What it does to a matching watch that is in progress when the fault is added."""
 
 
+def _is_number(value: object, types: type | UnionType) -> bool:
+    """Return whether a value has one of these types of numbers; a bool has none. Arguments from Python may have any type."""
+    return isinstance(value, types) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: int, least: int, most: int | None = None) -> None:
+    """Raise ValueError if an argument is no integer, or out of its range."""
+    __tracebackhide__ = True
+    if not _is_number(value, int):
+        raise ValueError(f"{name} must be an integer, not {value!r}")
+    if most is None and value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    if most is not None and not least <= value <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, not {value}")
+
+
 # --- delay
+
+MAX_DELAY_SECONDS: Final = 1e9
+"""More than 30 years."""
 
 
 class Delay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,8 +63,13 @@ class Delay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _check_delay(delay: Delay) -> None:
-    if not 0 <= delay.seconds < math.inf:
-        raise ValueError(f"delay is 0 or more seconds, not {delay.seconds}")
+    seconds = delay.seconds
+    if not _is_number(seconds, int | float):
+        raise ValueError(f"delay is a number of seconds, not {seconds!r}")
+    if not seconds >= 0:
+        raise ValueError(f"delay is 0 or more seconds, not {seconds}")
+    if seconds > MAX_DELAY_SECONDS:
+        raise ValueError(f"delay is at most {MAX_DELAY_SECONDS:.0f} seconds, not {seconds}")
 
 
 async def _delay(injection: Injection, delay: Delay) -> None:
@@ -90,9 +114,25 @@ class Refuse(
     """The seconds of Retry-After, for a status that has it."""
 
 
+MAX_RETRY_AFTER: Final = 2**31 - 1
+"""The field retryAfterSeconds of a Status is an int32."""
+
+
 def _check_refuse(refuse: Refuse) -> None:
-    if not 400 <= refuse.status < 600:
-        raise ValueError(f"status must be from 400 to 599, not {refuse.status}")
+    check_integer("status", refuse.status, 400, 599)
+    check_integer("retryAfter", refuse.retry_after, 0, MAX_RETRY_AFTER)
+    _check_text("reason", refuse.reason)
+    _check_text("message", refuse.message)
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str) or not _is_unicode(value):
+        raise ValueError(f"{name} must be a text of valid Unicode, not {value!r}")
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be sent: a lone surrogate cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 async def _refuse(injection: Injection, refuse: Refuse) -> Response:

@@ -13,7 +13,7 @@ from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 from mockube.component_base.clock import Clock
 
-from .effects import EFFECTS, Cut, Delay, Effect, Injection, Refuse
+from .effects import EFFECTS, Cut, Delay, Effect, Injection, Refuse, check_integer
 from .matching import Match
 
 
@@ -45,10 +45,9 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
             raise ValueError(f"a fault needs one of {', '.join(effect.name for effect in EFFECTS)}")
         for effect, arguments in effects:
             effect.check(arguments)
-        if self.times is not None and self.times < 1:
-            raise ValueError(f"times must be at least 1, not {self.times}")
-        if self.after < 0:
-            raise ValueError(f"after must be at least 0, not {self.after}")
+        if self.times is not None:
+            check_integer("times", self.times, 1)
+        check_integer("after", self.after, 0)
 
 
 class InjectedFault:

@@ -134,10 +134,6 @@ class ServingCertificates:
     def follows_files(self) -> bool:
         return any(files.paths for files in (self._pair, self._client_ca, self._proxies))
 
-    @property
-    def follows_authorities(self) -> bool:
-        return any(files.paths for files in (self._client_ca, self._proxies))
-
     async def run(self, clock: Clock) -> None:
         """Reload the files after changes, until cancelled."""
         while True:

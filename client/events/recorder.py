@@ -75,7 +75,7 @@ class EventWriter:
         """The time of the last deferrable Event."""
         self._tokens = float(BURST)
         """The number of deferrable Events that could be written at `_refilled_at`."""
-        self._refilled_at = clock.monotonic()
+        self._refilled_at = clock.coalescing.monotonic()
         self._components: list[_Component] = []
         self._last_nanoseconds = 0
         self._dropped = metrics.numbers(families.EVENTS_DROPPED).of()
@@ -103,7 +103,7 @@ class EventWriter:
     def enqueue(self, component: _Component, occurrence: Occurrence) -> None:
         try:
             if component.can_wait:
-                self._recorded_at = self._clock.monotonic()
+                self._recorded_at = self._clock.coalescing.monotonic()
                 self._deferred.put_nowait((component, occurrence))
             else:
                 self._queue.put_nowait((component, occurrence))
@@ -129,13 +129,13 @@ class EventWriter:
         while True:
             component, occurrence = await self._deferred.get()
             while (delay := self._deferral()) > 0:
-                await self._clock.sleep(delay)
+                await self._clock.coalescing.sleep(delay)
             self._tokens = max(0.0, self._tokens - 1)
             await self._record(component, occurrence)
 
     def _deferral(self) -> float:
         """Return the seconds until the next deferrable Event is written."""
-        now = self._clock.monotonic()
+        now = self._clock.coalescing.monotonic()
         self._tokens = min(BURST, self._tokens + (now - self._refilled_at) * BUSY_RATE)
         self._refilled_at = now
         if self._tokens >= 1:

@@ -51,7 +51,8 @@ class ReconcileLoop:
         self._stats = metrics.queues.of(name)
         self._queue = WorkQueue[Key](self._stats)
         self._delaying = DelayingQueue[Key](self._queue.add, clock)
-        self._debouncer = Debouncer[Key](self._queue.add, clock)
+        self._coalescing = DelayingQueue[Key](self._queue.add, clock.coalescing)
+        self._debouncer = Debouncer[Key](self._queue.add, clock.coalescing)
         self.limiter = RateLimiter[Key](clock)
 
     def add(self, key: Key) -> None:
@@ -59,6 +60,10 @@ class ReconcileLoop:
 
     def add_after(self, key: Key, delay: timedelta) -> None:
         self._delaying.add_after(key, delay.total_seconds())
+
+    def add_coalesced(self, key: Key, delay: timedelta) -> None:
+        """Add the key after a delay that spares the machine work, and that a pause of the cluster's clock does not hold back."""
+        self._coalescing.add_after(key, delay.total_seconds())
 
     def add_debounced(self, key: Key, *, quiet: timedelta, max_delay: timedelta) -> None:
         self._debouncer.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
@@ -73,6 +78,7 @@ class ReconcileLoop:
             await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._delaying.close()
+            self._coalescing.close()
             self._debouncer.close()
             self._queue.close()
             await asyncio.gather(*workers)

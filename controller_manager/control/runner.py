@@ -88,7 +88,7 @@ class ControllerRunner:
                 if watch.max_delay:
                     self.loop.add_debounced(key, quiet=watch.delay, max_delay=watch.max_delay)
                 else:
-                    self.loop.add_after(key, delay_of(watch, self._counted.get(key, 0)))
+                    self.loop.add_coalesced(key, delay_of(watch, self._counted.get(key, 0)))
 
         return handle
 

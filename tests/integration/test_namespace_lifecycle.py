@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.component_base.clock import SteppedClock
+from mockube.component_base.clock import ClusterClock, SteppedClock
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE as LIFECYCLE
 from mockube.controller_manager.controllers.rootca.controller import root_ca
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
@@ -112,3 +112,17 @@ async def test_foreign_finalizer_keeps_empty_namespace(cluster):
     body = (await server.get("/api/v1/namespaces/kept")).body
     assert body["spec"]["finalizers"] == ["example.com/keeper"]
     assert body["status"]["phase"] == "Terminating"
+
+
+async def test_deleted_namespace_disappears_while_the_clock_is_paused():
+    real = SteppedClock()
+    clock = ClusterClock(real)
+    clock.pause()
+    async with running_cluster(clock=clock, controllers=[], runnables=[LIFECYCLE]) as (server, manager):
+        await server.post("/api/v1/namespaces", {"metadata": {"name": "web"}})
+        await server.delete(NAMESPACE)
+        await manager.settle()
+        assert await status_of(server, NAMESPACE) == 200
+        real.advance(1)
+        await manager.settle()
+        assert await status_of(server, NAMESPACE) == 404

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.component_base.clock import SteppedClock
+from mockube.component_base.clock import ClusterClock, SteppedClock
 from mockube.controller_manager.controllers.resourcequota.controller import (
     RESOURCE_QUOTA,
     USAGE_DECREASE_DELAY,
@@ -143,3 +143,18 @@ async def test_recent_charge_is_not_lost(cluster):
     clock.advance(USAGE_DECREASE_DELAY.total_seconds())
     await manager.settle()
     assert await quota_usage(server) == {"configmaps": "0", "secrets": "0"}
+
+
+async def test_deletion_frees_quota_while_the_clock_is_paused():
+    real = SteppedClock()
+    clock = ClusterClock(real)
+    clock.pause()
+    async with running_cluster(clock=clock, controllers=[], runnables=[RESOURCE_QUOTA]) as (server, manager):
+        cluster = server, manager, real
+        await limit(cluster, configmaps="1")
+        await server.post(f"{CORE}/configmaps", object_with_name("a"))
+        await settle(cluster)
+        assert await quota_usage(server) == {"configmaps": "1"}
+        await server.delete(f"{CORE}/configmaps/a")
+        await settle(cluster)
+        assert await quota_usage(server) == {"configmaps": "0"}

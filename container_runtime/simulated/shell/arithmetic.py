@@ -27,14 +27,6 @@ class ArithmeticVariables(Protocol):
     def assign(self, name: str, index: str | None, value: int) -> None: ...
 
 
-class _NoVariables:
-    def read(self, _name: str, _index: str | None) -> str | None:
-        return None
-
-    def assign(self, name: str, index: str | None, value: int) -> None:
-        pass
-
-
 def evaluate(text: str, variables: ArithmeticVariables, depth: int = 0) -> int:
     """Return the value of an expression; raise `DiscardError` if it is invalid."""
     if len(text) > limits.MAX_ARITHMETIC:
@@ -321,8 +313,3 @@ class _Evaluation:
         if not self._is_skipped:
             self._variables.assign(name, index, value)
         return value
-
-
-def constant_value(text: str) -> int:
-    """Return the value of an expression without variables."""
-    return evaluate(text, _NoVariables())

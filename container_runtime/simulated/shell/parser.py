@@ -32,7 +32,6 @@ from .syntax import (
 
 _FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NAME_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[\s;&|()<>]|$)")
 _RESERVED: Final = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
 _LIST_ENDS: Final = frozenset([")", ";;", ";&", ";;&"])
 

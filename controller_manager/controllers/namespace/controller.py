@@ -35,21 +35,21 @@ class NamespaceController:
         await self._loop.run()
 
     def _on_change(self, change: Change) -> None:
-        if change.new is not None and meta.is_deleting(change.new):
-            self._loop.add(Key("", meta.name(change.new)))
+        deleted = None if change.new is None else meta.deletion_timestamp(change.new)
+        if deleted is not None:
+            # Other servers take real time, which passes in a pause of the clock, too.
+            remaining = after(deleted, _SETTLE_PERIOD) - self._clock.now()
+            self._loop.add_coalesced(Key("", meta.name(change.last_known)), remaining)
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         try:
             namespace = await self._client.get(NAMESPACES, key)
         except NotFound:
             return None
-        deleted = meta.deletion_timestamp(namespace)
-        if deleted is None or FINALIZER_NAMESPACE not in _finalizers(namespace):
+        if not meta.is_deleting(namespace) or FINALIZER_NAMESPACE not in _finalizers(namespace):
             return None
-        now = self._clock.now()
-        if now < after(deleted, _SETTLE_PERIOD):
-            return after(deleted, _SETTLE_PERIOD) - now
-        remaining = await delete_content(self._client, await discover(self._client), key.name, now)
+        discovered = await discover(self._client)
+        remaining = await delete_content(self._client, discovered, key.name, self._clock.now())
         updated = await self._update_conditions(namespace, remaining)
         if not remaining.is_empty:
             return remaining.estimate / 2 + timedelta(seconds=1)

@@ -34,7 +34,6 @@ _MAX_DELETED_PODS: Final = 500
 """The uids of pods that are known to be deleted, as upstream's maxUIDCacheEntries (pkg/controller/resourceclaim/controller.go)."""
 _BOOLEAN: Final = {False: "false", True: "true"}
 """The texts of a label."""
-_SHARED_SUBSYSTEM: Final = "dynamic_resource_allocation"
 _SHARES_METRICS: Final = "1.37"
 """The first minor release whose controller has metrics of the same names as the scheduler."""
 

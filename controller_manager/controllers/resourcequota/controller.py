@@ -1,7 +1,7 @@
 """The ResourceQuota controller: it counts usage for new quotas, after changes of objects, and periodically."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -47,7 +47,7 @@ class ResourceQuotaController:
             self._informers, verbs=("create", "list", "watch", "delete"), ignored=IGNORED
         )
         self._evaluators = Evaluators(self, context.informers.caches.gates)
-        self._last_changes: dict[Key, datetime] = {}
+        self._last_changes: dict[Key, float] = {}
         """The times of the last observed change, by quota."""
         self._counters: dict[Key, dict[Resource[Any], UsageCounter]] = {}
         loop = partial(ReconcileLoop, clock=context.clock, metrics=context.metrics)
@@ -82,7 +82,7 @@ class ResourceQuotaController:
             self._last_changes.pop(key, None)
             self._counters.pop(key, None)
             return
-        self._last_changes[key] = self._clock.now()
+        self._last_changes[key] = self._clock.coalescing.monotonic()
         if not needs_recalculation(change.new, change.old):
             return
         if not self._watched:
@@ -116,15 +116,26 @@ class ResourceQuotaController:
         synced = [row for row in rows if self._informers.of(row).is_synced]
         used = await self._count(key, quota, synced)
         updated = with_status(quota, used)
-        earliest_decrease = self._last_changes.get(key, self._clock.now()) + USAGE_DECREASE_DELAY
-        if updated is not None and is_lower(quota, used) and self._clock.now() < earliest_decrease:
-            return earliest_decrease - self._clock.now()
+        if (
+            updated is not None
+            and is_lower(quota, used)
+            and (wait := self._decrease_delay(key)) > timedelta()
+        ):
+            self._loop.add_coalesced(key, wait)
+            return self._period
         if updated is not None:
             try:
                 await self._client.update(kinds.RESOURCE_QUOTAS, updated, subresource="status")
             except NotFound:
                 return self._period
-        return self._period if len(synced) == len(rows) else _CACHE_SYNC_DELAY
+        if len(synced) < len(rows):
+            self._loop.add_coalesced(key, _CACHE_SYNC_DELAY)
+        return self._period
+
+    def _decrease_delay(self, key: Key) -> timedelta:
+        """Return the time until the usage of a quota may be lowered."""
+        now = self._clock.coalescing.monotonic()
+        return USAGE_DECREASE_DELAY - timedelta(seconds=now - self._last_changes.get(key, now))
 
     def _counted_rows(self, quota: ReadOnlyTree) -> list[Resource[Any]]:
         hard = (quota.get("spec") or {}).get("hard") or ()

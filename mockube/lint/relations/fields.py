@@ -228,15 +228,6 @@ class StatefulSetFields(Fields, frozen=True):
     spec: StatefulSetSpec = StatefulSetSpec()
 
 
-class WorkloadSpec(Fields, frozen=True):
-    selector: LabelSelector | None = None
-    replicas: int = 1
-
-
-class WorkloadFields(Fields, frozen=True):
-    spec: WorkloadSpec = WorkloadSpec()
-
-
 class ObjectReference(Fields, frozen=True):
     api_group: str = ""
     api_version: str = ""

@@ -88,11 +88,10 @@ async def test_newest_reading_of_a_chunk_counts(clock):
         assert clock.rate == 5.0
 
 
-@pytest.mark.parametrize("error", [NotFound("no page"), Forbidden("no role")])
-async def test_server_without_a_clock_has_real_time(clock, real, error):
+async def test_server_without_a_clock_has_real_time(clock, real):
     clock.advance(60)
     clock.pause()
-    server = FakeServer(error, [reading(START, START, 0.0)])
+    server = FakeServer(NotFound("no page"), [reading(START, START, 0.0)])
     async with following(clock, server) as follower:
         await follower.wait_known()
         assert (clock.now(), clock.rate) == (real.now(), 1.0)
@@ -101,6 +100,34 @@ async def test_server_without_a_clock_has_real_time(clock, real, error):
         assert server.requests == 1
         real.advance(1)
         await until(lambda: clock.rate == 0.0)
+
+
+async def test_refused_right_is_tried_again_soon(clock, real):
+    clock.pause()
+    server = FakeServer(*2 * [Forbidden("no role yet")], [reading(START, START, 10.0)])
+    async with following(clock, server) as follower:
+        await follower.wait_known()
+        assert (clock.now(), clock.rate) == (real.now(), 1.0)
+        for requests, seconds in (1, RETRY_SECONDS), (2, 2 * RETRY_SECONDS):
+            await until(lambda expected=requests: server.requests == expected and real.next_due() is not None)
+            real.advance(seconds)
+        await until(lambda: clock.rate == 10.0)
+
+
+async def test_refused_right_does_not_change_a_known_clock_until_it_is_refused_for_long(clock, real):
+    server = FakeServer([reading(START, START, 10.0)], *20 * [Forbidden("no role")])
+    async with following(clock, server) as follower:
+        await follower.wait_known()
+        pauses = []
+        while clock.rate == 10.0:
+            await until(lambda: real.next_due() is not None)
+            pauses.append(real.next_due())
+            real.advance(pauses[-1])
+            await yield_to_loop(5)
+        await until(lambda: real.next_due() is not None)
+        # The first is that after the end of the stream.
+        assert [RETRY_SECONDS, *pauses[1:]] == [RETRY_SECONDS, 1, 2, 4, 8, 16, 32, 64, 128, 256]
+        assert (clock.rate, real.next_due()) == (1.0, UNSERVED_SECONDS)
 
 
 async def test_lost_connection_keeps_the_rate_and_is_made_again(clock, real):

@@ -347,3 +347,110 @@ def test_follower_pauses_and_resumes_with_the_other_clock(clock, real):
     clock.follow(START, real.now(), 10.0)
     real.advance(1)
     assert seconds_of(clock) == (10, 10)
+
+
+# --- what waits for no time
+
+
+@pytest.mark.parametrize("seconds", [0, -3])
+async def test_wait_of_no_time_ends_in_a_pause(clock, seconds):
+    clock.pause()
+    called = []
+    clock.call_later(seconds, lambda: called.append("due"))
+    clock.call_later(1, lambda: called.append("later"))
+    assert called == []
+    await asyncio.wait_for(clock.sleep(seconds), 10)
+    await until(lambda: called)
+    assert (called, clock.monotonic()) == (["due"], 0)
+
+
+async def test_due_callback_runs_when_a_pause_begins_before_it(clock):
+    called = []
+    clock.call_later(0, lambda: called.append("due"))
+    clock.pause()
+    await until(lambda: called)
+
+
+async def test_sleep_of_no_time_ends_between_the_steps_of_a_test():
+    await asyncio.wait_for(SteppedClock().sleep(0), 10)
+
+
+# --- coalescing
+
+
+@pytest.fixture
+def coalesced(clock):
+    """Return the times at which a callback of 5 seconds ran: that of the cluster's clock, and the real time."""
+    times = []
+    clock.coalescing.call_later(5, lambda: times.append((clock.monotonic(), clock.real.monotonic())))
+    return times
+
+
+def test_coalescing_delay_follows_the_clock_that_runs(clock, real, coalesced):
+    clock.set_speed(10)
+    real.advance(0.4)
+    assert coalesced == []
+    real.advance(0.1)
+    assert coalesced == [(5, 0.5)]
+
+
+def test_coalescing_delay_ends_at_its_time_within_an_advance(clock, coalesced):
+    clock.call_later(6, lambda: coalesced.append("later"))
+    clock.advance(60)
+    assert coalesced == [(5, 0), "later"]
+
+
+def test_coalescing_delay_ends_by_real_time_in_a_pause(clock, real, coalesced):
+    real.advance(1)
+    clock.pause()
+    real.advance(3)
+    assert coalesced == []
+    real.advance(1)
+    assert coalesced == [(1, 5)]
+
+
+def test_coalescing_delay_continues_after_a_pause(clock, real, coalesced):
+    clock.pause()
+    real.advance(3)
+    clock.resume()
+    clock.set_speed(10)
+    real.advance(0.1)
+    assert coalesced == []
+    real.advance(0.1)
+    assert coalesced == [(pytest.approx(2), pytest.approx(3.2))]
+    assert clock.coalescing.monotonic() == pytest.approx(5)
+
+
+def test_coalescing_delay_ends_within_the_advance_of_a_paused_clock(clock, real, coalesced):
+    clock.pause()
+    clock.advance(4)
+    real.advance(0.5)
+    assert coalesced == []
+    real.advance(0.5)
+    assert coalesced == [(4, 1)]
+    clock.coalescing.call_later(5, lambda: coalesced.append("advanced"))
+    clock.advance(5)
+    assert coalesced[1:] == ["advanced"]
+
+
+def test_coalescing_delay_that_is_cancelled_does_not_end(clock, real):
+    called = []
+    clock.coalescing.call_later(1, lambda: called.append("cancelled")).cancel()
+    clock.coalescing.call_later(2, lambda: called.append("other"))
+    clock.pause()
+    real.advance(2)
+    assert called == ["other"]
+
+
+def test_stepped_and_real_clocks_coalesce_by_themselves():
+    for clock in SteppedClock(), RealClock():
+        assert clock.coalescing is clock
+
+
+async def test_coalescing_sleep_ends_in_a_pause(clock, real):
+    clock.pause()
+    sleeper = asyncio.create_task(clock.coalescing.sleep(1))
+    await until(lambda: real.next_due() is not None)
+    real.advance(1)
+    await sleeper
+    assert clock.monotonic() == 0

@@ -41,7 +41,6 @@ _PING: Final = {
     "-s": "size=",
 }
 _NO_LIMIT: Final = 1e9
-_UDP_SECONDS: Final = 3.0
 
 
 def nc(process: Process) -> Run:

@@ -118,6 +118,64 @@ def test_unknown_json_is_refused(text, problem):
         ),
         pytest.param(Fault(refuse=Refuse(status=500), after=-1), "after must be at least 0", id="after"),
         pytest.param(
+            Fault(delay=Delay(seconds=True)), "delay is a number of seconds, not True", id="boolean delay"
+        ),
+        pytest.param(
+            Fault(delay=Delay(seconds="1")), "delay is a number of seconds, not '1'", id="text as delay"
+        ),
+        pytest.param(
+            Fault(delay=Delay(seconds=float("inf"))), "delay is at most 1000000000 seconds", id="infinite"
+        ),
+        pytest.param(
+            Fault(delay=Delay(seconds=10**400)), "delay is at most 1000000000 seconds", id="huge delay"
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=429, retry_after=-5)),
+            "retryAfter must be from 0 to 2147483647, not -5",
+            id="retryAfter",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=429, retry_after=2**31)),
+            "retryAfter must be from 0",
+            id="huge retryAfter",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=429, retry_after=True)),
+            "retryAfter must be an integer",
+            id="boolean seconds",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=429, retry_after=1.5)),
+            "retryAfter must be an integer, not 1.5",
+            id="float",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=429.5)), "status must be an integer, not 429.5", id="status as a float"
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=429, reason=5)),
+            "reason must be a text of valid Unicode, not 5",
+            id="reason",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=429, message="\ud800")),
+            "message must be a text of valid",
+            id="surrogate",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=500), times=True),
+            "times must be an integer, not True",
+            id="boolean times",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=500), times=float("nan")),
+            "times must be an integer",
+            id="times as NaN",
+        ),
+        pytest.param(
+            Fault(refuse=Refuse(status=500), after=False), "after must be an integer", id="boolean after"
+        ),
+        pytest.param(
             Fault(match=Match(verbs=("put",)), refuse=Refuse(status=500)), "is not a verb", id="verb"
         ),
     ],
@@ -228,3 +286,9 @@ async def test_injector_is_busy_while_a_request_is_executed(injector):
     endpoint.released.set()
     await handling
     assert not injector.is_busy
+
+
+async def test_delay_of_no_seconds_continues_while_the_clock_is_paused(injector):
+    injector.add(Fault(delay=Delay(seconds=0)))
+    response = await asyncio.wait_for(injector.inject(get_request(), Endpoint()), 10)
+    assert response.status == 200

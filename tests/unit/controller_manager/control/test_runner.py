@@ -11,6 +11,7 @@ from mockube.client.kinds import PODS
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.client.wire import Unreachable
+from mockube.component_base.clock import ClusterClock, SteppedClock
 from mockube.controller_manager.control.controller import Watch
 from mockube.controller_manager.control.runner import delay_of
 from tests.support.event_loop import until, yield_to_loop
@@ -204,3 +205,20 @@ async def test_late_failure_leaves_no_timer(clock, metrics, work):
 def test_changes_wait_longer_for_a_reconciliation_that_looks_at_many_objects(delay, pause, counted, expected):
     watch = Watch(resource=PODS, delay=timedelta(milliseconds=delay), pause=timedelta(microseconds=pause))
     assert delay_of(watch, counted) == timedelta(milliseconds=expected)
+
+
+async def test_coalesced_keys_are_reconciled_while_the_clock_is_paused(metrics, work):
+    real = SteppedClock()
+    clock = ClusterClock(real)
+    loop = ReconcileLoop("things", work, workers=1, clock=clock, metrics=metrics)
+    running = asyncio.create_task(loop.run())
+    clock.pause()
+    loop.add_coalesced(A, timedelta(seconds=1))
+    loop.add_debounced(B, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
+    loop.add_after(A, timedelta(seconds=1))
+    real.advance(10)
+    await until(lambda: work.ended == [A, B])
+    clock.advance(1)
+    await until(lambda: work.ended == [A, B, A])
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.component_base.clock import RealClock, SteppedClock
+from mockube.component_base.clock import ClusterClock, RealClock, SteppedClock
 from mockube.kubelet.probes.prober import HandlerResult, ProbeTarget, run_handler
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.webhook_server import credentials
@@ -228,3 +228,29 @@ async def test_probe_of_undeclared_port_name_is_unknown():
     result = await run_handler({"httpGet": {"port": "htpp"}}, target(), CLOCK, 5)
     output = 'strconv.Atoi: parsing "htpp": invalid syntax'
     assert result == HandlerResult(success=False, output=output, is_unknown=True)
+
+
+async def run_sleep_hook(clock, seconds, limit):
+    return asyncio.create_task(run_handler({"sleep": {"seconds": seconds}}, target(), clock, limit))
+
+
+async def test_sleep_hook_and_its_limit_have_the_time_of_the_cluster():
+    real = SteppedClock()
+    clock = ClusterClock(real)
+    clock.pause()
+    running = await run_sleep_hook(clock, 5, 10)
+    await yield_to_loop(3)
+    real.advance(60)
+    await yield_to_loop(3)
+    assert not running.done()
+    clock.advance(5)
+    assert await running == HandlerResult(success=True)
+
+
+async def test_sleep_hook_ends_at_its_limit():
+    clock = SteppedClock()
+    running = await run_sleep_hook(clock, 5, 2)
+    await yield_to_loop(3)
+    clock.advance(2)
+    output = "container terminated before sleep hook finished"
+    assert await running == HandlerResult(success=False, output=output)
