@@ -18,5 +18,5 @@ def kind_problem(kind: str, groups: Sequence[str]) -> str:
     spellings = {text: written for written, resource in known.items() for text in (written.lower(), resource)}
     if written := spellings.get(kind.lower()):
         return f'"{kind}" is not a kind: it is written "{written}"'
-    meant = nearest(kind, known, min_similarity=_MIN_SIMILARITY)
-    return f'"{kind}" is not a kind: did you mean "{meant}"?' if meant else ""
+    candidate = nearest(kind, known, min_similarity=_MIN_SIMILARITY)
+    return f'"{kind}" is not a kind: did you mean "{candidate}"?' if candidate else ""
