@@ -1,16 +1,53 @@
-"""Whether a resource that a user names can be in a request: a misspelt one would never match, and a test would pass for no reason."""
+"""Whether requests that a user selects are possible: those to a misspelt resource would never match, and a test would pass for no reason."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from mockube.apimachinery.groups import NAMESPACES
 from mockube.apimachinery.wildcards import matches_wildcards
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.component_base.suggestions import nearest
+
+from .matching import Match
 
 _LATER_SUBRESOURCES: Final = ("", "status", "scale")
 """The subresources that a custom resource may have."""
 _SIMILAR_GROUP: Final = 0.9
 """The similarity from which a group is a misspelt one of Kubernetes: `autoscaling.k8s.io` is another than `autoscaling`."""
+
+
+def check_requests(match: Match, served: Iterable[Resource]) -> None:
+    """Raise ValueError if no request can match: the resource is not served, or not with the verbs or in the namespace."""
+    __tracebackhide__ = True
+    rows = [*served] if match.resource else []
+    check_resource(match.resource, rows)
+    found = {  # no entries for a resource that may be installed later
+        (row, verbs)
+        for row in rows
+        for subresource, verbs in _verbs(row)
+        if any(matches_wildcards(name, match.resource) for name in _with_group(row, subresource))
+    }
+    verbs = {verb for _, row_verbs in found for verb in row_verbs}
+    if found and match.verbs and verbs.isdisjoint(match.verbs):
+        unserved = ", ".join(f'"{verb}"' for verb in match.verbs)
+        raise ValueError(f'"{match.resource}" has no verb {unserved}: it has {", ".join(sorted(verbs))}')
+    selected = [
+        row for row, row_verbs in found if not match.verbs or not set(match.verbs).isdisjoint(row_verbs)
+    ]
+    if selected and match.namespace and not any(map(_may_have_namespace, selected)):
+        raise ValueError(f'"{match.resource}" is not namespaced: its requests have no namespace')
+
+
+def _may_have_namespace(row: Resource) -> bool:
+    """Return whether requests may have a namespace: those to a namespace have its name; a custom resource may be replaced."""
+    return row.namespaced or row.custom or row.group_resource == NAMESPACES
+
+
+def _verbs(row: Resource) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the suffixes of a resource and its subresources, with their verbs."""
+    yield "", row.verbs
+    for subresource in row.subresources:
+        yield f"/{subresource.name}", subresource.verbs
 
 
 def check_resource(pattern: str, served: Iterable[Resource]) -> None:
@@ -41,9 +78,12 @@ def check_resource(pattern: str, served: Iterable[Resource]) -> None:
 
 def _names(row: Resource) -> Iterator[str]:
     """Yield the names of a resource and of its subresources, as in rules of RBAC."""
-    for suffix in ("", *(f"/{subresource.name}" for subresource in row.subresources)):
-        yield row.name + suffix
-        yield f"{row.name}.{row.group}{suffix}"
+    for suffix, _ in _verbs(row):
+        yield from _with_group(row, suffix)
+
+
+def _with_group(row: Resource, suffix: str) -> tuple[str, str]:
+    return row.name + suffix, f"{row.name}.{row.group}{suffix}"
 
 
 def _nearest_resource(name: str, group: str, rows: Collection[Resource]) -> Resource | None:

@@ -23,7 +23,7 @@ class Criteria(TypedDict, total=False):
 
 
 def match_of(criteria: Criteria) -> Match:
-    """Return criteria as data; raise ValueError for an unknown verb, TypeError for an unknown criterion."""
+    """Return criteria as data; raise ValueError for an empty one or an unknown verb, TypeError for an unknown criterion."""
     __tracebackhide__ = True
     for name, value in criteria.items():
         if name not in Criteria.__annotations__:
@@ -32,6 +32,8 @@ def match_of(criteria: Criteria) -> Match:
             )
         if name != "verb" and not isinstance(value, str):
             raise TypeError(f"{name} must be a str, not {value!r}")
+        if name != "namespace" and not value:  # "" is the namespace of requests to objects without one
+            raise ValueError(f"{name} must not be empty: leave it out if it does not matter")
     verb = criteria.get("verb", ())
     if not isinstance(verb, str | Collection):
         raise TypeError(f"verb must be a str or a list of str, not {verb!r}")

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self, TypeVar, Unpack
 from mockube import clients
 from mockube.apiserver.control import effects, faults
 from mockube.apiserver.control.matching import Match
-from mockube.apiserver.control.served_names import check_resource
+from mockube.apiserver.control.served_names import check_requests
 from mockube.default_cluster.block import DefaultCluster
 from mockube.default_cluster.target import Target
 from mockube.failure import Failure
@@ -94,7 +94,7 @@ class Handle(RequestSender):
         """Return the recorded requests to the server that match the criteria, in order.
 
         Requests of mockube's own controllers are included only if `user` matches them. The criteria except `verb` may
-        have the wildcards `*` and `?`; `code` is the status code of the response. An unknown verb or resource is an error.
+        have the wildcards `*` and `?`; `code` is the status code of the response. Criteria that no request can meet are an error.
         """
         __tracebackhide__ = True
         if code is not None and not 100 <= read_count(code, "code") < 600:
@@ -137,7 +137,7 @@ class Handle(RequestSender):
             refuse=effects.Refuse(status=code, reason=reason, message=message, retry_after=retry_after)
             if code
             else None,
-            times=None if times is None else read_count(times, "times"),
+            times=None if times is None else read_count(times, "times", minimum=1),
             after=read_count(after, "after"),
         )
         fault.check()
@@ -147,7 +147,7 @@ class Handle(RequestSender):
     def _match(self, criteria: Criteria) -> Match:
         __tracebackhide__ = True
         match = match_of(criteria)
-        check_resource(match.resource, [*self._plane.server.api_server.resources.values()])
+        check_requests(match, [*self._plane.server.api_server.resources.values()])
         return match
 
     def stop_faults(self) -> None:

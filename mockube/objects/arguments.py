@@ -79,13 +79,13 @@ def read_span(seconds: Any) -> float:
     return span
 
 
-def read_count(value: Any, name: str) -> int:
+def read_count(value: Any, name: str, *, minimum: int = 0) -> int:
     """Return a number of things, such as replicas."""
     __tracebackhide__ = True
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidType(f"{name} must be an int, not {type(value).__name__}")
-    if value < 0:
-        raise InvalidValue(f"{name} must be 0 or more, not {value}")
+    if value < minimum:
+        raise InvalidValue(f"{name} must be {minimum} or more, not {value}")
     return value
 
 

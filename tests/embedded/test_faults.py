@@ -235,7 +235,25 @@ def test_fault_of_resource_that_is_installed_later_is_injected():
         pytest.param({"delay": -1}, "delay is 0 or more seconds, not -1", id="negative delay"),
         pytest.param({"delay": "2"}, "delay is a number of seconds, not str", id="text as delay"),
         pytest.param({"status": "409"}, "status must be an int, not str", id="text as status"),
-        pytest.param({"status": 500, "times": 0}, "times must be at least 1, not 0", id="zero times"),
+        pytest.param({"status": 500, "times": 0}, "times must be 1 or more, not 0", id="zero times"),
+        pytest.param({"status": 500, "times": -1}, "times must be 1 or more, not -1", id="negative times"),
+        pytest.param(
+            {"status": 500, "resource": "pods/log", "verb": "create"},
+            '"pods/log" has no verb "create": it has get',
+            id="verb that the resource does not have",
+        ),
+        pytest.param(
+            {"status": 500, "resource": "selfsubjectaccessreviews.authorization.k8s.io", "verb": "delete"},
+            'has no verb "delete": it has create',
+            id="verb of a review",
+        ),
+        pytest.param(
+            {"status": 500, "resource": "nodes", "namespace": "default"},
+            '"nodes" is not namespaced',
+            id="namespace of a cluster-scoped resource",
+        ),
+        pytest.param({"status": 500, "resource": ""}, "resource must not be empty", id="empty resource"),
+        pytest.param({"status": 500, "verb": []}, "verb must not be empty", id="no verbs"),
         pytest.param({"status": 500, "verb": "put"}, '"put" is not a verb', id="unknown verb"),
         pytest.param(
             {"status": 500, "resource": "pod"},

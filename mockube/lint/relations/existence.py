@@ -7,10 +7,11 @@ object is in another namespace, its name is misspelt, or it has the name of the 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from mockube.apimachinery import wellknown
 from mockube.apimachinery.groups import GroupKind
 
 from .misspellings import misspelt_as
-from .object_set import CLUSTER_ROLE, CONFIG_MAP, SECRET, SERVICE, SERVICE_ACCOUNT, ObjectSet
+from .object_set import CLUSTER_ROLE, CONFIG_MAP, ROLE, SECRET, SERVICE, SERVICE_ACCOUNT, ObjectSet
 
 PRIORITY_CLASS: Final = GroupKind("scheduling.k8s.io", "PriorityClass")
 _IN_EVERY_CLUSTER: Final[Mapping[GroupKind, tuple[str, ...]]] = {
@@ -20,6 +21,11 @@ _IN_EVERY_CLUSTER: Final[Mapping[GroupKind, tuple[str, ...]]] = {
     CLUSTER_ROLE: ("cluster-admin", "admin", "edit", "view"),
     SERVICE: ("kubernetes",),
 }
+_IN_NAMESPACES: Final[Mapping[tuple[GroupKind, str], tuple[str, ...]]] = {
+    (ROLE, wellknown.NAMESPACE_SYSTEM): ("extension-apiserver-authentication-reader",),
+    (CONFIG_MAP, wellknown.NAMESPACE_SYSTEM): ("extension-apiserver-authentication",),
+}
+"""What every cluster has in one namespace only, besides the names with the prefix of built-in objects."""
 _BUILT_IN_PREFIX: Final = "system:"
 _RESOURCES: Final = {
     CONFIG_MAP: "configmaps",
@@ -68,7 +74,8 @@ def _elsewhere(objects: ObjectSet, kind: GroupKind, namespace: str, name: str) -
 
 
 def exists(objects: ObjectSet, kind: GroupKind, namespace: str, name: str) -> bool:
-    if objects.find(kind, namespace, name) or name in _IN_EVERY_CLUSTER.get(kind, ()):
+    in_cluster = (*_IN_EVERY_CLUSTER.get(kind, ()), *_IN_NAMESPACES.get((kind, namespace), ()))
+    if objects.find(kind, namespace, name) or name in in_cluster:
         return True
     return name.startswith(_BUILT_IN_PREFIX)
 

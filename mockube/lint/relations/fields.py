@@ -360,8 +360,13 @@ class ResourceMetric(Fields, frozen=True):
     target: MetricTarget = MetricTarget()
 
 
+class ObjectMetric(Fields, frozen=True):
+    described_object: ObjectReference = ObjectReference()
+
+
 class Metric(Fields, frozen=True):
     type: str = ""
+    object: ObjectMetric = ObjectMetric()
     resource: ResourceMetric | None = None
     container_resource: ResourceMetric | None = None
 

@@ -44,7 +44,7 @@ class Policy(NamedTuple):
             direction in types
             and objects.namespace_of(self.item) == pod.namespace
             and selector is not None
-            and selector.matches(pod.labels)
+            and pod.is_selected(selector)
         )
 
 
@@ -85,7 +85,8 @@ def refused_clients(objects: ObjectSet) -> Iterator[Problem]:
         ports = [port for port in address.fields.spec.ports if port.port == address.port]
         for port in ports[:1]:
             for pod in selected_pods(objects, address.service, address.fields):
-                yield from _refused_client(objects, policies, address, pod, port)
+                if _numbers(port.target, port.protocol, pod):
+                    yield from _refused_client(objects, policies, address, pod, port)
 
 
 def _refused_client(
@@ -122,7 +123,7 @@ def _has_peer(peers: Sequence[PolicyPeer], own: PodTemplate, other: PodTemplate)
 
 def _matches(peer: PolicyPeer, pod: PodTemplate) -> bool:
     selector = selector_of(peer.pod_selector)
-    return selector is None or selector.matches(pod.labels)
+    return selector is None or pod.is_selected(selector)
 
 
 def refused_ports(objects: ObjectSet) -> Iterator[Problem]:
@@ -136,6 +137,8 @@ def refused_ports(objects: ObjectSet) -> Iterator[Problem]:
             if not rules:
                 continue  # no policy, or one that isolates the pods on purpose
             for port in service.spec.ports:
+                if not _numbers(port.target, port.protocol, pod):
+                    continue  # the Service sends nothing for this port to pods without a port of its name
                 admitting = [rule for rule in rules if _admits(rule, pod, port)]
                 reason = ""
                 if not admitting:
@@ -163,17 +166,18 @@ def _is_port(admitted: PolicyPort, pod: PodTemplate, port: ServicePort) -> bool:
         return False
     if admitted.port is None:
         return True
-    targets = _numbers(port.target, pod)
+    targets = _numbers(port.target, port.protocol, pod)
     if isinstance(admitted.port, str):
-        return admitted.port == port.target or not targets.isdisjoint(_numbers(admitted.port, pod))
+        return not targets.isdisjoint(_numbers(admitted.port, admitted.protocol, pod))
     last = admitted.end_port or admitted.port
-    return not targets or any(admitted.port <= number <= last for number in targets)
+    return any(admitted.port <= number <= last for number in targets)
 
 
-def _numbers(port: int | str, pod: PodTemplate) -> set[int]:
+def _numbers(port: int | str, protocol: str, pod: PodTemplate) -> set[int]:
+    """Return the numbers of a port of pods; none if they have no port of the name and protocol."""
     if isinstance(port, int):
         return {port}
-    return {each.container_port for each in pod.ports if each.name == port}
+    return {each.container_port for each in pod.ports if (each.name, each.protocol) == (port, protocol)}
 
 
 def _requested_from_outside(objects: ObjectSet) -> set[tuple[str, str]]:

@@ -12,13 +12,14 @@ from msgspec import Struct
 from mockube.apimachinery import wellknown
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.labels import selector as label_selectors
-from mockube.apimachinery.labels.selector import Selector
+from mockube.apimachinery.labels.selector import Requirement, Selector
 from mockube.apiserver.kinds.built_in_kinds import NEWEST
 from mockube.apiserver.kinds.resource_config import REGISTERED
 from mockube.importing.cleaning import DEFINITION
 from mockube.lint import findings
 from mockube.lint.objects import LintObject
 
+from .controller_labels import Patterns, controller_labels, may_match
 from .fields import (
     ClaimTemplate,
     Container,
@@ -115,6 +116,19 @@ class PodTemplate(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def labels(self) -> Labels:
         return self.metadata.labels
+
+    @cached_property
+    def added_labels(self) -> Patterns:
+        """The labels that the pods get besides those of the template."""
+        spec = self.item.tree.get("spec")
+        return controller_labels(self.item.group_kind, self.item.name, spec if isinstance(spec, dict) else {})
+
+    def meets(self, requirement: Requirement) -> bool:
+        """Return whether pods meet a requirement; a label that a controller adds has a value that is not known here."""
+        return requirement.compile()(self.labels) or may_match(requirement, self.added_labels)
+
+    def is_selected(self, selector: Selector) -> bool:
+        return not selector.matches_nothing and all(map(self.meets, selector.requirements))
 
     @cached_property
     def containers(self) -> Sequence[ContainerAt]:
@@ -249,7 +263,7 @@ class ObjectSet:
             yield from pods
 
     def matched(self, namespace: str, selector: Selector) -> Sequence[PodTemplate]:
-        return [pod for pod in self.pods.get(namespace, ()) if selector.matches(pod.labels)]
+        return [pod for pod in self.pods.get(namespace, ()) if pod.is_selected(selector)]
 
     def _pods_of(self, item: LintObject) -> Iterator[PodTemplate]:
         kind, namespace = item.group_kind, self.namespace_of(item)

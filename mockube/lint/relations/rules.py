@@ -74,7 +74,7 @@ RULES: Final = tuple(
         (
             "service-backend",
             _BROKEN,
-            "an Ingress, route, webhook, conversion webhook or APIService sends to a Service or port that does not exist",
+            "an Ingress, route, webhook, conversion webhook or APIService sends to a Service, port or kind that does not exist",
             services.backends,
         ),
         (
@@ -129,7 +129,7 @@ RULES: Final = tuple(
         (
             "scale-target",
             _BROKEN,
-            "an autoscaler names a workload that does not exist",
+            "an autoscaler names a workload or kind that does not exist",
             scaling.scale_targets,
         ),
         (

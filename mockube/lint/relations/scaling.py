@@ -19,6 +19,7 @@ from .fields import (
     ObjectReference,
     ResourceMetric,
 )
+from .kind_names import kind_problem
 from .misspellings import misspelt_as
 from .object_set import DEPLOYMENT, ObjectSet, PodTemplate, is_custom, selector_of
 from .problem import Problem
@@ -45,6 +46,11 @@ def scale_targets(objects: ObjectSet) -> Iterator[Problem]:
     """Find autoscalers whose target is not in the files, although the files show which was meant."""
     for item, autoscaler in objects.decoded(AutoscalerFields, *_REFERENCES):
         reference, field = _reference(item, autoscaler.spec)
+        misspelt = [*_misspelt_kinds(autoscaler.spec, reference, field)]
+        for kind_field, kind_reason in misspelt:
+            yield Problem(item=item, field=kind_field, message=kind_reason)
+        if any(kind_field == f"spec.{field}.kind" for kind_field, _ in misspelt):
+            continue  # no object has this kind
         reason = _target_problem(objects, item, reference)
         if reason:
             yield Problem(item=item, field=f"spec.{field}.name", message=reason)
@@ -53,6 +59,19 @@ def scale_targets(objects: ObjectSet) -> Iterator[Problem]:
 def _reference(item: LintObject, spec: AutoscalerSpec) -> tuple[ObjectReference, str]:
     field = _REFERENCES[item.group_kind]
     return (spec.target_ref if field == _VERTICAL_REFERENCE else spec.scale_target_ref), field
+
+
+def _misspelt_kinds(spec: AutoscalerSpec, target: ObjectReference, field: str) -> Iterator[tuple[str, str]]:
+    """Yield the fields with misspelt kinds of the target and of the objects of metrics."""
+    references = {f"spec.{field}.kind": target} | {
+        f"spec.metrics[{index}].object.describedObject.kind": metric.object.described_object
+        for index, metric in enumerate(spec.metrics)
+    }
+    for kind_field, reference in references.items():
+        group = _group(reference)
+        reason = kind_problem(reference.kind, (_APPS, *_OLD_GROUPS) if group in _OLD_GROUPS else (group,))
+        if reason:
+            yield kind_field, reason
 
 
 def _target_problem(objects: ObjectSet, item: LintObject, reference: ObjectReference) -> str:
@@ -92,10 +111,13 @@ def _has_scale() -> Mapping[GroupKind, bool]:
     }
 
 
+def _group(reference: ObjectReference) -> str:
+    return reference.api_version.rpartition("/")[0]
+
+
 def _kind(reference: ObjectReference) -> GroupKind:
     """Return the kind of a target; people leave out the group of workloads, or write the one that they had once."""
-    group, slash, _ = reference.api_version.rpartition("/")
-    kind = GroupKind(group if slash else "", reference.kind or DEPLOYMENT.kind)
+    kind = GroupKind(_group(reference), reference.kind or DEPLOYMENT.kind)
     in_apps = GroupKind(_APPS, kind.kind)
     return (
         in_apps

@@ -3,10 +3,10 @@
 A Service or budget without pods is no mistake by itself: an operator, another chart or a user creates the pods.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from mockube.apimachinery.labels.selector import Operator, Requirement, Selector
+from mockube.apimachinery.labels.selector import Operator, Selector
 from mockube.lint.objects import LintObject
 
 from .misspellings import is_misspelling
@@ -32,9 +32,9 @@ def mismatch(objects: ObjectSet, item: LintObject, selector: Selector | None) ->
         return None
     namespace = objects.namespace_of(item)
     here = objects.pods.get(namespace, ())
-    if any(selector.matches(pod.labels) for pod in here):
+    if any(pod.is_selected(selector) for pod in here):
         return None
-    elsewhere = [pod for pod in objects.all_pods() if selector.matches(pod.labels)]
+    elsewhere = [pod for pod in objects.all_pods() if pod.is_selected(selector)]
     if elsewhere:
         pod = elsewhere[0]
         reason = f'the pods of {pod.item.title} are in namespace "{pod.namespace}", and not in "{namespace}"'
@@ -44,11 +44,10 @@ def mismatch(objects: ObjectSet, item: LintObject, selector: Selector | None) ->
     nearest = certain or (None if objects.creates_pods else next(_similar(item, selector, here), None))
     if nearest is None:
         return None
-    differing = [each for each in selector.requirements if not _matches(each, nearest.labels)]
+    differing = [each for each in selector.requirements if not nearest.meets(each)]
     missing_labels = ", ".join(map(str, differing))
-    have = ", ".join(
-        f"{each.key}={nearest.labels[each.key]}" for each in differing if each.key in nearest.labels
-    )
+    labels = {**nearest.added_labels, **nearest.labels}
+    have = ", ".join(f"{each.key}={labels[each.key]}" for each in differing if each.key in labels)
     reason = f"no pods of the files have {missing_labels}: those of {nearest.item.title} have {have or 'no such label'}"
     is_component = clear is None and all(
         each.key.rpartition("/")[2] in _COMPONENT_LABELS for each in differing
@@ -58,8 +57,8 @@ def mismatch(objects: ObjectSet, item: LintObject, selector: Selector | None) ->
 
 def misspelt_pods(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
     """Yield pods whose labels a selector misspells; none if it matches some."""
-    if not any(selector.matches(pod.labels) for pod in pods):
-        yield from (pod for pod in pods if _is_misspelt(selector, pod.labels))
+    if not any(pod.is_selected(selector) for pod in pods):
+        yield from (pod for pod in pods if _is_misspelt(selector, pod))
 
 
 def _intended_pods(
@@ -67,12 +66,12 @@ def _intended_pods(
 ) -> Iterator[PodTemplate]:
     """Yield the pods that an object can only have meant: those of an object with its name, or with misspelt labels."""
     yield from (pod for pod in pods if pod.item.name == item.name and pod.labels)
-    yield from (pod for pod in pods if _is_misspelt(selector, pod.labels))
+    yield from (pod for pod in pods if _is_misspelt(selector, pod))
 
 
 def _sharing(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:
     """Yield pods with some of the labels, those with most of them first. Pods that an operator creates have such labels, too."""
-    counts = [sum(_matches(each, pod.labels) for each in selector.requirements) for pod in pods]
+    counts = [sum(map(pod.meets, selector.requirements)) for pod in pods]
     best = max(counts, default=0)
     yield from (pod for pod, count in zip(pods, counts, strict=True) if best and count == best)
 
@@ -85,18 +84,14 @@ def _similar(item: LintObject, selector: Selector, pods: Sequence[PodTemplate]) 
         yield from beside
 
 
-def _matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    return requirement.compile()(labels)
-
-
-def _is_misspelt(selector: Selector, labels: Mapping[str, str]) -> bool:
+def _is_misspelt(selector: Selector, pod: PodTemplate) -> bool:
     """Return whether labels match but for misspelt keys and values."""
     return all(
-        _matches(each, labels)
+        pod.meets(each)
         or any(
             (key == each.key or is_misspelling(key, each.key))
             and (value in each.values or any(is_misspelling(value, other) for other in each.values))
-            for key, value in labels.items()
+            for key, value in pod.labels.items()
         )
         for each in selector.requirements
         if each.operator in _EQUAL

@@ -22,6 +22,7 @@ from .fields import (
     WebhooksFields,
 )
 from .hooks import hooks_of
+from .kind_names import kind_problem
 from .object_set import INGRESS, JOBS, SERVICE, STATEFUL_SET, ObjectSet, PodTemplate
 from .problem import Problem
 from .selections import mismatch
@@ -148,6 +149,7 @@ class Backend(NamedTuple):
 
 def backends(objects: ObjectSet) -> Iterator[Problem]:
     """Find Ingresses, routes and webhooks whose Service cannot exist, or does not have the port."""
+    yield from _misspelt_kinds(objects)
     for backend in _backends(objects):
         reason = missing(objects, SERVICE, backend.namespace, backend.name)
         if reason:
@@ -216,6 +218,16 @@ def _route_backends(objects: ObjectSet) -> Iterator[Backend]:
                         reference.port or None,
                         f"{field}.port",
                     )
+
+
+def _misspelt_kinds(objects: ObjectSet) -> Iterator[Problem]:
+    for item, route in objects.decoded(RouteFields, *_ROUTES):
+        for i, rule in enumerate(route.spec.rules):
+            for j, reference in enumerate(rule.backend_refs):
+                reason = kind_problem(reference.kind, (reference.group,))
+                if reason:
+                    field = f"spec.rules[{i}].backendRefs[{j}].kind"
+                    yield Problem(item=item, field=field, message=reason)
 
 
 def _webhook_backends(objects: ObjectSet) -> Iterator[Backend]:

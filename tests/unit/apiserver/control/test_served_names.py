@@ -1,8 +1,11 @@
 """Names of resources in criteria are refused if no request can have them."""
 
+import re
+
 import pytest
 
-from mockube.apiserver.control.served_names import check_resource
+from mockube.apiserver.control.matching import Match
+from mockube.apiserver.control.served_names import check_requests, check_resource
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource, Subresource
 
 LOG = Subresource(name="log", verbs=("get",))
@@ -25,6 +28,16 @@ SERVED = (
         kind="Ingress",
         singular="ingress",
         short_names=("ing",),
+    ),
+    Resource(group="", version="v1", name="nodes", kind="Node", namespaced=False, subresources=(STATUS,)),
+    Resource(group="", version="v1", name="namespaces", kind="Namespace", namespaced=False),
+    Resource(
+        group="authorization.k8s.io",
+        version="v1",
+        name="selfsubjectaccessreviews",
+        kind="SelfSubjectAccessReview",
+        namespaced=False,
+        verbs=("create",),
     ),
     Resource(
         group="example.com", version="v1", name="websites", kind="Website", short_names=("ws",), custom=True
@@ -106,3 +119,54 @@ def test_name_that_may_be_installed_later_needs_its_group(pattern, example):
     assert str(caught.value) == (
         f'"{pattern}" is not a resource: one that is installed later is named with its group, as "{example}"'
     )
+
+
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        pytest.param({}, id="every request"),
+        pytest.param({"verbs": ("create",), "namespace": "shop"}, id="every resource"),
+        pytest.param({"resource": "pods", "verbs": ("create",)}, id="a verb of the resource"),
+        pytest.param({"resource": "pods/log", "verbs": ("create", "get")}, id="one of several verbs"),
+        pytest.param({"resource": "pods*", "verbs": ("create",)}, id="a verb of one that a pattern has"),
+        pytest.param({"resource": "nodes", "namespace": ""}, id="no namespace"),
+        pytest.param({"resource": "*", "namespace": "shop"}, id="a namespace of one that a pattern has"),
+        pytest.param({"resource": "namespaces", "namespace": "shop"}, id="the namespace itself"),
+        pytest.param(
+            {"resource": "shops.shop.io/scale", "verbs": ("create",), "namespace": "shop"},
+            id="a later resource",
+        ),
+    ],
+)
+def test_criteria_that_a_request_can_meet_are_accepted(criteria):
+    check_requests(Match(**criteria), SERVED)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "problem"),
+    [
+        pytest.param(
+            {"resource": "pods/log", "verbs": ("create", "patch")},
+            '"pods/log" has no verb "create", "patch": it has get',
+            id="verbs of a subresource",
+        ),
+        pytest.param(
+            {"resource": "selfsubjectaccessreviews.authorization.k8s.io", "verbs": ("delete",)},
+            '"selfsubjectaccessreviews.authorization.k8s.io" has no verb "delete": it has create',
+            id="verb of a review",
+        ),
+        pytest.param(
+            {"resource": "*/status", "verbs": ("create",)},
+            '"*/status" has no verb "create": it has get, patch, update',
+            id="verb of a pattern",
+        ),
+        pytest.param(
+            {"resource": "nodes/status", "namespace": "default"},
+            '"nodes/status" is not namespaced: its requests have no namespace',
+            id="namespace",
+        ),
+    ],
+)
+def test_criteria_that_no_request_can_meet_are_refused(criteria, problem):
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        check_requests(Match(**criteria), SERVED)

@@ -158,6 +158,20 @@ def job(name="migrate", annotations=None, **of_template):
     return obj("Job", name, "batch/v1", annotations=annotations, spec=spec)
 
 
+def indexed_job():
+    tree = job("web")
+    tree["spec"] |= {"completionMode": "Indexed", "completions": 2}
+    return tree
+
+
+def two_ports(*names):
+    tree = service()
+    tree["spec"]["ports"] = [
+        {"name": name, "port": 80 + index, "targetPort": name} for index, name in enumerate(names)
+    ]
+    return tree
+
+
 def hook(phases, weight="0"):
     return {"helm.sh/hook": phases, "helm.sh/hook-weight": weight}
 
@@ -186,6 +200,24 @@ CLIENT = [
         "client", {"app": "client"}, containers=[container(env=[{"name": "URL", "value": "http://web:80/"}])]
     ),
 ]
+
+JOB_LABELS = {"job-name": "web", "batch.kubernetes.io/job-name": "web", "controller-uid": "1"}
+ADDED_LABELS = [
+    (deployment(), {"pod-template-hash": "1", "topology.kubernetes.io/zone": "a"}),
+    (deployment(kind="DaemonSet"), {"controller-revision-hash": "1", "pod-template-generation": "1"}),
+    (
+        stateful_set(service_name=None),
+        {
+            "apps.kubernetes.io/pod-index": "0",
+            "controller-revision-hash": "web-1",
+            "statefulset.kubernetes.io/pod-name": "web-0",
+        },
+    ),
+    (job("web"), JOB_LABELS | {"batch.kubernetes.io/controller-uid": "1"}),
+    (indexed_job(), {"batch.kubernetes.io/job-completion-index": "0"}),
+    (cron_job(), {"job-name": "report-29000000", "batch.kubernetes.io/controller-uid": "1"}),
+]
+"""Workloads with labels that their pods get besides those of the templates."""
 
 FOUND = {
     "probe-port": [
@@ -263,6 +295,16 @@ FOUND = {
         ),
     ],
     "service-selector": [
+        (
+            "of the pod of another StatefulSet",
+            [stateful_set(), service(selector={"statefulset.kubernetes.io/pod-name": "wbe-0"})],
+            "no pods of the files have statefulset.kubernetes.io/pod-name=wbe-0: those of statefulset.apps/web have statefulset.kubernetes.io/pod-name=web-*",
+        ),
+        (
+            "of an index that a Deployment does not set",
+            [deployment(), service(selector={"app": "web", "apps.kubernetes.io/pod-index": "0"})],
+            "those of deployment.apps/web have no such label",
+        ),
         (
             "with a misspelt label",
             [deployment("front", {"app": "frontend"}), service("entry", {"app": "fronted"})],
@@ -357,6 +399,17 @@ FOUND = {
         ),
     ],
     "service-backend": [
+        (
+            "of a route with a kind in lower case",
+            [
+                obj(
+                    "HTTPRoute",
+                    api="gateway.networking.k8s.io/v1",
+                    spec={"rules": [{"backendRefs": [{"kind": "service", "name": "web", "port": 80}]}]},
+                )
+            ],
+            'spec.rules[0].backendRefs[0].kind: "service" is not a kind: it is written "Service"',
+        ),
         (
             "of an Ingress with a port that the Service does not have",
             [ingress(number=8080), service()],
@@ -593,6 +646,50 @@ FOUND = {
         ),
     ],
     "scale-target": [
+        (
+            "of a kind in lower case",
+            [requesting(), autoscaler(kind="deployment")],
+            'spec.scaleTargetRef.kind: "deployment" is not a kind: it is written "Deployment"',
+        ),
+        (
+            "of a kind in the plural",
+            [stateful_set(), service(), autoscaler(kind="statefulsets")],
+            'spec.scaleTargetRef.kind: "statefulsets" is not a kind: it is written "StatefulSet"',
+        ),
+        (
+            "of a misspelt kind without a group",
+            [requesting(), autoscaler(kind="Deploment", api=None)],
+            'spec.scaleTargetRef.kind: "Deploment" is not a kind: did you mean "Deployment"?',
+        ),
+        (
+            "of a vertical autoscaler",
+            [
+                requesting(),
+                obj(
+                    "VerticalPodAutoscaler",
+                    api="autoscaling.k8s.io/v1",
+                    spec={"targetRef": {"apiVersion": "apps/v1", "kind": "deployment", "name": "web"}},
+                ),
+            ],
+            'spec.targetRef.kind: "deployment" is not a kind: it is written "Deployment"',
+        ),
+        (
+            "of a metric",
+            [
+                requesting(),
+                autoscaler(
+                    metrics=[
+                        {
+                            "type": "Object",
+                            "object": {
+                                "describedObject": {"apiVersion": "v1", "kind": "service", "name": "web"}
+                            },
+                        }
+                    ]
+                ),
+            ],
+            'spec.metrics[0].object.describedObject.kind: "service" is not a kind: it is written "Service"',
+        ),
         (
             "with a misspelt name",
             [requesting(), deployment("backend"), autoscaler("backand")],
@@ -833,6 +930,11 @@ ACCEPTED = {
         ),
     ],
     "service-selector": [
+        *(
+            (f"of {key} of a {workload['kind']}", [workload, service(selector={"app": "web", key: value})])
+            for workload, labels in ADDED_LABELS
+            for key, value in labels.items()
+        ),
         ("of the pods", [deployment(), service()]),
         ("without a selector", [deployment(), service(selector={})]),
         (
@@ -1015,6 +1117,13 @@ ACCEPTED = {
         ("of every namespace", [obj("ServiceAccount", "defaults"), deployment(serviceAccountName="default")]),
     ],
     "role": [
+        (
+            "of every cluster",
+            [
+                binding("extension-apiserver-authentication-reader", own_namespace="kube-system"),
+                role("extension"),
+            ],
+        ),
         ("of the files", [role("reader"), obj("ServiceAccount", "web"), binding("reader")]),
         (
             "of every cluster",
@@ -1039,6 +1148,7 @@ ACCEPTED = {
         ),
     ],
     "scale-target": [
+        ("of a kind of an older version", [requesting(), autoscaler(api="extensions/v1beta1")]),
         ("of the files", [requesting(), autoscaler()]),
         ("of a custom kind", [deployment("a"), autoscaler("site", "Site", api="example.com/v1")]),
         ("beside several workloads", [deployment("a"), deployment("b"), autoscaler("other")]),
@@ -1068,6 +1178,37 @@ ACCEPTED = {
         ("of all pods", [policy({}), obj("Pod", "p", spec={})]),
     ],
     "policy-port": [
+        (
+            "of one of two workloads, of which each has one of the ports",
+            [
+                deployment(),
+                deployment(
+                    "mail", containers=[container(ports=[{"name": "metrics", "containerPort": 9090}])]
+                ),
+                two_ports("http", "metrics"),
+                policy({"ports": [{"port": "http"}]}),
+                policy({"ports": [{"port": "metrics"}]}, name="mail"),
+            ],
+        ),
+        (
+            "of a policy that selects one of two workloads",
+            [
+                deployment(labels={"app": "web", "part": "front"}),
+                deployment(
+                    "mail", containers=[container(ports=[{"name": "metrics", "containerPort": 9090}])]
+                ),
+                two_ports("http", "metrics"),
+                policy({"ports": [{"port": "http"}]}, selector={"part": "front"}),
+            ],
+        ),
+        (
+            "of UDP, which the pods have as TCP only",
+            [
+                deployment(),
+                service(port_fields={"protocol": "UDP"}),
+                policy({"ports": [{"port": 9090}]}),
+            ],
+        ),
         ("of the pods", [deployment(), service(), policy({"ports": [{"port": 8080}]})]),
         ("of a name", [deployment(), service(target=8080), policy({"ports": [{"port": "http"}]})]),
         ("of a range", [deployment(), service(), policy({"ports": [{"port": 8000, "endPort": 8090}]})]),
@@ -1105,6 +1246,18 @@ ACCEPTED = {
         ),
     ],
     "policy-client": [
+        (
+            "of a port that the pods of the policy do not have",
+            [
+                *CLIENT,
+                deployment(
+                    "mail",
+                    {"app": "web", "part": "mail"},
+                    containers=[container(ports=[{"name": "metrics", "containerPort": 9090}])],
+                ),
+                policy({"ports": [{"port": "metrics"}]}, selector={"part": "mail"}),
+            ],
+        ),
         ("of all pods", [*CLIENT, policy({"from": [{"podSelector": {}}]})]),
         (
             "of the pods",
