@@ -36,7 +36,9 @@ def main() -> int:
     folders = [f"tests/unit/apiserver/{folder}" for folder in FOLDERS]
     code = pytest.main([*plain, *folders], plugins=[run])
     for outcome in run.outcomes:
-        if not outcome.is_killed:
+        if not outcome.has_ended:
+            print(f"does not end: {outcome.mutant}\n    {outcome.test.partition('::')[2]}")
+        elif not outcome.is_killed:
             print(f"survives: {outcome.mutant}")
         elif options.verbose:
             print(f"killed:   {outcome.mutant}\n    {outcome.test.partition('::')[2]}: {outcome.problem}")

@@ -7,18 +7,29 @@ in which it is applied, and nothing restores it: each gets a process of its own.
 import contextlib
 import importlib
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import orjson
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.admission import chain
 from mockube.apiserver.admission.plugin import Plugin
 from mockube.apiserver.authz.chain import Decision
 from mockube.apiserver.parts import admission
-from mockube.apiserver.registry import apply, create, delete, delete_options, metadata, stages, update
+from mockube.apiserver.registry import (
+    apply,
+    create,
+    delete,
+    delete_options,
+    deletion,
+    metadata,
+    registry,
+    stages,
+    update,
+)
 from mockube.apiserver.request import handler
 from mockube.etcd.kv import Txn
 
@@ -133,6 +144,11 @@ def nothing(*_: object, **__: object) -> None:
     """Do nothing, in place of what checks or changes something."""
 
 
+def same(value: Any, *_: object, **__: object) -> Any:
+    """Return the first argument, in place of what changes it."""
+    return value
+
+
 async def nothing_async(*_: object, **__: object) -> None:
     """Do the same in place of a coroutine function."""
 
@@ -168,6 +184,42 @@ async def _list_everything(registry: Any, context: Any) -> Any:
     return await _LIST(registry, replace(context, query={}))
 
 
+def _module_with(module: ModuleType, **others: object) -> SimpleNamespace:
+    """Return a module with other functions, for one of the modules that import it."""
+    return SimpleNamespace(**vars(module) | others)
+
+
+def _maker_with(make: Callable[..., Any], **fields: object) -> Callable[..., Any]:
+    return lambda **given: make(**given | fields)
+
+
+def _is_marked_without_finalizers(write: Any) -> bool:
+    return "deletionTimestamp" in write.new["metadata"] and not write.strategy.pending(write.new)
+
+
+def _mark_later(tree: Any, grace_period: int | None) -> Any:
+    if grace_period is None:
+        return None
+    tree["metadata"]["deletionGracePeriodSeconds"] = grace_period
+    return tree
+
+
+async def _allocate_only(self: Any, backend: Any, resource: Any, new: Any, old: Any, **options: Any) -> Any:
+    if new is None:
+        return registry.NO_ALLOCATIONS
+    return await _ALLOCATE(self, backend, resource, new, old, **options)
+
+
+async def _remove_without_compare(*arguments: Any) -> bool:
+    *others, allocations = arguments
+    return await _REMOVE(*others, replace(allocations, compare=()))
+
+
+async def _no_lease(*_: object) -> int:
+    return 0
+
+
+_ALLOCATE, _REMOVE = registry.Allocators.allocate, deletion.remove
 _MUTATE, _RUN, _LIST = chain.Admission.mutate, chain._run, delete.list_objects
 _DELETE_OPTIONS, _PATCH_OPTIONS = delete_options.unchecked_options, apply.patch_options
 _MISTAKES = [
@@ -216,6 +268,70 @@ _MISTAKES = [
     ),
     _mistake("collection is deleted without its selector", "registry.delete:list_objects", _list_everything),
     _mistake("unsafe deletion needs no right", "registry.delete:_authorize_unsafe_deletion", nothing_async),
+    _mistake(
+        "namespace that admission changes is stored",
+        "registry.stages:metadata",
+        _module_with(metadata, match_namespace=nothing),
+    ),
+    _mistake(
+        "owner that admission repeats is stored twice",
+        "registry.stages:metadata",
+        _module_with(metadata, without_duplicate_owners=same),
+    ),
+    _mistake("field of a disabled gate is stored", "kinds.strategy:DisabledFields.drop", nothing),
+    _mistake("object is stored without its lease", "registry.registry:Allocators.lease", _no_lease),
+    _mistake(
+        "creation by update or apply is authorized in all namespaces",
+        "registry.stages:Attributes",
+        _maker_with(stages.Attributes, namespace=""),
+    ),
+    _mistake("UID of an update that creates is ignored", "registry.update:check_uid", nothing),
+    _mistake("object of a finished deletion stays", "registry.stages:_is_ended", lambda _: False),
+    _mistake(
+        "write ends the grace period of a deletion",
+        "registry.stages:_is_ended",
+        _is_marked_without_finalizers,
+    ),
+    _mistake("deletion releases no allocations", "registry.registry:Allocators.allocate", _allocate_only),
+    _mistake(
+        "release of node ports does not compare their record",
+        "registry.deletion:remove",
+        _remove_without_compare,
+    ),
+    _mistake("deletion lengthens a grace period", "registry.deletion:_mark_sooner", _mark_later),
+    _mistake(
+        "admission of a deletion is not told of a dry run",
+        "registry.deletion:AdmissionAttributes",
+        _maker_with(deletion.AdmissionAttributes, dry_run=False),
+    ),
+    _mistake(
+        "mark is not delivered before the deletion", "storage.watch_cache:WatchCache.deliver", nothing_async
+    ),
+    _mistake(
+        "collection is deleted with every unreadable object",
+        "registry.delete:_has_selector",
+        lambda _: False,
+    ),
+    _mistake(
+        "deletion of an unreadable object is not admitted", "registry.delete:admit_deletion", nothing_async
+    ),
+    _mistake(
+        "deletion of a collection has another author",
+        "registry.delete:RequestContext",
+        _maker_with(delete.RequestContext, part_of=None),
+    ),
+    _mistake(
+        "eviction does not compare the version that it checked",
+        "registry.subresources.eviction:_at_checked_version",
+        same,
+    ),
+    _mistake(
+        "eviction uses a budget that its controller has not seen",
+        "registry.subresources.eviction:meta",
+        _module_with(meta, generation=lambda _: 0),
+    ),
+    _mistake("headers of front proxies are passed on", "request.access:_without_users", same),
+    _mistake("journal notes no author", "storage.journal:Journal.note", nothing),
 ]
 
 _NOT_NEW = "a changed object is not created"
@@ -259,6 +375,10 @@ DANGEROUS = frozenset(
         "write does not compare revisions",
         "deletion does not compare the revision",
         "dry run is stored",
+        "write ends the grace period of a deletion",
+        "collection is deleted with every unreadable object",
+        "creation by update or apply is authorized in all namespaces",
+        "headers of front proxies are passed on",
     }
 )
 """Those that `make check` runs: a user would get rights, or lose data."""

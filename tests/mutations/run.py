@@ -1,10 +1,12 @@
 """Run the marked tests of each mutant in a forked process, after one collection: a mutant that no test notices survives."""
 
 import gc
+import math
 import os
 import resource
 import signal
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import pytest
@@ -14,8 +16,8 @@ from msgspec import Struct
 from .mutants import Mutant
 
 MARKER = "kills"
-CPU_SECONDS, SECONDS = 2, 60
-"""A mutant whose tests take longer is dead: they repeat a write for ever, or wait for what does not happen any more."""
+CPU_SECONDS, SECONDS, TIMES_LONGER = 2, 60, 5
+"""A test that takes so much longer on a mutant than without one does not end: it repeats a write for ever, or waits in vain."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -23,11 +25,13 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     mutant: str
     test: str = ""
+    """The test that failed, or that did not end."""
     problem: str = ""
-
-    @property
-    def is_killed(self) -> bool:
-        return bool(self.problem)
+    has_ended: bool = True
+    is_killed: bool = False
+    """Whether a test failed, or a test that is marked with the mutant did not end."""
+    cpu_seconds: dict[str, float] = {}
+    """What each test needed."""
 
 
 class MutationRun:
@@ -47,11 +51,14 @@ class MutationRun:
         needed = {item.nodeid: item for mutant in self._mutants for item in tests.get(mutant.name, ())}
         gc.collect()
         gc.freeze()
-        unchanged = _run_forked(Mutant("no mutant", lambda: None), [*needed.values()], is_limited=False)
-        if unchanged.is_killed:
+        unchanged = _run_forked(Mutant("no mutant", lambda: None), [*needed.values()])
+        if unchanged.problem:
             self.problems.append(f"{unchanged.test} fails without a mutant: {unchanged.problem}")
             return True
-        self.outcomes = [_run_forked(mutant, tests.get(mutant.name, ())) for mutant in self._mutants]
+        self.outcomes = [
+            _run_forked(mutant, tests.get(mutant.name, ()), limits=unchanged.cpu_seconds)
+            for mutant in self._mutants
+        ]
         return True
 
     def _tests_by_mutant(self, items: Sequence[pytest.Item]) -> dict[str, list[pytest.Item]]:
@@ -66,34 +73,70 @@ class MutationRun:
         return tests
 
 
-def _run_forked(mutant: Mutant, items: Sequence[pytest.Item], *, is_limited: bool = True) -> Outcome:
+def _run_forked(
+    mutant: Mutant, items: Sequence[pytest.Item], *, limits: Mapping[str, float] | None = None
+) -> Outcome:
+    """Run tests on a mutant. `limits` are the CPU seconds that each test needs without one."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         # It never returns: nothing of this process, such as pytest's report, may run twice.
         try:
-            if is_limited:
-                resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-                signal.alarm(SECONDS)
-            os.write(writer, msgspec.json.encode(_run_here(mutant, items)))
+            _run_here(mutant, items, writer, limits)
         finally:
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        data = pipe.read()
+        lines = pipe.read().splitlines()
     os.waitpid(child, 0)
-    if not data:
-        return Outcome(mutant=mutant.name, problem="the tests did not come to their end")
-    return msgspec.json.decode(data, type=Outcome)
+    outcomes = [msgspec.json.decode(line, type=Outcome) for line in lines]
+    if outcomes and outcomes[-1].has_ended:
+        return outcomes[-1]
+    running = outcomes[-1].test if outcomes else ""
+    marked = {item.nodeid for item in items if _is_marked(item, mutant)}
+    return Outcome(
+        mutant=mutant.name,
+        test=running,
+        problem="the test did not come to its end",
+        has_ended=False,
+        is_killed=running in marked,
+    )
 
 
-def _run_here(mutant: Mutant, items: Sequence[pytest.Item]) -> Outcome:
+def _is_marked(item: pytest.Item, mutant: Mutant) -> bool:
+    return any(mutant.name in mark.args for mark in item.iter_markers(MARKER))
+
+
+def _run_here(
+    mutant: Mutant, items: Sequence[pytest.Item], writer: int, limits: Mapping[str, float] | None
+) -> None:
+    """Write a line for each test that begins, so that the parent knows the one that does not end, and one at the end."""
+
+    def report(outcome: Outcome) -> None:
+        os.write(writer, msgspec.json.encode(outcome) + b"\n")
+
     mutant.apply()
+    cpu_seconds: dict[str, float] = {}
     for item in items:
-        for report in runtestprotocol(item, log=False, nextitem=None):
-            if report.failed:
-                return Outcome(mutant=mutant.name, test=item.nodeid, problem=_problem(report))
-    return Outcome(mutant=mutant.name)
+        report(Outcome(mutant=mutant.name, test=item.nodeid, has_ended=False))
+        began = time.process_time()
+        if limits is not None:
+            _limit(limits[item.nodeid])
+        for result in runtestprotocol(item, log=False, nextitem=None):
+            if result.failed:
+                problem = _problem(result)
+                report(Outcome(mutant=mutant.name, test=item.nodeid, problem=problem, is_killed=True))
+                return
+        cpu_seconds[item.nodeid] = time.process_time() - began
+    report(Outcome(mutant=mutant.name, cpu_seconds=cpu_seconds))
+
+
+def _limit(usual_seconds: float) -> None:
+    """End this process if the next test takes much longer than it usually does."""
+    seconds = CPU_SECONDS + TIMES_LONGER * usual_seconds
+    end = math.ceil(time.process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+    signal.alarm(SECONDS + math.ceil(seconds))
 
 
 def _problem(report: pytest.TestReport) -> str:

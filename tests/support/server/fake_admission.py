@@ -28,17 +28,37 @@ class Labelling(Plugin):
         attributes.object = {**attributes.object, "metadata": {**metadata, "labels": labels}}
 
 
+class Setting(Plugin):
+    """Sets fields of the metadata of each object."""
+
+    operations = frozenset({Operation.CREATE, Operation.UPDATE})
+
+    def __init__(self, **fields):
+        self._fields = fields
+
+    async def mutate(self, _registry, attributes):
+        metadata = attributes.object["metadata"] | self._fields
+        attributes.object = attributes.object | {"metadata": metadata}
+
+
 class Interfering(Plugin):
-    """Awaits another write while the first `times` writes are admitted."""
+    """Awaits another write while the first `times` writes are admitted: in the phase `validate` or `mutate`."""
 
     operations = frozenset(Operation)
 
-    def __init__(self, write, *, times=1):
+    def __init__(self, write, *, times=1, phase="validate"):
         self._write = write
         self._times = times
+        self._phase = phase
+
+    async def mutate(self, _registry, _attributes):
+        await self._interfere("mutate")
 
     async def validate(self, _registry, _attributes):
-        if self._times:
+        await self._interfere("validate")
+
+    async def _interfere(self, phase):
+        if self._times and phase == self._phase:
             self._times -= 1
             await self._write()
 

@@ -26,12 +26,12 @@ async def bind(api, kind, **spec):
     )
 
 
-async def call_webhook(api, kind, admit):
+async def call_webhook(api, kind, admit, *, operation="CREATE"):
     """Register a webhook for config maps, which answers by a function."""
     api.servers.admit = admit
     webhook = {
         "name": "w.example.com",
-        "rules": [RULE],
+        "rules": [RULE | {"operations": [operation]}],
         "clientConfig": {"url": "https://hooks.test/admit"},
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -113,3 +113,18 @@ async def test_webhook_that_fails_refuses_object(api):
         'Internal error occurred: failed calling webhook "w.example.com": failed to call webhook: no route to host'
     )
     assert await api.stored(f"{CONFIG_MAPS}/a") is None
+
+
+@pytest.mark.kills("admission of a deletion is not told of a dry run")
+async def test_webhook_learns_which_deletion_is_dry_run(api):
+    dry_runs = []
+
+    def admit(request):
+        dry_runs.append(request["dryRun"])
+        return {}
+
+    await api.create(CONFIG_MAPS, ONE)
+    await call_webhook(api, "validating", admit, operation="DELETE")
+    await api.delete(f"{CONFIG_MAPS}/a", dryRun="All")
+    await api.delete(f"{CONFIG_MAPS}/a")
+    assert dry_runs == [True, False]

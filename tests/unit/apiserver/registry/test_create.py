@@ -3,8 +3,16 @@
 import pytest
 
 from mockube.apiserver.registry.create import MAX_NAMES
+from tests.support.event_loop import yield_to_loop
 from tests.support.server.custom_kinds import HOOKS_V1, define_hooks, hook
-from tests.support.server.fake_admission import Interfering, Labelling, Recording, Refusing, registry_with
+from tests.support.server.fake_admission import (
+    Interfering,
+    Labelling,
+    Recording,
+    Refusing,
+    Setting,
+    registry_with,
+)
 from tests.support.server.memory_api import ALICE, CORE, running_api
 
 CONFIG_MAPS = f"{CORE}/configmaps"
@@ -341,3 +349,66 @@ async def test_duplicate_owner_is_stored_once_with_warning(api):
     answer = await api.create(CONFIG_MAPS, {"metadata": {"name": "a", "ownerReferences": [owner, owner]}})
     assert ".metadata.ownerReferences contains duplicate entries" in answer.warnings[0]
     assert (await api.stored(f"{CONFIG_MAPS}/a"))["metadata"]["ownerReferences"] == [owner]
+
+
+# --- what admission changes, fields of gates, times to live, rights
+
+
+@pytest.mark.kills("namespace that admission changes is stored")
+async def test_object_that_plugin_moves_to_another_namespace_is_refused(api):
+    registry = registry_with(api, Setting(namespace="kube-system"))
+    answer = await api.send("POST", CONFIG_MAPS, config_map(), registry=registry)
+    assert answer.refusal == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+    assert await api.stored(f"{CONFIG_MAPS}/a") is None
+
+
+@pytest.mark.kills("owner that admission repeats is stored twice")
+async def test_owner_that_plugin_adds_twice_is_stored_once_with_warning(api):
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}
+    registry = registry_with(api, Setting(ownerReferences=[owner, owner]))
+    answer = await api.send("POST", CONFIG_MAPS, config_map(), registry=registry)
+    assert (await api.stored(f"{CONFIG_MAPS}/a"))["metadata"]["ownerReferences"] == [owner]
+    (warning,) = answer.warnings
+    assert warning.startswith(
+        ".metadata.ownerReferences contains duplicate entries after mutating admission happens; "
+    )
+
+
+@pytest.mark.kills("field of a disabled gate is stored")
+async def test_field_whose_gate_is_off_is_not_created(api):
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    spec = {"strategy": "OldestEmulationVersion", "preferredHolder": "b", "holderIdentity": "a"}
+    answer = await api.create(path, {"metadata": {"name": "a"}, "spec": spec})
+    assert (answer.code, answer.body["spec"]) == (201, {"holderIdentity": "a"})
+    assert (await api.stored(f"{path}/a"))["spec"] == {"holderIdentity": "a"}
+
+
+@pytest.mark.kills("object is stored without its lease")
+async def test_event_disappears_at_end_of_its_time_to_live(api):
+    involved = {"kind": "Pod", "name": "p", "namespace": "default"}
+    await api.create(f"{CORE}/events", {"metadata": {"name": "e"}, "involvedObject": involved})
+    api.registry.clock.advance(3_599)
+    assert (await api.get(f"{CORE}/events/e")).code == 200
+    api.registry.clock.advance(62)  # objects of one minute share a lease
+    await yield_to_loop()
+    assert (await api.get(f"{CORE}/events/e")).code == 404
+
+
+@pytest.mark.kills("creation by update or apply is authorized in all namespaces")
+@pytest.mark.parametrize(
+    ("path", "resource", "namespace"),
+    [(f"{CONFIG_MAPS}/a", "configmaps", "default"), ("/api/v1/namespaces/team", "namespaces", "team")],
+)
+async def test_apply_that_would_create_needs_right_to_create_in_its_namespace(path, resource, namespace):
+    kind, name = {"configmaps": "ConfigMap", "namespaces": "Namespace"}[resource], path.rpartition("/")[2]
+    tree = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+    async with running_api(modes=("RBAC",)) as api:
+        answer = await api.apply(path, tree, user=ALICE)
+        problem = (
+            f'User "alice" cannot create resource "{resource}" in API group "" in the namespace "{namespace}"'
+        )
+        assert answer.refusal == (403, f'{resource} "{name}" is forbidden: {problem}')
+        assert await api.stored(path) is None

@@ -2,8 +2,9 @@
 
 import pytest
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.registry.request_context import Operation
-from mockube.etcd.kv import Put
+from mockube.etcd.kv import Delete, Put
 from tests.support.server.custom_kinds import HOOKS_V1, HOOKS_V2, define_hooks, hook
 from tests.support.server.fake_admission import Interfering, Recording, Refusing, registry_with
 from tests.support.server.memory_api import ALICE, CORE, PODS, running_api
@@ -90,6 +91,19 @@ async def test_pod_on_node_is_marked_with_its_grace_period(api):
     assert metadata["deletionTimestamp"] == "2030-01-01T00:00:07Z"
     await api.delete(f"{PODS}/p", {"gracePeriodSeconds": 0})
     assert await api.stored(f"{PODS}/p") is None
+
+
+@pytest.mark.kills("deletion lengthens a grace period")
+async def test_second_deletion_shortens_grace_period_and_does_not_lengthen_it(api):
+    spec = {"nodeName": "n", "containers": [{"name": "c", "image": "x"}], "terminationGracePeriodSeconds": 7}
+    await api.create(PODS, {"metadata": {"name": "p"}, "spec": spec})
+    await api.delete(f"{PODS}/p")
+    ends = []
+    for seconds in (30, 5):
+        await api.delete(f"{PODS}/p", {"gracePeriodSeconds": seconds})
+        metadata = (await api.stored(f"{PODS}/p"))["metadata"]
+        ends.append((metadata["deletionGracePeriodSeconds"], metadata["deletionTimestamp"]))
+    assert ends == [(7, "2030-01-01T00:00:07Z"), (5, "2030-01-01T00:00:05Z")]
 
 
 @pytest.mark.kills("delete: admit before mark")
@@ -181,11 +195,70 @@ async def test_dry_run_of_delete_of_object_with_finalizer_returns_mark_and_store
     assert "deletionTimestamp" not in (await api.stored(ONE))["metadata"]
 
 
+@pytest.mark.kills("deletion releases no allocations")
 async def test_deletion_releases_address_of_service(api):
     service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "10.0.0.9", "ports": [{"port": 80}]}}
     await api.create(f"{CORE}/services", service)
     await api.delete(f"{CORE}/services/s")
     assert (await api.create(f"{CORE}/services", service)).code == 201
+
+
+@pytest.mark.kills("release of node ports does not compare their record")
+async def test_deletion_of_service_keeps_node_port_that_another_gets_meanwhile(api):
+    """The other Service is created between the read of the used ports and the deletion."""
+
+    def service(name, port):
+        ports = [{"port": 80, "nodePort": port}]
+        return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": ports}}
+
+    services = f"{CORE}/services"
+    await api.create(services, service("s", 30001))
+    key = api.registry.layout.object(api.catalog.rows["", "v1", "services"], "default", "s")
+    execute, codes = api.registry.kv.txn, []
+
+    async def create_other_first(transaction):
+        if not codes and Delete(key=key) in transaction.then:
+            codes.append(0)
+            codes[0] = (await api.create(services, service("t", 30002))).code
+        return await execute(transaction)
+
+    api.registry.kv.txn = create_other_first
+    assert ((await api.delete(f"{services}/s")).code, codes) == (200, [201])
+    answer = await api.create(services, service("u", 30002))
+    assert answer.code == 422
+    assert "provided port is already allocated" in answer.message
+
+
+class ChangeRecorder:
+    """A watcher that records the kind of each change, and whether its object is marked as being deleted."""
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+        self.changes = []
+
+    def handle_change(self, change):
+        is_marked = "deletionTimestamp" in change.after.tree()["metadata"]
+        self.changes.append((change.kind.value, is_marked))
+
+
+@pytest.mark.kills("mark is not delivered before the deletion")
+async def test_watch_gets_mark_of_pod_before_pod_is_removed(api):
+    await api.create(PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+    await api.settle()
+    cache = api.registry.resource_cache(GroupResource("", "pods"))
+    cache.watchers.add(watcher := ChangeRecorder(cache.prefix))
+    execute, before_removal = api.registry.kv.txn, []
+
+    async def note_changes_before_removal(transaction):
+        if any(isinstance(each, Delete) for each in transaction.then):
+            before_removal.append([*watcher.changes])
+        return await execute(transaction)
+
+    api.registry.kv.txn = note_changes_before_removal
+    await api.delete(f"{PODS}/p")
+    await api.settle()
+    assert before_removal == [[("MODIFIED", True)]]
+    assert watcher.changes == [("MODIFIED", True), ("DELETED", True)]
 
 
 @pytest.mark.kills("deletion does not compare the revision")
@@ -231,6 +304,14 @@ async def test_objects_of_collection_are_admitted_without_names(api, created):
     await api.send("DELETE", CONFIG_MAPS, registry=registry)
     ((operation, name, _, old),) = recording.validated
     assert (operation, name, old["metadata"]["name"]) == (Operation.DELETE, "", "a")
+
+
+@pytest.mark.kills("deletion of a collection has another author")
+async def test_journal_names_request_that_deleted_objects_of_collection(api, created):
+    await api.settle()
+    await api.delete(CONFIG_MAPS, user=ALICE)
+    author = api.registry.journal.entries()[-1].author
+    assert (author.user, author.verb, author.agent) == ("alice", "deletecollection", "tests/1")
 
 
 # --- an object that cannot be read

@@ -10,7 +10,7 @@ from mockube.etcd.kv import Put
 from tests.support.event_loop import until
 from tests.support.server.custom_kinds import HOOKS_V1, define_hooks, hook
 from tests.support.server.definitions import DEFINITIONS
-from tests.support.server.fake_admission import Interfering, registry_with
+from tests.support.server.fake_admission import Interfering, Refusing, registry_with
 from tests.support.server.memory_api import ADMIN, ALICE, CORE, running_api
 
 CONFIG_MAPS = f"{CORE}/configmaps"
@@ -40,6 +40,20 @@ async def test_object_of_definition_that_is_deleted_during_admission_is_not_foun
 
     registry = registry_with(api, Interfering(delete_definition))
     answer = await api.send("POST", HOOKS_V1, hook(size=5), registry=registry)
+    assert answer.refusal == (404, 'hooks.versions.test "a" not found')
+
+
+@pytest.mark.kills("object of a kind that was deleted is stored")
+async def test_dry_run_of_object_of_definition_that_is_deleted_by_mutating_admission_is_not_found(api):
+    """A dry run stores nothing, so that the check before the store does not refuse it."""
+    await define_hooks(api, by_webhook=False)
+
+    async def delete_definition():
+        await api.delete(DEFINITION)
+        await until(lambda: ("versions.test", "v1", "hooks") not in api.catalog.rows)
+
+    registry = registry_with(api, Interfering(delete_definition, phase="mutate"))
+    answer = await api.send("POST", HOOKS_V1, hook(size=5), registry=registry, dryRun="All")
     assert answer.refusal == (404, 'hooks.versions.test "a" not found')
 
 
@@ -114,6 +128,33 @@ async def test_collection_is_deleted_with_its_unreadable_objects(api):
     answer = await api.delete(CONFIG_MAPS)
     assert [item["metadata"]["name"] for item in answer.body["items"]] == ["a"]
     assert [(await api.get(f"{CONFIG_MAPS}/{name}")).code for name in "ab"] == [404, 404]
+
+
+@pytest.mark.kills("collection is deleted with every unreadable object")
+async def test_unreadable_object_stays_when_collection_is_deleted_by_selector(api):
+    await api.create(CONFIG_MAPS, config_map(labels={"x": "1"}))
+    await store_text(api, "b", b"not an object")
+    await api.settle()
+    answer = await api.delete(f"{CONFIG_MAPS}?labelSelector=x%3D1")
+    assert [item["metadata"]["name"] for item in answer.body["items"]] == ["a"]
+    assert [(await api.get(f"{CONFIG_MAPS}/{name}")).code for name in "ab"] == [404, 500]
+
+
+@pytest.mark.kills("dry run of a deletion is stored")
+async def test_dry_run_of_delete_collection_keeps_readable_and_unreadable_objects(api):
+    await api.create(CONFIG_MAPS, config_map())
+    await store_text(api, "b", b"not an object")
+    await api.settle()
+    assert (await api.delete(CONFIG_MAPS, dryRun="All")).code == 200
+    assert [(await api.get(f"{CONFIG_MAPS}/{name}")).code for name in "ab"] == [200, 500]
+
+
+@pytest.mark.kills("deletion of an unreadable object is not admitted")
+async def test_unreadable_object_whose_deletion_plugin_refuses_stays(api):
+    await store_text(api, "a", b"not an object")
+    answer = await api.send("DELETE", ONE, registry=registry_with(api, Refusing()))
+    assert answer.refusal == (403, 'configmaps "a" is forbidden: no such writes today')
+    assert (await api.get(ONE)).code == 500
 
 
 async def test_object_of_collection_that_is_deleted_meanwhile_is_skipped(api):

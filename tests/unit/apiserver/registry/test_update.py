@@ -1,10 +1,19 @@
 """An update: what is stored in place of an object, and when it is refused."""
 
+import orjson
 import pytest
 
+from mockube.etcd.kv import Put
 from tests.support.server.custom_kinds import HOOKS_V1, HOOKS_V2, define_hooks, hook
-from tests.support.server.fake_admission import Interfering, Labelling, Recording, Refusing, registry_with
-from tests.support.server.memory_api import CORE
+from tests.support.server.fake_admission import (
+    Interfering,
+    Labelling,
+    Recording,
+    Refusing,
+    Setting,
+    registry_with,
+)
+from tests.support.server.memory_api import CORE, PODS
 
 CONFIG_MAPS = f"{CORE}/configmaps"
 ONE = f"{CONFIG_MAPS}/a"
@@ -126,6 +135,17 @@ async def test_update_of_status_keeps_spec_and_generation(api):
     stored = await api.stored(DEPLOYMENT)
     assert (answer.code, stored["metadata"]["generation"]) == (200, 1)
     assert (stored["spec"]["replicas"], stored["status"]["replicas"]) == (1, 1)
+
+
+async def test_update_of_status_does_not_count_its_annotations_in_generation(api):
+    """An update of the deployment itself would count them."""
+    await api.create(DEPLOYMENT.rpartition("/")[0], deployment())
+    change = {"metadata": {"annotations": {"a": "b"}}}
+    assert (await api.patch(f"{DEPLOYMENT}/status", change)).code == 200
+    metadata = (await api.stored(DEPLOYMENT))["metadata"]
+    assert (metadata["generation"], metadata["annotations"]) == (1, {"a": "b"})
+    await api.patch(DEPLOYMENT, {"metadata": {"annotations": {"a": "c"}}})
+    assert (await api.stored(DEPLOYMENT))["metadata"]["generation"] == 2
 
 
 @pytest.mark.kills("update without allocate")
@@ -345,6 +365,7 @@ async def test_update_in_another_namespace_is_refused(api, created):
     assert (await api.stored(ONE))["data"] == {"k": "old"}
 
 
+@pytest.mark.kills("object of a finished deletion stays")
 async def test_update_that_removes_last_finalizer_of_deleted_object_removes_it(api):
     await api.create(CONFIG_MAPS, config_map("old", finalizers=["x.io/y"]))
     await api.delete(ONE)
@@ -352,3 +373,70 @@ async def test_update_that_removes_last_finalizer_of_deleted_object_removes_it(a
     answer = await api.update(ONE, config_map("old"))
     assert answer.code == 200
     assert await api.stored(ONE) is None
+
+
+@pytest.mark.kills("object of a finished deletion stays")
+async def test_update_that_changes_nothing_removes_deleted_object_that_waits_for_nothing(api):
+    """Its last finalizer was removed by what did not know the rule, such as a restored snapshot."""
+    await api.create(CONFIG_MAPS, config_map("old", finalizers=["x.io/y"]))
+    await api.delete(ONE)
+    tree = await api.stored(ONE)
+    del tree["metadata"]["finalizers"]
+    key = api.registry.layout.object(api.catalog.rows["", "v1", "configmaps"], "default", "a")
+    await api.registry.kv.put(Put(key=key, value=orjson.dumps(tree)))
+    await api.settle()
+    assert (await api.patch(ONE, {})).code == 200
+    assert await api.stored(ONE) is None
+
+
+@pytest.mark.kills("write ends the grace period of a deletion")
+async def test_pod_in_its_grace_period_stays_when_its_status_is_written(api):
+    spec = {"nodeName": "n", "containers": [{"name": "c", "image": "x"}], "terminationGracePeriodSeconds": 7}
+    await api.create(PODS, {"metadata": {"name": "p"}, "spec": spec})
+    await api.delete(f"{PODS}/p")
+    assert (await api.patch(f"{PODS}/p/status", {"status": {"phase": "Running"}})).code == 200
+    stored = await api.stored(f"{PODS}/p")
+    assert (stored["status"]["phase"], stored["metadata"]["deletionGracePeriodSeconds"]) == ("Running", 7)
+
+
+@pytest.mark.kills("deletion releases no allocations")
+async def test_update_that_removes_last_finalizer_of_deleted_service_releases_its_address(api):
+    service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "10.0.0.9", "ports": [{"port": 80}]}}
+    finalized = service | {"metadata": {"name": "s", "finalizers": ["x.io/y"]}}
+    assert (await api.create(SERVICES, finalized)).code == 201
+    await api.delete(f"{SERVICES}/s")
+    await api.patch(f"{SERVICES}/s", {"metadata": {"finalizers": None}})
+    assert await api.stored(f"{SERVICES}/s") is None
+    answer = await api.create(SERVICES, service)
+    assert answer.code == 201, answer.message
+
+
+async def test_update_of_field_whose_gate_is_off_counts_in_generation_of_resource_slice(api):
+    slices = "/apis/resource.k8s.io/v1/resourceslices"
+    spec = {"driver": "d.example.com", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}}
+    created = (await api.create(slices, {"metadata": {"name": "s"}, "spec": spec})).body
+    changed = created | {"spec": created["spec"] | {"skipNodeOperations": ["NodePrepareResources"]}}
+    answer = await api.update(f"{slices}/s", changed)
+    assert answer.code == 200, answer.message
+    stored = await api.stored(f"{slices}/s")
+    assert (stored["metadata"]["generation"], "skipNodeOperations" in stored["spec"]) == (2, False)
+
+
+@pytest.mark.kills("namespace that admission changes is stored")
+async def test_update_that_plugin_moves_to_another_namespace_is_refused(api, created):
+    registry = registry_with(api, Setting(namespace="kube-system"))
+    answer = await api.send("PUT", ONE, config_map("new"), registry=registry)
+    assert answer.refusal == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+    assert (await api.stored(ONE))["data"] == {"k": "old"}
+
+
+@pytest.mark.kills("UID of an update that creates is ignored")
+async def test_update_with_uid_of_missing_object_is_conflict(api):
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a"
+    answer = await api.update(path, {"metadata": {"name": "a", "uid": "gone"}, "spec": {}})
+    assert answer.code == 409
+    assert answer.message.endswith("Precondition failed: UID in precondition: gone, UID in object meta: ")
+    assert await api.stored(path) is None

@@ -8,6 +8,7 @@ import pytest
 
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
+from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.request.response import PIECE, Response
@@ -29,9 +30,9 @@ FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 
 
 @contextlib.asynccontextmanager
-async def running_server(*flags, mode="AlwaysAllow"):
+async def running_server(*flags, mode="AlwaysAllow", request_headers=None):
     clock = SteppedClock()
-    environment = ServerEnvironment(trust=Trust(tokens=TOKENS), clock=clock)
+    environment = ServerEnvironment(trust=Trust(tokens=TOKENS, request_headers=request_headers), clock=clock)
     config = parse([f"--authorization-mode={mode}", *flags], {})
     async with ApiServer(MemoryStore(clock=clock), environment, config) as server:
         await send(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
@@ -158,6 +159,24 @@ async def test_timeout_is_parsed_before_authorization(server_with_roles):
         400,
         'invalid timeout specified in the request URL - time: invalid duration "x"',
     )
+
+
+@pytest.mark.kills("headers of front proxies are passed on")
+async def test_headers_in_which_front_proxies_send_users_are_not_passed_on():
+    names = RequestHeaders(
+        username=["X-Remote-User"], groups=["X-Remote-Group"], extra_prefixes=["X-Remote-Extra-"]
+    )
+    sent = {"X_Remote_User": "root", "x_remote_group": "system:masters", "X_Remote_Extra_Scope": "all"}
+    received = []
+
+    async def middleware(request, proceed):
+        received.append((request.user.name, [*request.headers]))
+        return await proceed(request)
+
+    async with running_server(request_headers=names) as server:
+        server.handler.config.hooks.before_endpoint.add(middleware)
+        await send(server, "GET", CONFIG_MAPS, **ALICE, **sent, Accept="application/json")
+    assert received == [("alice", ["Host", "Authorization", "Accept"])]
 
 
 # --- hooks

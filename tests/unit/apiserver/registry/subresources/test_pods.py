@@ -165,3 +165,38 @@ async def test_two_evictions_share_one_allowed_disruption(api):
     assert (codes, answer.code) == ([201], 429)
     assert "deletionTimestamp" not in (await api.stored(POD))["metadata"]
     assert (await api.stored(f"{CORE}/pods/q"))["metadata"]["deletionTimestamp"]
+
+
+@pytest.mark.kills("eviction does not compare the version that it checked")
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+async def test_pod_that_becomes_ready_during_eviction_is_not_evicted(api, phase):
+    """The pod becomes ready between the check whether it needs a disruption, and its deletion."""
+    await run_pod(api, allowed=0)
+    await api.patch(f"{POD}/status", {"status": {"phase": phase, "conditions": None}})
+    key = api.registry.layout.object(api.catalog.rows["", "v1", "pods"], "default", "p")
+    find, found = api.registry.kv.range, []
+
+    async def become_ready_after_read(request):
+        result = await find(request)
+        if not found and request.key == key:
+            found.append(result)
+            ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            assert (await api.patch(f"{POD}/status", {"status": ready})).code == 200
+        return result
+
+    api.registry.kv.range = become_ready_after_read
+    answer = await api.create(f"{POD}/eviction", EVICTION)
+    assert (answer.code, len(found)) == (429, 1)
+    assert "deletionTimestamp" not in (await api.stored(POD))["metadata"]
+
+
+@pytest.mark.kills("eviction uses a budget that its controller has not seen")
+async def test_pod_is_not_evicted_by_budget_that_its_controller_has_not_seen(api):
+    await run_pod(api, allowed=1)
+    assert (await api.patch(f"{BUDGETS}/b", {"spec": {"minAvailable": 2}})).code == 200
+    await api.settle()
+    answer = await api.create(f"{POD}/eviction", EVICTION)
+    assert answer.code == 429
+    (cause,) = answer.body["details"]["causes"]
+    assert cause["message"] == "The disruption budget b is still being processed by the server."
+    assert "deletionTimestamp" not in (await api.stored(POD))["metadata"]
