@@ -8,17 +8,21 @@ pyproject.toml allows. Attributes that other files read are slots of aiohttp's c
 
 import asyncio
 from collections import deque
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from aiohttp import EMPTY_PAYLOAD, StreamReader, web
-from aiohttp.http import RawRequestMessage
+from aiohttp import EMPTY_PAYLOAD, StreamReader, hdrs, web
+from aiohttp.http import RawRequestMessage, StreamWriter
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
+
+if TYPE_CHECKING:
+    from multidict import CIMultiDict
 
 __all__ = (
     "EMPTY_PAYLOAD",
     "ERROR",
     "AiohttpProtocol",
+    "HeadWriter",
     "MalformedRequest",
     "Message",
     "PayloadAccessError",
@@ -35,6 +39,17 @@ _handler: Final[Any] = web.RequestHandler
 
 _IS_BEFORE_3_14_4: Final = hasattr(_handler, "_msg_queue_paused")
 """Whether the limit of the queue has the names of 3.14.1 to 3.14.3."""
+
+
+class HeadWriter(StreamWriter):
+    """Writes no Server header, as upstream does not, and the bytes of a proxied header as they were received."""
+
+    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
+        headers.pop(hdrs.SERVER, None)
+        await super().write_headers(status_line, headers)
+        if not all(map(str.isascii, headers.values())):  # aiohttp omits the bytes that are not UTF-8
+            lines = [status_line, *(f"{name}: {value}" for name, value in headers.items()), "\r\n"]
+            self._headers_buf = "\r\n".join(lines).encode("utf-8", "surrogateescape")
 
 
 def message_of(message: Message) -> RawRequestMessage:

@@ -6,7 +6,7 @@ handled as Go does: status 100 when the body is read, otherwise 417.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiohttp import StreamReader, hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
@@ -15,15 +15,13 @@ from mockube.apimachinery import status, uri
 from mockube.apiserver.authn.authenticators import PeerCertificates
 from mockube.apiserver.request.request import Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
+from mockube.component_base.aiohttp_protocol import HeadWriter
 from mockube.component_base.tracebacks import drop_frames
 
 from .backend_connection import LIMIT
 from .connection import Connection
 from .response import Refusal, render, write_pieces
 from .streams import Chunks, Messages
-
-if TYPE_CHECKING:
-    from multidict import CIMultiDict
 
 
 class Tunnel:
@@ -188,20 +186,9 @@ class SocketClient:
         if self._http is None:
             connection, loop, task = self._connection, asyncio.get_running_loop(), asyncio.current_task()
             assert task is not None
-            writer = _Writer(connection, loop)
+            writer = HeadWriter(connection, loop)
             self._http = web.BaseRequest(self.message, self.payload, connection, writer, task, loop)
         return self._http
-
-
-class _Writer(StreamWriter):
-    """Writes no Server header, as upstream does not, and the bytes of a proxied header as they were received."""
-
-    async def write_headers(self, status_line: str, headers: "CIMultiDict[str]") -> None:
-        headers.pop(hdrs.SERVER, None)
-        await super().write_headers(status_line, headers)
-        if not all(map(str.isascii, headers.values())):  # aiohttp omits the bytes that are not UTF-8
-            lines = [status_line, *(f"{name}: {value}" for name, value in headers.items()), "\r\n"]
-            self._headers_buf = "\r\n".join(lines).encode("utf-8", "surrogateescape")
 
 
 def take_over(connection: Connection, buffered: bytes) -> Tunnel:

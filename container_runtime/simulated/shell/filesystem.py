@@ -136,7 +136,7 @@ class FileSystem:
 
     def resolve(self, path: str) -> str:
         """Return a path without symbolic links; the last component need not exist."""
-        if not self._links and not any(mount.files._links for mount in self._mounts.values()):  # noqa: SLF001 - of the same class
+        if not self._has_links():
             return path
         remaining = path.strip("/").split("/")[::-1]
         current, links = "/", 0
@@ -154,8 +154,13 @@ class FileSystem:
             current = "/"
         return current
 
+    def _has_links(self) -> bool:
+        return bool(self._links) or any(mount.files._links for mount in self._mounts.values())  # noqa: SLF001 - of the same class
+
     def resolve_parent(self, path: str) -> str:
         """Return a path whose directories, but not its last component, are without symbolic links."""
+        if not self._has_links():
+            return path
         name = basename(path)
         return join(self.resolve(dirname(path)), name) if name else path
 
