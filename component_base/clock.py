@@ -81,14 +81,73 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
-class ClusterClock:
-    """The clock of a cluster in one event loop: it runs at a speed, stands still while it is paused, and can be advanced.
+class _DrivenClock:
+    """A clock that another one drives. Callbacks run in the order in which they are due; one timer of the other clock waits for the first."""
 
-    Callbacks run in the order in which they are due. One timer of the real clock waits for the first of them.
-    """
+    def __init__(self) -> None:
+        self._timers = TimerHeap()
+        self._timer: Timer | None = None
+        self._timer_due = 0.0
+
+    def monotonic(self) -> float:
+        raise NotImplementedError
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        scheduled = self._timers.add(self.monotonic() + max(delay, 0.0), callback)
+        if self._timer is None or scheduled.due < self._timer_due:
+            self._set_timer()
+        return scheduled
+
+    async def sleep(self, seconds: float) -> None:
+        elapsed = asyncio.Event()
+        timer = self.call_later(seconds, elapsed.set)
+        try:
+            await elapsed.wait()
+        finally:
+            timer.cancel()
+
+    def _start_timer(self, remaining: float) -> Timer | None:
+        """Let the other clock call `_on_timer` when so many seconds of this one are over; None if it stands still."""
+        raise NotImplementedError
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        first = self._timers.peek()
+        if first is not None:
+            self._timer_due = first.due
+            self._timer = self._start_timer(max(first.due - self.monotonic(), 0.0))
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        try:
+            self._run_due(max(self.monotonic(), self._timer_due))  # an event loop may round a delay down
+        finally:
+            self._set_timer()
+
+    def _run_due(self, until: float) -> None:
+        while (scheduled := self._timers.pop_due(until)) is not None:
+            self._reach(scheduled.due)
+            try:
+                scheduled.run()
+            except Exception as error:  # noqa: BLE001 - as an event loop: the callbacks of others still run
+                self._fail(error)
+
+    def _reach(self, due: float) -> None:
+        """Show the time at which a callback is due, if no other clock does that."""
+
+    def _fail(self, error: Exception) -> None:
+        """Log the error of a callback, as the event loop does, so that the others run."""
+        LOG.error("A timer of the cluster's clock failed; the others continue", exc_info=error)
+
+
+class ClusterClock(_DrivenClock):
+    """The clock of a cluster in one event loop: it runs at a speed, stands still while it is paused, and can be advanced."""
 
     def __init__(self, real: Clock | None = None) -> None:
         """Create a clock that shows the real time until it is changed; `real` is the machine's clock."""
+        super().__init__()
         self._real: Clock = RealClock() if real is None else real
         self._real_monotonic = self._real.monotonic
         self._speed = 1.0
@@ -101,9 +160,6 @@ class ClusterClock:
         self._ahead = timedelta()
         self._epoch: datetime | None = None
         """The date at which monotonic() is 0, at other rates."""
-        self._timers = TimerHeap()
-        self._timer: Timer | None = None
-        self._timer_due = 0.0
         self._coalescing = CoalescingClock(self)
         self.on_change: list[Callable[[], None]] = []
         """Called after each pause, change of speed and advance."""
@@ -138,15 +194,6 @@ class ClusterClock:
 
     def monotonic(self) -> float:
         return self._real_monotonic() * self._rate + self._offset
-
-    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        scheduled = self._timers.add(self.monotonic() + max(delay, 0.0), callback)
-        if (self._rate or delay <= 0.0) and (self._timer is None or scheduled.due < self._timer_due):
-            self._set_timer()
-        return scheduled
-
-    async def sleep(self, seconds: float) -> None:
-        await _sleep(self, seconds)
 
     def next_due(self) -> float | None:
         """Return the seconds until the next callback is due, or None if there is none."""
@@ -223,52 +270,27 @@ class ClusterClock:
         for changed in self.on_change:
             changed()
 
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        first = self._timers.peek()
-        if first is None:
-            return
-        remaining = max(first.due - self.monotonic(), 0.0)
+    def _start_timer(self, remaining: float) -> Timer | None:
         # What is due has no time to wait for, so that it runs in the next iteration of the loop also while the clock stands still.
-        if self._rate or not remaining:
-            self._timer_due = first.due
-            self._timer = self._real.call_later(remaining and remaining / self._rate, self._on_timer)
+        if not remaining or self._rate:
+            return self._real.call_later(remaining and remaining / self._rate, self._on_timer)
+        return None
 
-    def _on_timer(self) -> None:
-        self._timer = None
-        try:
-            self._run_due(max(self.monotonic(), self._timer_due))  # an event loop may round a delay down
-        finally:
-            self._set_timer()
-
-    def _run_due(self, until: float) -> None:
-        while (scheduled := self._timers.pop_due(until)) is not None:
-            if not self._rate:
-                self._offset = max(self._offset, scheduled.due)
-            try:
-                scheduled.run()
-            except Exception as error:  # noqa: BLE001 - as an event loop: the callbacks of others still run
-                self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        """Log the error of a callback, as the event loop does, so that the others run."""
-        LOG.error("A timer of the cluster's clock failed; the others continue", exc_info=error)
+    def _reach(self, due: float) -> None:
+        if not self._rate:
+            self._offset = max(self._offset, due)
 
 
-class CoalescingClock:
+class CoalescingClock(_DrivenClock):
     """The time of delays that gather work to spare the machine: that of a cluster's clock, and the machine's time while that one is paused."""
 
     def __init__(self, clock: ClusterClock) -> None:
+        super().__init__()
         self._clock = clock
         self._paused_seconds = 0.0
         """The duration of all pauses that have ended."""
         self._is_paused = False
         self._paused_at = 0.0
-        self._timers = TimerHeap()
-        self._timer: Timer | None = None
-        self._timer_due = 0.0
 
     @property
     def real(self) -> Clock:
@@ -285,15 +307,6 @@ class CoalescingClock:
         pause = self._clock.real.monotonic() - self._paused_at if self._is_paused else 0.0
         return self._clock.monotonic() + self._paused_seconds + pause
 
-    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        scheduled = self._timers.add(self.monotonic() + max(delay, 0.0), callback)
-        if self._timer is None or scheduled.due < self._timer_due:
-            self._set_timer()
-        return scheduled
-
-    async def sleep(self, seconds: float) -> None:
-        await _sleep(self, seconds)
-
     def follow_pause(self) -> None:
         """Continue by the machine's time if a pause of the cluster's clock has begun, and by that clock if it has ended."""
         if self._clock.is_paused == self._is_paused:
@@ -304,33 +317,9 @@ class CoalescingClock:
         self._is_paused, self._paused_at = self._clock.is_paused, now
         self._set_timer()
 
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        first = self._timers.peek()
-        if first is not None:
-            clock = self._clock.real if self._is_paused else self._clock
-            self._timer_due = first.due
-            self._timer = clock.call_later(max(first.due - self.monotonic(), 0.0), self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        until = max(self.monotonic(), self._timer_due)  # the timer may fire a rounding error early
-        try:
-            while (scheduled := self._timers.pop_due(until)) is not None:
-                scheduled.run()
-        finally:
-            self._set_timer()
-
-
-async def _sleep(clock: Clock, seconds: float) -> None:
-    elapsed = asyncio.Event()
-    timer = clock.call_later(seconds, elapsed.set)
-    try:
-        await elapsed.wait()
-    finally:
-        timer.cancel()
+    def _start_timer(self, remaining: float) -> Timer:
+        clock = self._clock.real if self._is_paused else self._clock
+        return clock.call_later(remaining, self._on_timer)
 
 
 def _date(time: datetime, at: datetime, rate: float, real: Clock) -> datetime:
