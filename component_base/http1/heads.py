@@ -71,34 +71,13 @@ Head = TypeVar("Head", ResponseHead, RequestHead)
 
 
 def parse_response(raw: bytes) -> ResponseHead:
-    usual = _USUAL_RESPONSE.fullmatch(raw)
-    if usual is not None:
-        minor, status, reason, block = usual.groups()
-        lines = block.split(b"\r\n")
-        del lines[-1]
-    else:
-        first, *lines = _checked_lines(raw, "response")
-        matched = _STATUS_LINE.fullmatch(first)
-        if matched is None:
-            raise BadStartLine(first, "response")
-        minor, status, reason = matched.groups()
+    (minor, status, reason), lines = _split(raw, "response", _USUAL_RESPONSE, _STATUS_LINE)
     return ResponseHead(int(status), reason or b"", minor == b"0", _fields(lines), raw)
 
 
 def parse_request(raw: bytes) -> RequestHead:
-    usual = _USUAL_REQUEST.fullmatch(raw)
-    if usual is not None:
-        method, target, minor, block = usual.groups()
-        lines = block.split(b"\r\n")
-        del lines[-1]
-    else:
-        first, *lines = _checked_lines(raw, "request")
-        matched = _REQUEST_LINE.fullmatch(first)
-        if matched is None:
-            raise BadStartLine(first, "request")
-        method, target, minor = matched.groups()
-    fields = _fields(lines)
-    return RequestHead(method.decode(), target.decode("latin-1"), minor == b"0", fields, raw)
+    (method, target, minor), lines = _split(raw, "request", _USUAL_REQUEST, _REQUEST_LINE)
+    return RequestHead(method.decode(), target.decode("latin-1"), minor == b"0", _fields(lines), raw)
 
 
 def check_beginning(data: bytes, kind: str) -> None:
@@ -146,6 +125,23 @@ def _lines(raw: bytes, kind: str) -> list[bytes]:
         raise _control_character(kind)
     del lines[-2:]
     return lines
+
+
+def _split(
+    raw: bytes, kind: str, usual: re.Pattern[bytes], start_line: re.Pattern[bytes]
+) -> tuple[Sequence[bytes], Sequence[bytes]]:
+    """Return the parts of a head's start line, and its other lines."""
+    matched = usual.fullmatch(raw)
+    if matched is not None:
+        *parts, block = matched.groups()
+        lines = block.split(b"\r\n")
+        del lines[-1]
+        return parts, lines
+    first, *lines = _checked_lines(raw, kind)
+    matched = start_line.fullmatch(first)
+    if matched is None:
+        raise BadStartLine(first, kind)
+    return matched.groups(), lines
 
 
 def _checked_lines(raw: bytes, kind: str) -> list[bytes]:
