@@ -38,7 +38,7 @@ from mockube.apiserver.metrics.aggregation import UnavailableServices
 from mockube.apiserver.openapi.documents import ForeignDocuments
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.request.health import Page, Pages
+from mockube.apiserver.request.page import Page, Pages
 from mockube.apiserver.user import User
 from mockube.component_base.metrics import MetricsRegistry
 

@@ -10,9 +10,10 @@ from mockube.apiserver.http.aggregator import Aggregator
 from mockube.apiserver.metrics.storage import measure_store
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.request.health import HealthChecks, Pages
+from mockube.apiserver.request.health import HealthChecks
 from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.openapi import openapi_pages
+from mockube.apiserver.request.page import Pages
 from mockube.apiserver.request.pages import RenewedPages, api_pages, with_index
 from mockube.apiserver.request.zpages import debug_pages, zpages
 from mockube.component_base.metrics import MetricsRegistry

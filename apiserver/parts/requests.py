@@ -29,10 +29,10 @@ from mockube.apiserver.request.endpoints import BINDINGS, Routes
 from mockube.apiserver.request.filter import FilterConfig
 from mockube.apiserver.request.flows import Flows
 from mockube.apiserver.request.handler import Handler
-from mockube.apiserver.request.health import Pages
 from mockube.apiserver.request.hooks import HookPoints
 from mockube.apiserver.request.hosts import Hosts
 from mockube.apiserver.request.limits import Deadlines, InFlight
+from mockube.apiserver.request.page import Pages
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request_observer import AuditIds, RequestObserver
 from mockube.apiserver.wire.table import Printer

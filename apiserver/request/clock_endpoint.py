@@ -14,7 +14,7 @@ from mockube.apimachinery.clock_readings import PATH, ClockReading
 from mockube.apimachinery.status import MethodNotSupported
 from mockube.component_base.clock import Clock, ClusterClock
 
-from .health import Pages
+from .page import Pages
 from .request import Request
 from .response import Response
 

@@ -37,9 +37,9 @@ from mockube.component_base.loop import yield_to_loop
 from .connect import ConnectHandler, Proxy
 from .error_responses import error_response
 from .filter import FilterConfig
-from .health import Page, Pages
 from .limits import is_long_running
 from .openapi import OPENAPI_DOCUMENT
+from .page import Page, Pages
 from .rendering import Renderer
 from .request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
 from .response import MIN_COMPRESSED_SIZE, Parts, Response, json_body, text_response

@@ -17,6 +17,7 @@ from mockube.component_base.process_metrics import HEALTH_CHECK, HEALTH_CHECKS
 from mockube.etcd.errors import KVError
 
 from .limits import Deadlines
+from .page import Page, Pages
 from .request import Request
 from .response import Response, text_response
 
@@ -24,9 +25,6 @@ LOG: Final = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[], Awaitable[str]]
 """Returns why the server is unhealthy; "" if it is healthy."""
-Page: TypeAlias = Callable[[Request], Awaitable[Response]]
-Pages: TypeAlias = Mapping[str, Page]
-"""Pages by exact path, without a trailing slash."""
 
 MAX_LAG_SECONDS: Final = 10.0
 """The lag of the watch cache behind the store from which on the server is not ready."""

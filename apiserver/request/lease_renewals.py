@@ -13,8 +13,8 @@ from mockube.apimachinery.timestamps import TimestampError, parse_micro_time
 from mockube.apiserver.registry.lease_renewals import renew_leases
 from mockube.apiserver.registry.registry import Registry
 
-from .health import Page
 from .hooks import HookPoints
+from .page import Page
 from .request import Request
 from .response import Response
 

@@ -20,7 +20,7 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.exposition import CONTENT_TYPE, cumulative, metrics_text, sorted_labels
 from mockube.component_base.metrics import Buckets, Collected, MetricsRegistry
 
-from .health import Page
+from .page import Page
 from .request import ACCEPT, Request
 from .response import NOT_CACHED, Response
 

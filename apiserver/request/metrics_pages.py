@@ -20,7 +20,7 @@ from mockube.apiserver.registry.metric_names import MetricNames
 from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.wire.negotiation import FORMATS, MediaType
 
-from .health import Page, Pages
+from .page import Page, Pages
 from .pages import document
 from .request import Request
 from .response import Response, json_body, text_response

@@ -17,7 +17,7 @@ from mockube.apiserver.wire.negotiation import parse_accept
 from mockube.component_base.clock import Clock
 
 from .content import Content, http_date, serve_content
-from .health import Page, Pages
+from .page import Page, Pages
 from .request import ACCEPT, Request
 from .response import JSON, NOT_CACHED, Response
 from .routes import get_only

@@ -22,7 +22,7 @@ from mockube.apiserver.wire.negotiation import (
 )
 from mockube.component_base.version import version_document
 
-from .health import Page, Pages
+from .page import Page, Pages
 from .request import ACCEPT, Request
 from .response import MIN_COMPRESSED_SIZE, Parts, Response, json_body
 from .routes import NOT_ACCEPTABLE, get_only

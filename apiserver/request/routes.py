@@ -19,7 +19,7 @@ from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.wire.negotiation import FORMATS, MediaType, consumes, matches_route
 
 from .connect import CONNECT_METHODS
-from .health import Page
+from .page import Page
 from .request import ACCEPT, CONTENT_TYPE, Request
 from .response import Response
 

@@ -28,8 +28,8 @@ from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV
 
-from .health import Page
 from .limits import Deadlines
+from .page import Page
 from .request import BodySink, Request
 from .response import Response
 

@@ -17,7 +17,7 @@ from mockube.apiserver.wire.negotiation import Clause, MediaType, parse_accept
 from mockube.component_base.clock import Clock
 from mockube.component_base.version import version, version_document
 
-from .health import Page, Pages
+from .page import Page, Pages
 from .request import ACCEPT, Request
 from .response import NOT_CACHED, Parts, Response, json_body, text_response
 
