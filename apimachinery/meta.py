@@ -65,6 +65,11 @@ def namespace(obj: ReadOnlyTree) -> str:
     return metadata(obj).get("namespace") or ""
 
 
+def namespaced_name(obj: ReadOnlyTree) -> str:
+    """Return `namespace/name`, as upstream's messages do."""
+    return f"{namespace(obj)}/{name(obj)}"
+
+
 def uid(obj: ReadOnlyTree) -> str:
     return metadata(obj).get("uid") or ""
 

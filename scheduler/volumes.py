@@ -159,7 +159,7 @@ class Storage(Struct, frozen=True, kw_only=True):
     def volumes_for(self, claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
         """Return the volumes that name a claim, and those of its class that name none."""
         return [
-            *self.volumes.by_index(_BY_USE, f"claim {meta.namespace(claim)}/{meta.name(claim)}"),
+            *self.volumes.by_index(_BY_USE, f"claim {meta.namespaced_name(claim)}"),
             *self.volumes.by_index(_BY_USE, f"class {storage_class_name(claim)}"),
         ]
 

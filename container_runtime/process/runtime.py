@@ -159,11 +159,13 @@ class ProcessRuntime:
         if previous_run is not None:
             _delete_log(previous_run, restarts - MAX_ENDED_RUNS)
         record.runs[name] = run
-        task = start(f"container {name} of {_name_of(pod)}", run.run())
+        task = start(f"container {name} of {meta.namespaced_name(pod)}", run.run())
         record.tasks.add(task)
         task.add_done_callback(record.tasks.discard)
         if record.refresh_task is None:
-            record.refresh_task = start(f"volumes of {_name_of(pod)}", self._refresh_volumes(record))
+            record.refresh_task = start(
+                f"volumes of {meta.namespaced_name(pod)}", self._refresh_volumes(record)
+            )
 
     def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
         run = self._latest_run(pod, name)
@@ -218,7 +220,7 @@ class ProcessRuntime:
         path = latest.log.with_name(f"{name}.{run.restarts}.log") if latest is not None else None
         if path is None or not path.exists():
             raise RuntimeProblem(
-                f"unable to retrieve container logs for container {name!r} of pod {_name_of(pod)}"
+                f"unable to retrieve container logs for container {name!r} of pod {meta.namespaced_name(pod)}"
             )
         return LogFile(path)
 
@@ -269,7 +271,7 @@ class ProcessRuntime:
             except Exception:
                 LOG.exception(
                     "volumes of pod %s were not updated; the update will be retried",
-                    _name_of(record.objects.pod),
+                    meta.namespaced_name(record.objects.pod),
                 )
 
     async def _refresh_run_volumes(self, run: ProcessRun, objects: PodObjects) -> None:
@@ -307,10 +309,6 @@ def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
     for field in _FIELDS:
         for container in pod["spec"].get(field) or ():
             yield field, container
-
-
-def _name_of(pod: ReadOnlyTree) -> str:
-    return f"{meta.namespace(pod)}/{meta.name(pod)}"
 
 
 def _delete_log(latest: ProcessRun, restarts: int) -> None:

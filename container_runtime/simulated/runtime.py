@@ -185,7 +185,9 @@ class SimulatedRuntime:
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
         runs[:] = [*runs[-1:], new_run]
-        new_run.task = task = start(f"container {name} of {_name_of(pod)}", self._run(pod, new_run))
+        new_run.task = task = start(
+            f"container {name} of {meta.namespaced_name(pod)}", self._run(pod, new_run)
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -316,7 +318,7 @@ class SimulatedRuntime:
         now = self._clock.now()
         run.state = replace(run.state, started=now, is_ready=True, passed_startup=True)
         self._events.report_change(pod)
-        name = f"container {run.container['name']} of pod {_name_of(pod)}"
+        name = f"container {run.container['name']} of pod {meta.namespaced_name(pod)}"
         try:
             if commands.interactive_command(pod, run.container):
                 run.end(await self._execute(pod, run))
@@ -385,7 +387,7 @@ class SimulatedRuntime:
 
     async def _load(self, pod: ReadOnlyTree, run: InteractiveRun) -> tuple[References, FileSystem]:
         """Return the objects and the files of a container; wait while the server does not respond."""
-        name = f"container {run.container['name']} of pod {_name_of(pod)}"
+        name = f"container {run.container['name']} of pod {meta.namespaced_name(pod)}"
         return await retry_until_available(
             partial(self._load_once, pod, run), self._clock, _RETRY_SECONDS, name
         )
@@ -450,7 +452,3 @@ class SimulatedRuntime:
             unknown = self._unknown_programs.get(meta.uid(pod), ())
             return all(name != container["name"] for name, _ in unknown)
         return predictions.is_simulated(pod, container, script_of(meta.annotations(pod)))
-
-
-def _name_of(pod: ReadOnlyTree) -> str:
-    return f"{meta.namespace(pod)}/{meta.name(pod)}"

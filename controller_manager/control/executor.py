@@ -245,7 +245,7 @@ class Executor:
         if meta.uid(current_owner) != meta.uid(owner):
             raise not_found(resource.group_resource, meta.name(owner))
         if meta.is_deleting(current_owner):
-            raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
+            raise Conflict(f"{meta.namespaced_name(owner)} has just been deleted")
 
     async def _release_or_remove_finalizer(
         self, action: Release | RemoveFinalizer, ref: ObjectRef, writes: KeyWrites

@@ -139,7 +139,7 @@ def _handle_of(claim: ReadOnlyTree, storage: Storage) -> tuple[str, str] | None:
     if storage_class is None or storage_class["provisioner"] in MIGRATED_PLUGINS:
         return None
     # The claim stands for the volume that is not provisioned yet.
-    return storage_class["provisioner"], f"{meta.namespace(claim)}/{meta.name(claim)}"
+    return storage_class["provisioner"], meta.namespaced_name(claim)
 
 
 def _attachments_of(node: str, storage: Storage) -> dict[tuple[str, str], str]:

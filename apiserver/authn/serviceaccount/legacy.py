@@ -128,7 +128,7 @@ class LegacyTokens:
         try:
             await self._label(meta.namespace(secret), meta.name(secret), {"metadata": metadata})
         except ApiError as error:
-            name = f"{meta.namespace(secret)}/{meta.name(secret)}"
+            name = meta.namespaced_name(secret)
             problem = "Failed to label legacy service account token %s with last-used date: %s"
             LOG.warning(problem, name, error)
 

@@ -132,7 +132,7 @@ def fixed_answer(
         return HttpAnswer(body=configured_text.encode())
     behavior = opened.behavior
     if behavior is None:
-        name = f"{meta.namespace(pod)}/{meta.name(pod)}"
+        name = meta.namespaced_name(pod)
         text = (
             f"mockube: pod {name} is simulated: {request.method} {request.path[:MAX_PATH]} on port {port}\n"
         )

@@ -104,7 +104,7 @@ def _desired_endpoints(
 
 
 def _write(service: ReadOnlyTree, body: ReadOnlyTree, *, is_new: bool) -> Create | Update:
-    name_in_message = f"{meta.namespace(service)}/{meta.name(service)}"
+    name_in_message = meta.namespaced_name(service)
     if is_new:
         failed = (
             "FailedToCreateEndpoint",

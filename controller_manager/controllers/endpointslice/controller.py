@@ -148,7 +148,7 @@ def _actions(
 
 
 def _failure_event(service: ReadOnlyTree, name: str, verb: str) -> EventTemplate:
-    name_in_message = f"{meta.namespace(service)}/{meta.name(service)}"
+    name_in_message = meta.namespaced_name(service)
     message = f"Error {verb.removesuffix('e')}ing EndpointSlice for Service {name_in_message}: {{error}}"
     return EventTemplate(about=service, on_failure=(f"FailedTo{name}EndpointSlices", message))
 

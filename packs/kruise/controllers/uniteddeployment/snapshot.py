@@ -98,7 +98,7 @@ def unlabelled_problem(workloads: Sequence[ReadOnlyTree]) -> str:
                 if LABEL_SUBSET_NAME in labels
                 else f"no label {LABEL_SUBSET_NAME} found"
             )
-            name = f"{meta.namespace(workload)}/{meta.name(workload)}"
+            name = meta.namespaced_name(workload)
             return f"fail to get subSet name from label of subset {name}: {problem}"
     return ""
 
