@@ -89,6 +89,8 @@ def test_exec_names_missing_program(pods):
 
 def test_exec_tty_echoes_edits_and_prompts(pods):
     session = execute(pods, "sh", stdin=True, tty=True)
+    while session.is_open() and session.peek_stdout(timeout=10) != "/ # ":
+        pass  # what is typed before the prompt is echoed before it
     session.write_stdin("echo ax\x7fb\rexit 5\r")
     session.run_forever(timeout=10)
     assert session.read_stdout() == "/ # echo ax\b \bb\r\nexit 5\r\nab\r\n/ # "
