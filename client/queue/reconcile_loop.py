@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
-from mockube.apimachinery.status import ApiError, Conflict
+from mockube.apimachinery.status import ApiError, Conflict, NotFound
 from mockube.client.metrics import reconciliations
 from mockube.client.metrics.process import Metrics
 from mockube.client.metrics.reconciliations import ReconcileObserver
@@ -50,8 +50,8 @@ class ReconcileLoop:
         self._observer = observer
         self._stats = metrics.queues.of(name)
         self._queue = WorkQueue[Key](self._stats)
-        self._delaying = DelayingQueue[Key](self._queue.add, clock)
-        self._coalescing = DelayingQueue[Key](self._queue.add, clock.coalescing)
+        self._delaying = DelayingQueue[Key](self._add_due, clock)
+        self._coalescing = DelayingQueue[Key](self._add_due, clock.coalescing)
         self._debouncer = Debouncer[Key](self._queue.add, clock.coalescing)
         self.limiter = RateLimiter[Key](clock)
 
@@ -59,14 +59,26 @@ class ReconcileLoop:
         self._queue.add(key)
 
     def add_after(self, key: Key, delay: timedelta) -> None:
-        self._delaying.add_after(key, delay.total_seconds())
+        self._add_after(self._delaying, key, delay)
 
     def add_coalesced(self, key: Key, delay: timedelta) -> None:
         """Add the key after a delay that spares the machine work, and that a pause of the cluster's clock does not hold back."""
-        self._coalescing.add_after(key, delay.total_seconds())
+        self._add_after(self._coalescing, key, delay)
 
     def add_debounced(self, key: Key, *, quiet: timedelta, max_delay: timedelta) -> None:
         self._debouncer.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
+
+    def _add_after(self, queue: DelayingQueue[Key], key: Key, delay: timedelta) -> None:
+        if delay:
+            queue.add_after(key, delay.total_seconds())
+        else:
+            self._queue.add(key)
+
+    def _add_due(self, key: Key) -> None:
+        """Add a key whose delay is over. As in client-go a key waits once: what else it waits for, its reconciliation decides anew."""
+        self._delaying.discard(key)
+        self._coalescing.discard(key)
+        self._queue.add(key)
 
     async def run(self) -> None:
         """Reconcile keys until cancelled; then take no more keys, and finish the current ones.
@@ -108,11 +120,16 @@ class ReconcileLoop:
 
     def _fail(self, key: Key, error: Exception) -> None:
         self._stats.retries.value += 1
-        if isinstance(error, Conflict):
-            LOG.debug("%s: %s: another client changed the object: %s", self.name, key, error)
+        if isinstance(error, Conflict) or _is_gone(error, key):
+            LOG.debug("%s: %s: another client changed or deleted the object: %s", self.name, key, error)
         elif isinstance(error, ApiError | NoResponse | RequeueWithBackoff):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:
             self._observer.record_panic()
             LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
         self._delaying.add_after(key, self.limiter.when(key))
+
+
+def _is_gone(error: Exception, key: Key) -> bool:
+    """Return whether the object of a key was deleted while it was reconciled; an object that it needs is not meant."""
+    return isinstance(error, NotFound) and error.details is not None and error.details.name == key.name

@@ -130,6 +130,10 @@ class DelayingQueue(Generic[K]):
         if self._heap[0] is entry:
             self._set_timer()
 
+    def discard(self, key: K) -> None:
+        """Drop a key that waits, if it does."""
+        self._due.pop(key, None)
+
     def close(self) -> None:
         """Drop all keys, and accept no more."""
         self._closed = True

@@ -1,8 +1,8 @@
 """Start lines and headers. As Go's net/http, a line may end with LF alone, and a header may continue on the next line."""
 
 import re
-from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 _STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: (.*))?")
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([^ \x00-\x1f\x7f]+) HTTP/1\.([01])")
@@ -68,15 +68,18 @@ class RequestHead(NamedTuple):
 
 
 Head = TypeVar("Head", ResponseHead, RequestHead)
+_Match: TypeAlias = Callable[[bytes], re.Match[bytes] | None]
 
 
 def parse_response(raw: bytes) -> ResponseHead:
-    (minor, status, reason), lines = _split(raw, "response", _USUAL_RESPONSE, _STATUS_LINE)
+    (minor, status, reason), lines = _split(
+        raw, "response", _USUAL_RESPONSE.fullmatch, _STATUS_LINE.fullmatch
+    )
     return ResponseHead(int(status), reason or b"", minor == b"0", _fields(lines), raw)
 
 
 def parse_request(raw: bytes) -> RequestHead:
-    (method, target, minor), lines = _split(raw, "request", _USUAL_REQUEST, _REQUEST_LINE)
+    (method, target, minor), lines = _split(raw, "request", _USUAL_REQUEST.fullmatch, _REQUEST_LINE.fullmatch)
     return RequestHead(method.decode(), target.decode("latin-1"), minor == b"0", _fields(lines), raw)
 
 
@@ -128,17 +131,17 @@ def _lines(raw: bytes, kind: str) -> list[bytes]:
 
 
 def _split(
-    raw: bytes, kind: str, usual: re.Pattern[bytes], start_line: re.Pattern[bytes]
+    raw: bytes, kind: str, match_usual: _Match, match_start_line: _Match
 ) -> tuple[Sequence[bytes], Sequence[bytes]]:
     """Return the parts of a head's start line, and its other lines."""
-    matched = usual.fullmatch(raw)
+    matched = match_usual(raw)
     if matched is not None:
         *parts, block = matched.groups()
         lines = block.split(b"\r\n")
         del lines[-1]
         return parts, lines
     first, *lines = _checked_lines(raw, kind)
-    matched = start_line.fullmatch(first)
+    matched = match_start_line(first)
     if matched is None:
         raise BadStartLine(first, kind)
     return matched.groups(), lines

@@ -179,7 +179,7 @@ id -u; id -g; id -G
 for file in $MOCKUBE_ROOT/var/run/secrets/kubernetes.io/serviceaccount/token $KUBECONFIG $MOCKUBE_ROOT/s/note; do
     test $(wc -c <$file) -gt 5 && echo read
 done
-for folder in $HOME $TMPDIR $MOCKUBE_ROOT/v; do echo x >$folder/file; done
+for folder in $HOME $TMPDIR $MOCKUBE_ROOT/v; do echo x >$folder/of-another-user; done
 echo -n done >$MOCKUBE_ROOT/dev/termination-log
 """
 

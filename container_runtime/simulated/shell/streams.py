@@ -8,6 +8,7 @@ from .filesystem import FileError, NoSuchFile
 from .messages import message_of, usage
 from .process import (
     BrokenPipe,
+    CommandStart,
     ContainerRead,
     ContainerWrite,
     DescriptorStream,
@@ -31,6 +32,8 @@ SIGPIPE_CODE: Final = 141
 """The exit code of a process that SIGPIPE ends."""
 _BYTES_PER_COMMAND: Final = 1 << 20
 """The size of a file that is copied in the time of a command."""
+_EFFECTS_PER_COMMAND: Final = 200
+"""The reads and writes of a program that count as a command."""
 
 _READ_ERROR: Final = "read error: Bad file descriptor"
 _CLOSED_INPUT: Final = {
@@ -304,6 +307,7 @@ def _deliver_all(execution: Run, process: Process) -> Run:
     descriptors = process.descriptors
     reply: bytes | None = None
     problem = ""
+    effects = 0
     while True:
         try:
             effect = execution.send(reply) if reply else next(execution)
@@ -327,6 +331,10 @@ def _deliver_all(execution: Run, process: Process) -> Run:
                 reply = yield from stream.read(effect.limit)
         else:
             reply = yield effect
+            continue
+        effects += 1
+        if not effects % _EFFECTS_PER_COMMAND:  # the caller does not receive those on files and devices
+            yield CommandStart()
 
 
 def _problem_of_closed_input(process: Process) -> str:

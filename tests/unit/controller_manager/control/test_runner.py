@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from mockube.apimachinery.status import Conflict, Forbidden
+from mockube.apimachinery.status import Conflict, Details, Forbidden, NotFound
 from mockube.client.kinds import PODS
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
@@ -17,7 +17,7 @@ from mockube.controller_manager.control.runner import delay_of
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.metric_samples import sample_value
 
-A, B = Key("default", "a"), Key("default", "b")
+A, B, C = Key("default", "a"), Key("default", "b"), Key("default", "c")
 
 
 class Work:
@@ -70,7 +70,15 @@ def numbers(metrics, name, **labels):
     return sample(metrics, f"controller_runtime_{name}", controller="things-controller", **labels)
 
 
-@pytest.mark.parametrize("error", [Forbidden("why"), Unreachable("why")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        Forbidden("why"),
+        Unreachable("why"),
+        NotFound("why", Details(name="a-claim")),
+        NotFound("why"),
+    ],
+)
 async def test_api_error_is_logged_in_one_line(loop, work, clock, caplog, error):
     work.answers[A] = [error]
     with caplog.at_level(logging.WARNING):
@@ -79,6 +87,15 @@ async def test_api_error_is_logged_in_one_line(loop, work, clock, caplog, error)
     (record,) = caplog.records
     assert record.getMessage() == "things: default/a: why"
     assert not record.exc_info
+
+
+@pytest.mark.parametrize("error", [Conflict("changed"), NotFound("deleted", Details(name=A.name))])
+async def test_object_that_another_client_changed_or_deleted_is_no_warning(loop, work, clock, caplog, error):
+    work.answers[A] = [error]
+    with caplog.at_level(logging.INFO):
+        loop.add(A)
+        await until(lambda: clock.next_due() is not None)
+    assert not caplog.records
 
 
 async def test_failed_key_is_retried_with_backoff(loop, work, clock, metrics):
@@ -215,10 +232,26 @@ async def test_coalesced_keys_are_reconciled_while_the_clock_is_paused(metrics, 
     clock.pause()
     loop.add_coalesced(A, timedelta(seconds=1))
     loop.add_debounced(B, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
-    loop.add_after(A, timedelta(seconds=1))
+    loop.add_after(C, timedelta(seconds=1))
     real.advance(10)
     await until(lambda: work.ended == [A, B])
     clock.advance(1)
-    await until(lambda: work.ended == [A, B, A])
+    await until(lambda: work.ended == [A, B, C])
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_key_that_waits_for_a_time_and_after_a_change_is_reconciled_once(metrics, work):
+    clock = ClusterClock(real := SteppedClock())
+    loop = ReconcileLoop("things", work, workers=1, clock=clock, metrics=metrics)
+    running = asyncio.create_task(loop.run())
+    loop.add_after(A, timedelta(seconds=1))
+    loop.add_coalesced(A, timedelta(seconds=2))
+    loop.add_coalesced(B, timedelta(seconds=1))
+    loop.add_after(B, timedelta(seconds=2))
+    loop.add_after(C, timedelta(seconds=3))
+    real.advance(5)
+    await until(lambda: C in work.ended)
+    assert work.ended == [A, B, C]
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
