@@ -214,7 +214,7 @@ def _scheduler_problem(config: Config) -> str:
 def _image_table_problem(simulation: Simulation) -> str:
     if simulation.simulated_images is None:
         return ""
-    from mockube.container_runtime.simulated.images.table import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
+    from mockube.container_runtime.images.table import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
 
     try:
         load_table(simulation.simulated_images)
@@ -227,7 +227,7 @@ def _images_of_packs_problem(packs: Sequence[str]) -> str:
     images = {name: pack.images for name, pack in load_packs(packs).items() if pack.images}
     if not images:
         return ""
-    from mockube.container_runtime.simulated.images.table import ImageTableError, table_of  # noqa: PLC0415 - rarely needed
+    from mockube.container_runtime.images.table import ImageTableError, table_of  # noqa: PLC0415 - rarely needed
 
     for name, tree in images.items():
         try:

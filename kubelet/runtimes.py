@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import PODS
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.images.table import load_table, table_of
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.predictions import Predictions
@@ -23,7 +24,6 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
 )
 from mockube.container_runtime.simulated import predictions as simulated_predictions
-from mockube.container_runtime.simulated.images.table import load_table, table_of
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.state import ContainerState
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.images.table import (
+from mockube.container_runtime.images.table import (
     ImageTableError,
     behavior_of_image,
     load_table,

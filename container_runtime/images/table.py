@@ -3,8 +3,7 @@
 `--simulated-images FILE` adds the entries of a file in the same format, which go before the built-in ones.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -14,21 +13,10 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.container_runtime.simulated.shell.filesystem import ImagePlaces
 
 _BUILT_IN: Final = Path(__file__).with_name("images.yaml")
 MAX_BYTES: Final = 1 << 20
 MAX_PORT: Final = 65535
-_SYSTEM_FOLDERS: Final = (
-    "/bin/", "/dev/", "/docker-entrypoint", "/entrypoint", "/etc/", "/home/", "/lib", "/opt/", "/proc/", "/root/", "/run/", "/sbin/",
-    "/sys/", "/usr/", "/var/",
-)  # fmt: skip
-"""The beginnings of paths at which each image may have files."""
-
-
-_FOLDERS_OF_PROGRAMS: Final = ("/app", "/srv")
-"""Where images that are not known usually have their own program."""
-_PATH: Final = re.compile(r"/[\w.-]+(?:/[\w.+-]*)*")
 
 
 class ImageTableError(ValueError):
@@ -189,30 +177,3 @@ def behavior_of_image(image: str) -> ImageBehavior | None:
 
 def behavior_of(container: Mapping[str, Any]) -> ImageBehavior | None:
     return behavior_of_image(container.get("image") or "")
-
-
-def file_places(container: Mapping[str, Any]) -> ImagePlaces:
-    """Return where a container may have files that are not known: in the folders of a system, in volumes, which may be from
-    objects, and in those folders of its image that the table names, or that its specification mentions.
-    """
-    image = behavior_of(container)
-    folders = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
-    is_known = image is not None and image.folders is not None
-    if image is not None and image.folders is not None:
-        folders += image.folders
-    else:
-        folders += _mentioned_folders(container)
-    usual = (*_SYSTEM_FOLDERS, *(f"{path.rstrip('/')}/" for path in folders))
-    return ImagePlaces(usual, usual if is_known else None)
-
-
-def _mentioned_folders(container: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the folders in which an image has files, or its command does not run."""
-    yield from _FOLDERS_OF_PROGRAMS
-    for path in (
-        container.get("workingDir"),
-        *(container.get("command") or ()),
-        *(container.get("args") or ()),
-    ):
-        if path and _PATH.fullmatch(path):
-            yield f"/{path.split('/')[1]}"
