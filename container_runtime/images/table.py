@@ -1,4 +1,4 @@
-"""The behaviours of known images: what runs by default, files, ports and their answers, user, logs. Data: `images.yaml`.
+"""The table of known images: what runs by default, programs, files, ports and their answers, user, logs. Data: `images.yaml`.
 
 `--simulated-images FILE` adds the entries of a file in the same format, which go before the built-in ones.
 """
@@ -10,9 +10,14 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from mockube.apimachinery import quantity
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
+
+from .registries import origin
+from .releases import Releases
 
 _BUILT_IN: Final = Path(__file__).with_name("images.yaml")
 MAX_BYTES: Final = 1 << 20
@@ -21,6 +26,10 @@ MAX_PORT: Final = 65535
 
 class ImageTableError(ValueError):
     """A file of image behaviours is invalid."""
+
+
+class Amount(float):
+    """A quantity, such as 100m or 64Mi."""
 
 
 class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -52,13 +61,40 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """The body of the response 404."""
     replies: Mapping[str, str] = field(default_factory=dict)
     """What a server of another protocol replies to a text of its client."""
+    access_log: str = ""
+    """The line that the server logs for each request; $(client), $(time), $(method), $(path), $(status), $(bytes), $(host),
+    $(referer) and $(agent) are replaced.
+    """
 
 
-class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a container of an image does, unless its pod has another command for it."""
+class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Variables of which one must be set, or else the entrypoint ends."""
+
+    one_of: tuple[str, ...]
+    """Names of variables that must not be empty; NAME=VALUE for one that must have a value."""
+    unless: str = ""
+    """A path of the container with which, as with a database that exists already, nothing is required."""
+    logs: tuple[str, ...] = ()
+    """The lines that the entrypoint logs without them."""
+    exit_code: int = 1
+
+
+class Load(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How much of a resource a server uses: bytes of memory, or cores."""
+
+    rest: Amount = Amount(0)
+    """The usage of a server that has nothing to do."""
+    request: Amount = Amount(0)
+    """What each request adds: cores for a second, or memory while a client is connected."""
+
+
+class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What is known of an image, and what a container of it does, unless its pod has another command for it."""
 
     names: tuple[str, ...]
     """Ends of the repository's name; those of Docker's official images begin with library."""
+    source: str = ""
+    """Where the facts come from."""
     tags: tuple[str, ...] = ()
     """Parts of tags, between dashes, of which a tag has one; empty for any tag."""
     except_tags: tuple[str, ...] = ()
@@ -75,8 +111,29 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """The exit code with which the default command ends at once; None for a server, or a command that is interpreted."""
     listens: bool = False
     """Whether its programs may listen on any port."""
+    programs: tuple[str, ...] | None = None
+    """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
+    any may be there.
+    """
+    shell: str | None = None
+    """The path of its shell, "" for an image without one; None if that is unknown."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The variables of the image."""
+    requires: tuple[Requirement, ...] = ()
+    workdir: str = ""
     user: int | None = None
     """The user of the image; None if it is unknown."""
+    group: int | None = None
+    """The group of the image's user; None if it is unknown."""
+    stop_signal: str = "SIGTERM"
+    ignores_term: bool = False
+    """Whether its default program, as the first process of a container, goes on after SIGTERM."""
+    volumes: tuple[str, ...] = ()
+    """The paths at which the image declares volumes."""
+    health: Mapping[str, str] = field(default_factory=dict)
+    """Beginnings of commands that ask the server whether it is ready, such as `pg_isready`, with what they print if it is."""
+    memory: Load = Load()
+    cpu: Load = Load()
     files: Mapping[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] | None = None
     """The folders in which the image may have other files, besides those of a system, such as /usr; None for anywhere."""
@@ -85,6 +142,13 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
     logs: tuple[str, ...] = ()
     """The lines that the server, or a command with `exit_code`, logs at its start."""
+    platforms: tuple[str, ...] = ("linux/amd64", "linux/arm64")
+    releases: Releases | None = None
+    """Which tags can exist; None for those that Docker Hub is known to have, or else any."""
+    size: Amount = Amount(0)
+    """How many bytes are pulled; 0 if that is unknown."""
+    private: bool = False
+    """Whether its registry needs credentials."""
 
     def has_tag(self, tag: str) -> bool:
         """Return whether the entry applies to a tag."""
@@ -92,8 +156,8 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
         return (not self.tags or not parts.isdisjoint(self.tags)) and parts.isdisjoint(self.except_tags)
 
 
-Table = Mapping[str, ImageBehavior]
-"""Behaviours by a name of their images."""
+Table = Mapping[str, Image]
+"""Images by each of their names."""
 _DOCKER_HUB: Final = ("docker.io", "index.docker.io")
 
 
@@ -109,7 +173,7 @@ def read_table(data: bytes) -> Table:
 def table_of(tree: Any) -> Table:
     """Return the table of a file's content, or of a pack's images; raise `ImageTableError` if it is invalid."""
     try:
-        entries = msgspec.convert(tree, dict[str, ImageBehavior], strict=False)
+        entries = msgspec.convert(tree, dict[str, Image], strict=False, dec_hook=_amount)
     except msgspec.ValidationError as error:
         raise ImageTableError(str(error)) from error
     for key, entry in entries.items():
@@ -119,6 +183,15 @@ def table_of(tree: Any) -> Table:
         if not entry.names or not all(entry.names):
             raise ImageTableError(f"{key}: names: at least one is required")
     return {name: entry for entry in entries.values() for name in entry.names}
+
+
+def _amount(kind: type, value: Any) -> Amount:
+    """Return the number of a quantity in a file."""
+    assert kind is Amount
+    try:
+        return Amount(quantity.from_json(value).number)
+    except quantity.QuantityError as error:
+        raise ValueError(f"{value!r}: {error}") from error
 
 
 def load_table(path: Path) -> Table:
@@ -142,38 +215,68 @@ def _built_in_table() -> Table:
 
 
 class ImageTable:
-    """The behaviours that are known in this process: those of a file go before the built-in ones."""
+    """The images that are known in this process: those of a file go before the built-in ones."""
 
     def __init__(self) -> None:
         self._added: Table = {}
+        self.version = 0
+        """A number that changes with the table: what is cached of it belongs to one version."""
 
     def add(self, table: Table) -> None:
         self._added = {**self._added, **table}
+        self._changed()
+
+    def _changed(self) -> None:
+        self.version += 1
         behavior_of_image.cache_clear()
 
-    def find(self, repository: str, tag: str) -> ImageBehavior | None:
+    def find(self, repository: str, tag: str) -> Image | None:
         parts = repository.split("/")
         if len(parts) == 1 or (len(parts) == 2 and parts[0] in _DOCKER_HUB):
             parts.insert(-1, "library")
         suffixes = ["/".join(parts[index:]) for index in range(len(parts))]
+        original = origin("/".join(parts))
+        if original != suffixes[0]:
+            suffixes.insert(0, original)
+            suffixes.insert(1, original.partition("/")[2])
         for table in (self._added, _built_in_table()):
             for suffix in suffixes:
                 if suffix in table and table[suffix].has_tag(tag):
-                    return table[suffix]
+                    entry = table[suffix]
+                    is_guess = table is not self._added and "/" not in suffix and parts[-2] != "library"
+                    return _as_guess(entry) if is_guess else entry
         return None
+
+
+def _as_guess(entry: Image) -> Image:
+    """Return what is likely of another repository's image with the same name, such as example.org/team/postgres.
+
+    It is probably made of that image; nobody knows its programs, variables and releases.
+    """
+    return replace(
+        entry,
+        programs=None,
+        shell=None,
+        env={},
+        requires=(),
+        workdir="",
+        volumes=(),
+        releases=None,
+        private=False,
+    )
 
 
 IMAGES: Final = ImageTable()
 
 
 @lru_cache(maxsize=4096)
-def behavior_of_image(image: str) -> ImageBehavior | None:
-    """Return the behaviour of an image such as docker.io/library/nginx:1.29; None if it is not known."""
+def behavior_of_image(image: str) -> Image | None:
+    """Return what is known of an image such as docker.io/library/nginx:1.29; None if nothing is."""
     repository = image.partition("@")[0]
     head, slash, last = repository.rpartition("/")
     name, _, tag = last.partition(":")
     return IMAGES.find(f"{head}{slash}{name}", tag)
 
 
-def behavior_of(container: Mapping[str, Any]) -> ImageBehavior | None:
+def behavior_of(container: Mapping[str, Any]) -> Image | None:
     return behavior_of_image(container.get("image") or "")
