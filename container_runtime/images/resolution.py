@@ -63,8 +63,9 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
     except InvalidReference as error:
         return Resolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
     image = behavior_of_image(reference)
-    error = _pull_error(parsed, image, has_pull_secret=has_pull_secret)
-    if error is not None:
+    is_loaded = parsed.name in IMAGES.loaded
+    refusal = None if is_loaded else _pull_error(parsed, image, has_pull_secret=has_pull_secret)
+    if refusal is not None:
         prefix = (
             f'failed to pull and unpack image "{parsed.name}": failed to resolve reference "{parsed.name}"'
         )
@@ -72,8 +73,8 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
             name=parsed.name,
             repository=parsed.repository,
             image=image,
-            problem=f"{prefix}: {error.reason}",
-            code=error.code,
+            problem=f"{prefix}: {refusal.reason}",
+            code=refusal.code,
         )
     digest = parsed.digest or f"sha256:{_digest(parsed)}"
     size = int(image.size) if image is not None and image.size else _SMALLEST + int(digest[-12:], 16) % _SIZES
@@ -81,10 +82,13 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
 
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
-    if registries.is_reserved(reference):
-        return registries.no_such_host(reference)
     if image is not None and image.private and not has_pull_secret:
         return registries.unauthorized(reference)
+    if image is not None and IMAGES.is_added(image):
+        exists = image.releases is None or bool(reference.digest) or image.releases.has(reference.tag)
+        return None if exists else registries.no_such_tag(reference)
+    if registries.is_reserved(reference):
+        return registries.no_such_host(reference)
     repository = origin(reference.repository)
     releases = image.releases if image is not None else None
     if repository.startswith(_OFFICIAL):
@@ -96,6 +100,11 @@ def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: b
     if reference.digest or releases is None or releases.has(reference.tag):
         return None
     return registries.no_such_tag(reference)
+
+
+def is_loaded(reference: str) -> bool:
+    """Return whether a user of the cluster has said that an image exists, as on each node of a cluster of kind after its `load`."""
+    return bool(IMAGES.loaded) and resolve(reference).name in IMAGES.loaded
 
 
 @cache
