@@ -320,7 +320,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
             "file with the behaviors of images",
             Path,
             metavar="FILE",
-            deprecated="--images",
+            deprecated="use --images instead",
         ),
     ] = None
     images: Annotated[

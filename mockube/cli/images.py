@@ -22,6 +22,7 @@ from mockube.container_runtime.images.table import (
     IMAGES,
     Image,
     ImageTableError,
+    LiveImages,
     Table,
     built_in_images,
     load_table,
@@ -33,6 +34,8 @@ from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
 
+_FILE, _CLUSTER = "file", "cluster"
+"""Who adds images to the table of this process."""
 _MIB: Final = 1 << 20
 _DOCKER_HUB: Final = ("docker.io/library/", "docker.io/")
 
@@ -67,6 +70,9 @@ def run(options: argparse.Namespace) -> int:
             return _ACTIONS[options.action](options)
         except (ImageTableError, InvalidReference) as error:
             raise UsageError(str(error)) from error
+        finally:
+            IMAGES.remove_live(_FILE)
+            IMAGES.remove_live(_CLUSTER)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -245,11 +251,11 @@ def _read_added(options: argparse.Namespace) -> Table:
     added: Table = {}
     if options.images is not None:
         added = load_table(options.images, has_processes=True)
-        IMAGES.add(added)
+        IMAGES.set_live(_FILE, LiveImages(added))
     is_chosen = options.name != NAME or options.kubeconfig is not None
     with suppress(*(() if is_chosen else (Failure, NoResponse))):
         live = asyncio.run(_with_client(server_access(options), simulated_images.images_of_cluster))
-        IMAGES.set_live("cluster", live)
+        IMAGES.set_live(_CLUSTER, live)
         added = {**added, **live.table}
     return added
 
