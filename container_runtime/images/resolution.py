@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from . import registries
-from .near_names import is_mistaken
+from .near_names import is_mistaken, says_missing
 from .references import DOCKER_HUB, InvalidReference, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
@@ -82,24 +82,19 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
 
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
-    if image is not None and image.private and not has_pull_secret:
-        return registries.unauthorized(reference)
-    if image is not None and IMAGES.is_added(image):
-        exists = image.releases is None or bool(reference.digest) or image.releases.has(reference.tag)
-        return None if exists else registries.no_such_tag(reference)
-    if registries.is_reserved(reference):
+    is_added = image is not None and IMAGES.is_added(image)
+    if not is_added and (registries.is_reserved(reference) or says_missing(reference.host)):
         return registries.no_such_host(reference)
-    repository = origin(reference.repository)
-    releases = image.releases if image is not None else None
-    if repository.startswith(_OFFICIAL):
-        name = repository.removeprefix(_OFFICIAL)
-        official = official_images()
-        if image is None and is_mistaken(name, official.keys()):
-            return registries.access_denied()
-        releases = releases or official.get(name)
-    if reference.digest or releases is None or releases.has(reference.tag):
-        return None
-    return registries.no_such_tag(reference)
+    is_private = image.private if image is not None else registries.says_private(reference)
+    if is_private and not has_pull_secret:
+        return registries.unauthorized(reference)
+    official = origin(reference.repository).removeprefix(_OFFICIAL)
+    if image is None and (is_mistaken(official, official_images().keys()) or says_missing(reference.path)):
+        return registries.no_such_repository(reference)
+    releases = (image and image.releases) or (None if is_added else official_images().get(official))
+    if releases is not None and not reference.digest:
+        return None if releases.has(reference.tag) else registries.no_such_tag(reference)
+    return registries.no_such_tag(reference) if says_missing(reference.tag) and not is_added else None
 
 
 def is_loaded(reference: str) -> bool:
