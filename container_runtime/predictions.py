@@ -16,6 +16,9 @@ class Predictions(Protocol):
     def image_user(self, container: ReadOnlyTree) -> int | None:
         """Return the user of a container's image; None if it is unknown."""
 
+    def knows_image(self, container: ReadOnlyTree) -> bool:
+        """Return whether it is known what a container does that runs the command of its image."""
+
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return a container's command, or else the command of its image if that is known."""
 
@@ -58,6 +61,9 @@ class Predictions(Protocol):
 class _NoPredictions:
     def image_user(self, _: ReadOnlyTree) -> int | None:
         return None
+
+    def knows_image(self, _: ReadOnlyTree) -> bool:
+        return True
 
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         return (*(container.get("command") or ()), *(container.get("args") or ()))

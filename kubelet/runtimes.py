@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import PODS
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.image_service import ImageService, StoredImage
 from mockube.container_runtime.images.table import load_table, table_of
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.logs import LogSource
@@ -24,6 +25,7 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
 )
 from mockube.container_runtime.simulated import predictions as simulated_predictions
+from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.state import ContainerState
 
@@ -117,6 +119,31 @@ class ChosenRuntime:
         return self._processes.listener(pod, port) or self._simulated.listener(pod, port, simulated=simulated)
 
 
+class ChosenImages:
+    """The images of nodes: those of processes go before those of simulated containers."""
+
+    def __init__(self, processes: ImageService, simulated: ImageService) -> None:
+        self._processes = processes
+        self._simulated = simulated
+
+    def image_status(self, node: str, image: str) -> StoredImage | None:
+        return self._processes.image_status(node, image) or self._simulated.image_status(node, image)
+
+    def list_images(self, node: str) -> Sequence[StoredImage]:
+        return [*self._processes.list_images(node), *self._simulated.list_images(node)]
+
+    def pull_image(self, image: str, *, has_credentials: bool) -> StoredImage:
+        return self._processes.image_status("", image) or self._simulated.pull_image(
+            image, has_credentials=has_credentials
+        )
+
+    def add_image(self, node: str, image: StoredImage) -> None:
+        self._simulated.add_image(node, image)
+
+    def forget_node(self, node: str) -> None:
+        self._simulated.forget_node(node)
+
+
 def containers_of_nodes(context: KubeletContext) -> Containers:
     """Return the manager's containers; the first call creates their run-times."""
     present: Containers | None = context.shared.get(Containers)
@@ -149,8 +176,16 @@ def _make_containers(context: KubeletContext) -> Containers:
         images=images,
     )
     simulated = KwokRuntime(SimulatedRuntime(simulation), kwok_objects(context), pods, context.clock)
-    runtime = simulated if processes is None else ChosenRuntime(processes, simulated)
-    return Containers(runtime=runtime, events=events, pods=pods, probe_records=records)
+    simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
+    return Containers(
+        runtime=simulated if processes is None else ChosenRuntime(processes, simulated),
+        images=simulated_images
+        if processes is None
+        else ChosenImages(processes.image_service, simulated_images),
+        events=events,
+        pods=pods,
+        probe_records=records,
+    )
 
 
 def _runs_without_program(pod: ReadOnlyTree, name: str) -> bool:

@@ -114,3 +114,29 @@ def _digest(reference: Reference) -> str:
     """Return the digest of a tag's image. Tags without a digit, such as latest, name the same image, as often in registries."""
     version = reference.tag if any(map(str.isdecimal, reference.tag)) else ""
     return hashlib.sha256(f"{origin(reference.repository)}/{version}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=8192)
+def full_name(reference: str) -> str:
+    """Return the canonical name of a reference, such as docker.io/library/nginx:1.29; an invalid one as it is."""
+    try:
+        return parse_reference(reference).name
+    except InvalidReference:
+        return reference
+
+
+@lru_cache(maxsize=8192)
+def image_id(reference: str) -> str:
+    """Return the id of an image as a container's status has it, such as docker.io/library/nginx@sha256:…."""
+    try:
+        parsed = parse_reference(reference)
+    except InvalidReference:
+        return reference
+    return f"{parsed.repository}@{parsed.digest or f'sha256:{_digest(parsed)}'}"
+
+
+def is_known(reference: str) -> bool:
+    """Return whether an image is in the table, was loaded, or is one of Docker's official ones."""
+    resolution = resolve(reference, has_pull_secret=True)
+    official = origin(resolution.repository).removeprefix(_OFFICIAL)
+    return resolution.image is not None or is_loaded(reference) or official in official_images()

@@ -33,6 +33,7 @@ from mockube.container_runtime.streams import ClientConnection
 
 from .connections import connect_port
 from .folders import write_volumes
+from .image_service import ProcessImages
 from .images import ImageMap
 from .local_process import GroupWatch
 from .log_files import LogFile, rotated_path
@@ -78,6 +79,7 @@ class ProcessRuntime:
 
     def __init__(self, images: ImageMap, services: ProcessServices) -> None:
         self._images = images
+        self.image_service = ProcessImages(images)
         self._services = services
         self._clock = services.clock
         self._pods: dict[str, _PodRecord] = {}

@@ -41,6 +41,10 @@ def image_user(container: ReadOnlyTree) -> int | None:
     return None if image is None else image.user
 
 
+def knows_image(container: ReadOnlyTree) -> bool:
+    return behavior_of(container) is not None or program.is_pause_image(container)
+
+
 def command_of(container: ReadOnlyTree) -> tuple[str, ...]:
     return program.command_of(container)
 

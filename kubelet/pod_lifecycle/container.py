@@ -81,13 +81,17 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
     while not _is_waiting(update) and update.status is not status:
         status = update.status
         next_update = _next_change(container, status, now)
-        update = replace(next_update, events=update.events + next_update.events)
+        update = replace(
+            next_update,
+            events=update.events + next_update.events,
+            unknown_images=update.unknown_images + next_update.unknown_images,
+        )
     return update
 
 
 def _is_waiting(update: ContainerUpdate) -> bool:
     """Return whether the container does not run until something else happens."""
-    return bool(update.actions) or update.is_blocked or never_ran(update.status)
+    return bool(update.actions) or update.is_blocked or update.lacks_image or never_ran(update.status)
 
 
 def never_ran(status: ReadOnlyTree) -> bool:

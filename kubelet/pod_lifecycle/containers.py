@@ -66,9 +66,13 @@ class PodUpdate(Struct, frozen=True, kw_only=True):
     due: datetime | None
     """The earliest time at which a container changes without an external cause."""
     events: tuple[EmitEvent, ...]
+    unknown_images: tuple[EmitEvent, ...] = ()
+    """Warnings about images of which nothing is known; many pods have the same."""
     actions: tuple[ContainerAction, ...] = ()
     is_blocked: bool = False
     """Whether a container cannot be created until another object changes."""
+    lacks_image: bool = False
+    """Whether a container cannot be created because its node does not have an image."""
     has_sandbox: bool = True
     """Whether the pod has its volumes and its network."""
 
@@ -348,7 +352,8 @@ def _run_main(containers: PodContainers, now: datetime) -> list[ContainerUpdate]
         has_hook = container.process is None or (
             not container.is_process and "postStart" in (container.spec.get("lifecycle") or {})
         )
-        waits_for_hook |= has_hook and not update.is_blocked and lifecycle.never_ran(update.status)
+        is_created = not update.is_blocked and not update.lacks_image
+        waits_for_hook |= has_hook and is_created and lifecycle.never_ran(update.status)
     return updates
 
 
@@ -390,6 +395,8 @@ def _summary(
         not_ready=[name for name, ready in readiness if not ready],
         due=earliest(*(update.due for update in all_updates)),
         events=tuple(event for update in all_updates for event in update.events),
+        unknown_images=tuple(event for update in all_updates for event in update.unknown_images),
         actions=tuple(action for update in all_updates for action in update.actions),
         is_blocked=any(update.is_blocked for update in all_updates),
+        lacks_image=any(update.lacks_image for update in all_updates),
     )

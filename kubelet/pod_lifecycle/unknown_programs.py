@@ -1,7 +1,6 @@
 """Events about programs of containers that are not simulated."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -15,9 +14,7 @@ from .container_status import Container, container_field
 from .containers import PodContainers
 from .probe_results import scripted_results
 from .probing import Probe
-
-NOT_SIMULATED: Final = "NotSimulated"
-"""The reason of the event about a program that is not simulated."""
+from .unknown_images import NOT_SIMULATED
 
 
 def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:

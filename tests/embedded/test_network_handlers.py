@@ -147,7 +147,8 @@ def test_probe_of_a_server_that_is_not_simulated_succeeds_and_says_so(cluster, a
         lambda: (
             warnings(cluster, "own", "NotSimulated")
             == {
-                "curl: the server on port 8080 of the image example/app is not simulated: its readinessProbe succeeds without it"
+                "the image example/app is not simulated: the container runs without it until it is stopped",
+                "curl: the server on port 8080 of the image example/app is not simulated: its readinessProbe succeeds without it",
             }
         ),
         "the event",

@@ -99,7 +99,7 @@ def program_of(
         return default
     invocation = invocation_of(container, context)
     if invocation is None:
-        return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
+        return RUNS_FOREVER if is_pause_image(container) else None
     program = _interpret(invocation, min(restarts, MAX_RUNS), None)
     if isinstance(program, RunBehavior) and program.reads_time and started is not None:
         program = _interpret(invocation, min(restarts, MAX_RUNS), started)
@@ -174,6 +174,10 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     if image.wraps_programs and arguments and arguments[0].rpartition("/")[2] in PROGRAMS:
         return tuple(arguments)
     return (*image.entrypoint, *(arguments or image.arguments))
+
+
+def is_pause_image(container: Mapping[str, Any]) -> bool:
+    return _PAUSE_IMAGE.fullmatch(container.get("image") or "") is not None
 
 
 def is_server_image(container: Mapping[str, Any]) -> bool:

@@ -376,7 +376,7 @@ def test_start_events_are_kubelets():
     assert simulated.conditions()["PodReadyToStartContainers"] == "True"
     status = simulated.status["containerStatuses"][0]
     assert status["containerID"].startswith("mockube://")
-    assert status["imageID"].startswith("nginx@sha256:")
+    assert status["imageID"].startswith("docker.io/library/nginx@sha256:")
 
 
 def test_ids_are_deterministic():
