@@ -41,8 +41,9 @@ _DOCKER_HUB: Final = ("docker.io/library/", "docker.io/")
 
 
 def add_flags(parser: CommandParser) -> None:
-    _add_common(parser)
-    commands = parser.add_subparsers(dest="action", metavar="show|resolve|add|load")
+    parser.set_defaults(name=NAME, kubeconfig=None, images=None)
+    commands = parser.add_subparsers(dest="action", metavar="list|show|resolve|add|load")
+    list_parser = commands.add_parser("list", help="list the images that are known; the default")
     show = commands.add_parser("show", help="explain an image: what it runs, has, requires and answers")
     show.add_argument("image", metavar="NAME", help="the image, such as postgres or postgres:17")
     resolve_parser = commands.add_parser(
@@ -53,7 +54,7 @@ def add_flags(parser: CommandParser) -> None:
     add.add_argument("file", type=Path, metavar="FILE", help="entries in the format of `mockube up --images`")
     load_parser = commands.add_parser("load", help="say that images exist, whatever a registry has")
     load_parser.add_argument("references", nargs="+", metavar="NAME", help="a reference, as in a pod")
-    for command in (show, resolve_parser):
+    for command in (list_parser, show, resolve_parser):
         _add_common(command)
     for command in (add, load_parser):
         add_server_flags(command)
@@ -264,4 +265,4 @@ def _entries(added: Table) -> Sequence[Image]:
     return list({id(entry): entry for entries in added.values() for entry in entries}.values())
 
 
-_ACTIONS: Final = {None: _list, "show": _show, "resolve": _resolve, "add": _add, "load": _load}
+_ACTIONS: Final = {None: _list, "list": _list, "show": _show, "resolve": _resolve, "add": _add, "load": _load}

@@ -23,6 +23,11 @@ def test_list_has_each_image_with_its_ports(images):
     rows = {line.split()[0]: line.split()[1] for line in out.splitlines()[1:]}
     assert code == 0
     assert (rows["nginx"], rows["redis"], rows["busybox"]) == ("80", "6379", "-")
+    assert images("list")[1] == out
+
+
+def test_missing_cluster_that_is_named_is_reported(images):
+    assert images("list", "--name=nope")[0] == 3
 
 
 def test_show_explains_what_an_image_requires(images):
