@@ -6,6 +6,7 @@ from typing import Protocol
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.runtime import CommandFailed
+from mockube.container_runtime.start_errors import StartError, message_of_exec
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
 
 from .network.calls import NetworkCaller
@@ -30,10 +31,15 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams: Streams) -> int:
-    """Execute a command of a client to its end; return its exit code."""
+async def execute(
+    execution: Run, container: str, clock: Clock, network: NetworkCaller, streams: Streams
+) -> int:
+    """Execute a command of a client in a container to its end; return its exit code."""
     try:
         return await run_to_end(execution, ProgramStreams(streams), clock, network)
+    except StartError as error:
+        message = message_of_exec(container, error)
+        raise CommandFailed(f"error executing command in container: {message}") from error
     except UnknownProgram as error:
         raise CommandFailed(
             "error executing command in container: the container is simulated, and has no program "

@@ -18,6 +18,7 @@ from mockube.component_base.supervision import timeout
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.pod_script import Script, script_of
+from mockube.container_runtime.start_errors import StartError
 
 from .connections.port_answers import open_port
 from .execution import container_command, run_to_end
@@ -142,6 +143,8 @@ async def run_handler_command(
     try:
         async with timeout(clock, limit):
             code = await run_to_end(container_command(execution, files), output, clock, own_server.call)
+    except StartError as error:
+        return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=clock.monotonic() - begin)
     except UnknownProgram as error:
         if isinstance(error, UnknownFile):
             return None

@@ -13,9 +13,11 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
 from mockube.container_runtime.config.environment import hostname_of, known_environment
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import Script
 
+from .files.image_places import file_places
 from .files.mounts import shared_mount_paths, writable_paths
 from .programs import handlers, program
 from .programs.commands import depends_on_objects
@@ -64,9 +66,9 @@ def program_of_run(
 
     def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
         behavior = program_at(restarts=restarts, started=started)
-        if behavior is None or not behavior.exit_code or not depends_on_objects(pod, container):
+        if behavior is None or not behavior.exit_code or behavior.start_error:
             return behavior
-        return None
+        return None if depends_on_objects(pod, container) else behavior
 
     return run_program
 
@@ -133,9 +135,13 @@ def _handler_command(
         return None
     return HandlerCommand(
         argv=tuple(argv),
-        environment=tuple((name, value) for name, value in environment.items() if name in text),
+        environment=tuple(
+            (name, value) for name, value in environment.items() if name in text or name == "PATH"
+        ),
         identity=identity_of(pod, container),
         fails_unknown=fails_unknown,
+        installed=programs_of_image(container.get("image") or ""),
+        places=file_places(container),
     )
 
 

@@ -53,6 +53,7 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
+from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
 from mockube.container_runtime.streams import ClientConnection
 
@@ -82,7 +83,6 @@ from .terminal import with_terminal
 
 LOG: Final = logging.getLogger(__name__)
 
-NOT_STARTED: Final = 128
 _MAX_UNKNOWN_PROGRAMS: Final = 50
 """The number of programs of a pod that are reported as not simulated."""
 _RETRY_SECONDS: Final = 5.0
@@ -259,7 +259,7 @@ class SimulatedRuntime:
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
-        work = partial(execute, execution, self._clock, self._network.caller(pod))
+        work = partial(execute, execution, f"{meta.uid(pod)}/{name}", self._clock, self._network.caller(pod))
         return partial(with_terminal, work, has_terminal=request.has_terminal)
 
     # --- output and ports
@@ -329,9 +329,11 @@ class SimulatedRuntime:
             if not run.state.is_stopping:
                 raise
             run.end(KILLED)
+        except StartError as error:
+            run.end(NOT_STARTED, START_ERROR, message_of_start(error))
         except (UnknownProgram, ShellSyntaxError, RecursionError, ObjectsUnavailable) as error:
             LOG.warning("%s failed: %s", name, error)
-            run.end(NOT_STARTED, "StartError", str(error))
+            run.end(NOT_STARTED, START_ERROR, str(error))
         except Exception as error:
             LOG.exception("%s failed", name)
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
