@@ -47,6 +47,14 @@ def origin(repository: str) -> str:
     return repository
 
 
+def home(name: str) -> str:
+    """Return the repository that a name in the table of images means, such as docker.io/library/nginx for nginx."""
+    first, slash, _ = name.partition("/")
+    if slash and ("." in first or ":" in first):
+        return name
+    return f"{DOCKER_HUB}/{name if slash else f'library/{name}'}"
+
+
 def is_reserved(reference: Reference) -> bool:
     """Return whether the registry is in a domain in which no host exists."""
     return _host(reference).rpartition(".")[2] in _RESERVED and "." in reference.host

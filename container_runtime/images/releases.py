@@ -29,6 +29,8 @@ class Releases(
     """All other parts of tags between dashes; # stands for a number, as in alpine#.#."""
     has_months: bool = False
     """Whether minor versions are months, which have two digits, as in 24.04."""
+    is_final: bool = False
+    """Whether there will be no newer ones."""
 
     def has(self, tag: str) -> bool:
         """Return whether a tag can exist: one of a version up to a few that are newer, or of known words."""
@@ -56,8 +58,9 @@ class Releases(
             return newest >= _DATE
         if major in series:
             minor, patch = series[major]
-            limits = (minor + (_NEW_MINORS if major == newest else 0), patch + _NEW_PATCHES)
-        elif newest < major <= newest + _NEW_MAJORS:
+            news = (0, 0) if self.is_final else (_NEW_MINORS if major == newest else 0, _NEW_PATCHES)
+            limits = (minor + news[0], patch + news[1])
+        elif not self.is_final and newest < major <= newest + _NEW_MAJORS:
             limits = (_NEW_MINORS, _NEW_PATCHES)
         else:
             return False

@@ -3,7 +3,7 @@
 `--simulated-images FILE` adds the entries of a file in the same format, which go before the built-in ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from .registries import origin
 from .releases import Releases
 
 _BUILT_IN: Final = Path(__file__).with_name("images.yaml")
+_FAMILIES: Final = Path(__file__).with_name("catalogue")
 MAX_BYTES: Final = 1 << 20
 MAX_PORT: Final = 65535
 
@@ -59,12 +60,14 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """The controller whose Ingresses the server serves."""
     missing: str = "404 page not found\n"
     """The body of the response 404."""
+    only_routes: bool = False
+    """Whether the server has no other paths than its routes: then a probe of another path fails. Otherwise nobody knows."""
     replies: Mapping[str, str] = field(default_factory=dict)
     """What a server of another protocol replies to a text of its client."""
-    access_log: str = ""
-    """The line that the server logs for each request; $(client), $(time), $(method), $(path), $(status), $(bytes), $(host),
-    $(referer) and $(agent) are replaced.
-    """
+    options: tuple[str, ...] = ()
+    """The options of the server's program that name another port, such as --port."""
+    variables: tuple[str, ...] = ()
+    """The variables of the container that name another port, such as PORT; options go before them."""
 
 
 class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -72,6 +75,8 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
 
     one_of: tuple[str, ...]
     """Names of variables that must not be empty; NAME=VALUE for one that must have a value."""
+    when: tuple[str, ...] = ()
+    """Variables of which one must be set for the others to be required; empty if they always are."""
     unless: str = ""
     """A path of the container with which, as with a database that exists already, nothing is required."""
     logs: tuple[str, ...] = ()
@@ -111,6 +116,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """The exit code with which the default command ends at once; None for a server, or a command that is interpreted."""
     listens: bool = False
     """Whether its programs may listen on any port."""
+    servers: tuple[str, ...] = ()
+    """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
     programs: tuple[str, ...] | None = None
     """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
     any may be there.
@@ -156,8 +163,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
         return (not self.tags or not parts.isdisjoint(self.tags)) and parts.isdisjoint(self.except_tags)
 
 
-Table = Mapping[str, Image]
-"""Images by each of their names."""
+Table = Mapping[str, Sequence[Image]]
+"""Images by each of their names: those for certain tags go before those for any."""
 _DOCKER_HUB: Final = ("docker.io", "index.docker.io")
 
 
@@ -182,7 +189,15 @@ def table_of(tree: Any) -> Table:
             raise ImageTableError(f"{key}: ports: {ports[0]} is no port")
         if not entry.names or not all(entry.names):
             raise ImageTableError(f"{key}: names: at least one is required")
-    return {name: entry for entry in entries.values() for name in entry.names}
+    return _by_name(entries.values())
+
+
+def _by_name(entries: Iterable[Image]) -> Table:
+    table: dict[str, list[Image]] = {}
+    for entry in sorted(entries, key=lambda entry: not entry.tags):
+        for name in entry.names:
+            table.setdefault(name, []).append(entry)
+    return table
 
 
 def _amount(kind: type, value: Any) -> Amount:
@@ -210,8 +225,16 @@ def load_table(path: Path) -> Table:
 
 
 @cache
+def built_in_images() -> Sequence[Image]:
+    """Return the entries of the table that comes with mockube."""
+    tables = [read_table(path.read_bytes()) for path in (_BUILT_IN, *sorted(_FAMILIES.glob("*.yaml")))]
+    entries = {id(entry): entry for table in tables for same in table.values() for entry in same}
+    return tuple(entries.values())
+
+
+@cache
 def _built_in_table() -> Table:
-    return read_table(_BUILT_IN.read_bytes())
+    return _by_name(built_in_images())
 
 
 class ImageTable:
@@ -241,8 +264,8 @@ class ImageTable:
             suffixes.insert(1, original.partition("/")[2])
         for table in (self._added, _built_in_table()):
             for suffix in suffixes:
-                if suffix in table and table[suffix].has_tag(tag):
-                    entry = table[suffix]
+                entry = next((entry for entry in table.get(suffix, ()) if entry.has_tag(tag)), None)
+                if entry is not None:
                     is_guess = table is not self._added and "/" not in suffix and parts[-2] != "library"
                     return _as_guess(entry) if is_guess else entry
         return None
