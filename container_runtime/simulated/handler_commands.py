@@ -26,7 +26,7 @@ from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_ca
 from .network.services import Outcome
 from .predictions import is_closed
 from .programs.commands import host_of
-from .programs.handlers import MAX_OUTPUT, UnknownFile, names_unknown_variable
+from .programs.handlers import MAX_OUTPUT, UnknownFile, end_of_unknown, names_unknown_variable
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.invoking import NOT_FOUND
@@ -146,13 +146,9 @@ async def run_handler_command(
     except StartError as error:
         return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=clock.monotonic() - begin)
     except UnknownProgram as error:
-        if isinstance(error, UnknownFile):
-            return None
-        run.on_unknown(str(error))
-        if not run.fails_unknown:
-            return None
-        text = f"mockube: {error} is not simulated\n"
-        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=clock.monotonic() - begin)
+        if not isinstance(error, UnknownFile):
+            run.on_unknown(str(error))
+        return end_of_unknown(error, clock.monotonic() - begin, fails=run.fails_unknown)
     except (ShellSyntaxError, RecursionError):
         return None
     except TimeoutError:

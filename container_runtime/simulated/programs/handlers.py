@@ -196,9 +196,14 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
     except StartError as error:
         return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=host.elapsed)
     except UnknownProgram as error:
-        if isinstance(error, UnknownFile) or not command.fails_unknown:
-            return None
-        text = f"mockube: {error} is not simulated\n"
-        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=host.elapsed)
+        return end_of_unknown(error, host.elapsed, fails=command.fails_unknown)
     except (ShellSyntaxError, RecursionError):
         return None
+
+
+def end_of_unknown(error: UnknownProgram, seconds: float, *, fails: bool) -> CommandResult | None:
+    """Return the end of a command whose program is not simulated; None if nobody can know it, as where a file may exist or not."""
+    if isinstance(error, UnknownFile) or not fails:
+        return None
+    text = f"mockube: {error} is not simulated\n"
+    return CommandResult(exit_code=NOT_FOUND, output=text, seconds=seconds)

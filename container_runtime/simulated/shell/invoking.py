@@ -50,7 +50,7 @@ def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = Fals
 def is_absent(process: Process, name: str) -> bool:
     """Return whether the container certainly has no program of a name or path, because its image and its files have none."""
     installed, files = process.host.installed, process.host.files
-    if installed is None or "$(" in name:
+    if installed is None or "$(" in name or name in installed.names:
         return False
     if "/" not in name:
         folders = (process.environment.get("PATH") or DEFAULT_PATH).split(":")
