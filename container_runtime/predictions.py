@@ -30,6 +30,16 @@ class Predictions(Protocol):
         `fails_unknown`: programs that are not simulated fail, if no annotation says otherwise.
         """
 
+    def end_of_entrypoint(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        script: Script,
+        config_map: Callable[[str], ReadOnlyTree | None],
+        secret: Callable[[str], ReadOnlyTree | None],
+    ) -> RunBehavior | None:
+        """Return the end of an image's entrypoint that lacks a variable; None if it has all, or nobody knows. The functions find objects."""
+
     def is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
         """Return whether the programs of a container's command are simulated, as far as its objects are known."""
 
@@ -70,6 +80,16 @@ class _NoPredictions:
     ) -> Callable[..., RunBehavior | None]:
         del fails_unknown
         return lambda **_: None
+
+    def end_of_entrypoint(
+        self,
+        _pod: ReadOnlyTree,
+        _container: ReadOnlyTree,
+        _script: Script,
+        _config_map: Callable[[str], ReadOnlyTree | None],
+        _secret: Callable[[str], ReadOnlyTree | None],
+    ) -> RunBehavior | None:
+        return None
 
     def is_simulated(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> bool:
         return False

@@ -19,7 +19,7 @@ from mockube.container_runtime.pod_script import Script
 
 from .files.image_places import file_places
 from .files.mounts import shared_mount_paths, writable_paths
-from .programs import handlers, program
+from .programs import handlers, program, requirements
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
 from .programs.program import (
@@ -33,6 +33,7 @@ from .programs.program import (
     program_of,
     unknown_program_of,
 )
+from .programs.requirements import FindObject
 
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
@@ -71,6 +72,12 @@ def program_of_run(
         return None if depends_on_objects(pod, container) else behavior
 
     return run_program
+
+
+def end_of_entrypoint(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
+) -> RunBehavior | None:
+    return requirements.end_of_entrypoint(pod, container, script, config_map, secret)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:

@@ -31,6 +31,7 @@ from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 from . import program
 from .object_values import uses_objects
 from .program import identity_of
+from .requirements import unmet_requirement
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
@@ -229,6 +230,10 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     """
     image = behavior_of(container)
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    requirement = None if has_script else unmet_requirement(pod, container, references)
+    if requirement is not None:
+        yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
+        return requirement.exit_code
     if image is not None and has_default_command(container) and not has_script:
         default = program.default_run(container)
         is_server = (image.logs or image.ports) and not program.command_of(container)
