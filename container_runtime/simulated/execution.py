@@ -55,8 +55,12 @@ async def run_to_end(
     clock: Clock,
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
+    sleep: Callable[[float], Awaitable[float | None]] | None = None,
 ) -> int:
-    """Execute a command to its end; return its exit code. `network` answers its use of the network."""
+    """Execute a command to its end; return its exit code. `network` answers its use of the network.
+
+    `sleep` replaces the clock's, and returns the time after which a signal has ended it, or None.
+    """
     reply: bytes | None = None
     commands = 0
     short_sleeps = 0.0
@@ -79,7 +83,7 @@ async def run_to_end(
             else:
                 if isinstance(effect, Sleep):
                     effect, short_sleeps = Sleep(effect.seconds + short_sleeps), 0.0
-                reply = await _apply_effect(effect, streams, clock)
+                reply = await _apply_effect(effect, streams, sleep or clock.sleep)
                 if after_sleep is not None and isinstance(effect, Sleep):
                     await after_sleep()
     except StopIteration as stop:
@@ -89,13 +93,16 @@ async def run_to_end(
         execution.close()
 
 
-async def _apply_effect(effect: Effect, streams: CommandStreams, clock: Clock) -> bytes | None:
+async def _apply_effect(
+    effect: Effect, streams: CommandStreams, sleep: Callable[[float], Awaitable[float | None]]
+) -> bytes | None:
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)
             await yield_to_loop()
         case Sleep(seconds=seconds):
-            await clock.sleep(min(seconds, 1e9))
+            slept = await sleep(min(seconds, 1e9))
+            return None if slept is None else str(slept).encode()
         case Input(limit=limit):
             return b"" if streams.stdin is None else await streams.stdin.read(limit)
         case _:
