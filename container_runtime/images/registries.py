@@ -9,6 +9,7 @@ from .references import DOCKER_HUB, Reference
 KUBERNETES: Final = "registry.k8s.io"
 MIRRORS: Final[Mapping[str, str]] = {
     "docker.m.daocloud.io/": "docker.io/",
+    "ecr-public.aws.com/docker/": "docker.io/",
     "gcr.io/google-containers/": "registry.k8s.io/",
     "gcr.io/google_containers/": "registry.k8s.io/",
     "gcr.io/google_samples/": "gcr.io/google-samples/",
@@ -60,6 +61,14 @@ def is_reserved(reference: Reference) -> bool:
     return _host(reference).rpartition(".")[2] in _RESERVED and "." in reference.host
 
 
+def says_private(reference: Reference) -> bool:
+    """Return whether the host of a registry says that it needs credentials."""
+    return any(
+        name in _host(reference)
+        for name in ("private-registry", "privateregistry", "private.registry", "registry-private")
+    )
+
+
 def _host(reference: Reference) -> str:
     return reference.host.rpartition(":")[0] if ":" in reference.host else reference.host
 
@@ -81,6 +90,11 @@ def access_denied() -> PullError:
         "pull access denied, repository does not exist or may require authorization: "
         "server message: insufficient_scope: authorization failed",
     )
+
+
+def no_such_repository(reference: Reference) -> PullError:
+    is_on_docker_hub = origin(reference.repository).startswith(f"{DOCKER_HUB}/")
+    return access_denied() if is_on_docker_hub else no_such_tag(reference)
 
 
 def unauthorized(reference: Reference) -> PullError:

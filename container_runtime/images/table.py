@@ -1,6 +1,7 @@
 """The table of known images: what runs by default, programs, files, ports and their answers, user, logs. Data: `images.yaml`.
 
-`--simulated-images FILE` adds the entries of a file in the same format, which go before the built-in ones.
+`--images FILE`, packs, and the ConfigMap that `mockube images add` writes, add entries in the same format, which go before the
+built-in ones. `mockube images load` says that an image exists.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -170,11 +171,14 @@ _DOCKER_HUB: Final = ("docker.io", "index.docker.io")
 
 def read_table(data: bytes) -> Table:
     """Read a table from YAML; raise `ImageTableError` if it is invalid."""
+    return table_of(_read(data))
+
+
+def _read(data: bytes) -> Any:
     try:
-        tree = load(data).tree
+        return load(data).tree or {}
     except YamlError as error:
         raise ImageTableError(str(error)) from error
-    return table_of(tree or {})
 
 
 def table_of(tree: Any) -> Table:
@@ -209,8 +213,8 @@ def _amount(kind: type, value: Any) -> Amount:
         raise ValueError(f"{value!r}: {error}") from error
 
 
-def load_table(path: Path) -> Table:
-    """Load the file of `--simulated-images`."""
+def load_table(path: Path, *, has_processes: bool = False) -> Table:
+    """Load the file of `--images`, which also describes those that run as processes of this machine, without names, if it may."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -219,9 +223,17 @@ def load_table(path: Path) -> Table:
     if len(data) > MAX_BYTES:
         raise ImageTableError(f"{path} has more than {MAX_BYTES} bytes")
     try:
-        return read_table(data)
+        return table_of(described_images(_read(data))) if has_processes else read_table(data)
     except ImageTableError as error:
         raise ImageTableError(f"{path}: {error}") from error
+
+
+def described_images(tree: Any) -> Any:
+    """Return the entries of a file that describe images, and not processes that run in place of them."""
+    images = tree.get("images", tree) if isinstance(tree, dict) else tree
+    if not isinstance(images, dict):
+        return {}
+    return {key: entry for key, entry in images.items() if isinstance(entry, dict) and "names" in entry}
 
 
 @cache
@@ -237,17 +249,45 @@ def _built_in_table() -> Table:
     return _by_name(built_in_images())
 
 
+class LiveImages(Struct, frozen=True):
+    """What users of a running cluster say of images."""
+
+    table: Table = field(default_factory=dict)
+    loaded: frozenset[str] = frozenset()
+    """The canonical names of images that exist, whatever a registry has."""
+
+
 class ImageTable:
-    """The images that are known in this process: those of a file go before the built-in ones."""
+    """The images that are known in this process. Those of users go before those of packs and files, and these before built-in ones."""
 
     def __init__(self) -> None:
         self._added: Table = {}
+        self._live: dict[object, LiveImages] = {}
+        """What is said of images in each cluster of this process."""
+        self.loaded: frozenset[str] = frozenset()
         self.version = 0
         """A number that changes with the table: what is cached of it belongs to one version."""
 
     def add(self, table: Table) -> None:
         self._added = {**self._added, **table}
         self._changed()
+
+    def set_live(self, cluster: object, images: LiveImages) -> None:
+        """Replace what is said of images in a running cluster; all clusters of a process share the table."""
+        if images == self._live.get(cluster, LiveImages()):
+            return
+        self._live[cluster] = images
+        self.loaded = frozenset().union(*(live.loaded for live in self._live.values()))
+        self._changed()
+
+    def remove_live(self, cluster: object) -> None:
+        self.set_live(cluster, LiveImages())
+        self._live.pop(cluster, None)
+
+    def is_added(self, image: Image) -> bool:
+        """Return whether a user or a pack describes an image, which therefore exists."""
+        tables = (self._added, *(live.table for live in self._live.values()))
+        return any(image is entry for table in tables for entries in table.values() for entry in entries)
 
     def _changed(self) -> None:
         self.version += 1
@@ -262,11 +302,12 @@ class ImageTable:
         if original != suffixes[0]:
             suffixes.insert(0, original)
             suffixes.insert(1, original.partition("/")[2])
-        for table in (self._added, _built_in_table()):
+        built_in = _built_in_table()
+        for table in (*(live.table for live in self._live.values()), self._added, built_in):
             for suffix in suffixes:
                 entry = next((entry for entry in table.get(suffix, ()) if entry.has_tag(tag)), None)
                 if entry is not None:
-                    is_guess = table is not self._added and "/" not in suffix and parts[-2] != "library"
+                    is_guess = table is built_in and "/" not in suffix and parts[-2] != "library"
                     return _as_guess(entry) if is_guess else entry
         return None
 
