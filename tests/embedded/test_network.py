@@ -104,7 +104,9 @@ def test_init_container_waits_for_service(cluster):
 
 
 def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
-    cluster.apply(orjson.dumps(pod("mixed", "sh", "-c", "wget -qO- web:80; my-server --port 80")).decode())
+    mixed = pod("mixed", "sh", "-c", "wget -qO- web:80; my-server --port 80")
+    mixed["spec"]["containers"][0]["image"] = "example/app"
+    cluster.apply(orjson.dumps(mixed).decode())
     cluster.wait("Pod", "mixed", "Ready")
     read_log = official.CoreV1Api(cluster.kubernetes()).read_namespaced_pod_log
     with closing(read_log("mixed", "default", follow=True, _preload_content=False)) as log:
@@ -117,7 +119,7 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
     ]
     assert cluster.get("Pod", "mixed")["status"]["phase"] == "Running"
     message = (
-        "my-server of the image busybox is not simulated: the container runs without it until it is stopped"
+        "my-server of the image example/app is not simulated: the container runs without it until it is stopped"
     )
     cluster.wait("Event", event_name(cluster, "mixed"), lambda event: event["message"] == message)
 
@@ -147,7 +149,7 @@ def test_objects_of_a_container_are_requested_once_by_each_command(cluster, stdi
 def test_interactive_command_reports_each_program_that_is_not_simulated_once(cluster):
     script = "my-tool --x; my-tool; env other-tool; type third-tool; sleep infinity"
     interactive = pod("interactive", "sh", "-c", script)
-    interactive["spec"]["containers"][0]["stdin"] = True
+    interactive["spec"]["containers"][0] |= {"stdin": True, "image": "example/app"}
     cluster.apply(orjson.dumps(interactive).decode())
 
     def events():
@@ -155,7 +157,7 @@ def test_interactive_command_reports_each_program_that_is_not_simulated_once(clu
 
     until(lambda: len(events()) == 2, "an event for each program")
     end = (
-        "of the image busybox is not simulated: its exit code is 127, and the command that called it goes on"
+        "of the image example/app is not simulated: its exit code is 127, and the command that called it goes on"
     )
     assert {(event["message"], event.get("count") or 1) for event in events()} == {
         (f"my-tool {end}", 1),

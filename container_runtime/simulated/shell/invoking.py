@@ -81,9 +81,10 @@ def start_problem(process: Process) -> str:
 
 
 def note_unknown(process: Process, error: CommandNotFound) -> None:
-    """Report a program that does not run, because it is not simulated, to the host."""
-    if error.code == NOT_FOUND and process.argv[0]:
-        process.host.on_unknown(process.argv[0])
+    """Report a program that does not run, because it is not simulated, to the host; not one that the image does not have."""
+    name = process.argv[0]
+    if error.code == NOT_FOUND and name and not is_absent(process, name):
+        process.host.on_unknown(name)
 
 
 def program_path(process: Process) -> str:
