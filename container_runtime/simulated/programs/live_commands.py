@@ -13,7 +13,9 @@ from .commands import live_command, mentions_network
 from .object_values import uses_objects
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
-WRITE_COMMAND: Final = re.compile(r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest)\b")
+WRITE_COMMAND: Final = re.compile(
+    r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest|apt|apt-get|apk|yum|dnf|microdnf)\b"
+)
 """Matches a command that may write files."""
 _TIME: Final = re.compile(r"(?<![\w./-])date(?![\w./-])|\bEPOCHSECONDS\b|-[acm]min\b")
 """Matches a command that reads the time."""

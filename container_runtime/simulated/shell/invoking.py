@@ -13,6 +13,8 @@ NOT_EXECUTABLE: Final = 126
 MAX_SHEBANG: Final = 256
 """Linux reads no more of a file to find its interpreter."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PROGRAM_DATA: Final = b"\x7fELF\0"
+"""The contents of a program that a package has installed."""
 _FOLDERS: Final = frozenset(DEFAULT_PATH.split(":"))
 
 
@@ -103,14 +105,16 @@ def _script_path(process: Process, name: str) -> str:
         if not files.knows(files.resolve(path)):
             return ""
         entry = files.entry(path)
-        is_program = path.rpartition("/")[2] in process.host.programs and not entry.data
+        is_program = entry.data == PROGRAM_DATA or (
+            path.rpartition("/")[2] in process.host.programs and not entry.data
+        )
         return "" if is_program and not entry.is_directory else path
     if name in process.host.programs:
         return ""
     for folder in (process.environment.get("PATH") or DEFAULT_PATH).split(":"):
         path = process.path(join(folder or ".", name))
         if files.knows(path) and not (entry := files.entry(path)).is_directory and entry.mode & 0o111:
-            return path
+            return "" if entry.data == PROGRAM_DATA else path
     return ""
 
 

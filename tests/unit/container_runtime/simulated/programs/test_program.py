@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.behavior import KILLED, RunBehavior
+from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.simulated.programs.program import program_of
 
 
@@ -105,4 +105,7 @@ def test_loop_ends_at_the_time_that_it_waits_for(script):
 
 @pytest.mark.parametrize("script", ["date", 'echo "$(date) alive"', "echo $SECONDS"])
 def test_loop_that_only_prints_the_time_is_endless(script):
-    assert parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done", image="debian").seconds is None
+    assert (
+        parsed_program("bash", "-c", f"while true; do {script}; sleep 5; done", image="debian").seconds
+        is None
+    )
