@@ -18,6 +18,8 @@ from .table import behavior_of_image
 _DATA: Final = Path(__file__).with_name("programs.yaml")
 _MIN_MISSPELLED: Final = 3
 """Shorter names are near to too many others."""
+_SYSTEMS: Final = ("busybox", "debian", "procps")
+_NO_SYSTEM: Final = "distroless"
 OTHERS: Final = "*"
 """Stands, in the `programs` of an image, for programs that nobody knows."""
 
@@ -41,6 +43,8 @@ class ImagePrograms(Struct, frozen=True):
     names: frozenset[str]
     is_open: bool = False
     """Whether it may have others."""
+    lacks_system: bool = False
+    """Whether it has no programs of a system, such as a shell, although it may have others."""
 
     def has(self, name: str) -> bool | None:
         """Return whether the image has a program; None if nobody knows.
@@ -49,7 +53,9 @@ class ImagePrograms(Struct, frozen=True):
         """
         if name in self.names:
             return True
-        return False if not self.is_open or is_misspelled(name) else None
+        if not self.is_open or (self.lacks_system and name in system_programs()):
+            return False
+        return False if is_misspelled(name) else None
 
 
 @cache
@@ -61,6 +67,12 @@ def program_sets() -> Mapping[str, ProgramSet]:
 def known_programs() -> frozenset[str]:
     """Return the names of all programs of all sets."""
     return frozenset(name for each in program_sets().values() for name in each.programs.split())
+
+
+@cache
+def system_programs() -> frozenset[str]:
+    """Return the programs of the sets of systems, which images without a system do not have."""
+    return frozenset(name for each in _SYSTEMS for name in program_sets()[each].programs.split())
 
 
 @lru_cache(maxsize=1024)
@@ -100,7 +112,7 @@ def _programs_of(items: tuple[str, ...], tag: str) -> ImagePrograms:
             members = program_sets().get(each)
             names |= {each} if members is None else set(members.programs.split())
             is_open |= each == OTHERS or (members is not None and members.is_open)
-    return ImagePrograms(frozenset(names - {OTHERS}), is_open)
+    return ImagePrograms(frozenset(names - {OTHERS}), is_open, _NO_SYSTEM in items)
 
 
 def _variant(item: str, tag: str) -> str:

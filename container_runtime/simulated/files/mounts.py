@@ -15,6 +15,7 @@ from mockube.container_runtime.config.volumes import (
     volume_content,
     volume_kind,
 )
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
@@ -97,8 +98,10 @@ def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[
         yield f"{cgroup_files.PATH}/{name}", FileEntry(data=data, read_only=True)
     for sysctl in (pod["spec"].get("securityContext") or {}).get("sysctls") or ():
         yield sysctl_path(sysctl["name"]), FileEntry(data=f"{sysctl['value']}\n".encode(), read_only=True)
+    installed = programs_of_image(container.get("image") or "")
     for name in PROGRAMS:
-        yield f"/bin/{name}", FileEntry(data=b"", mode=0o755)
+        if installed is None or installed.has(name) is not False:
+            yield f"/bin/{name}", FileEntry(data=b"", mode=0o755)
 
 
 def _mounted_files(

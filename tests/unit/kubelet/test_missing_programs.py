@@ -32,6 +32,7 @@ def end_of(subject):
         ("busybox", ["/app/run"], 'exec: "/app/run": stat /app/run: no such file or directory'),
         ("busybox", ["/usr/bin/wge"], 'exec: "/usr/bin/wge": stat /usr/bin/wge: no such file or directory'),
         ("busybox", ["./run.sh"], 'exec: "./run.sh": stat ./run.sh: no such file or directory'),
+        ("gcr.io/distroless/static", ["sh", "-c", "true"], 'exec: "sh": executable file not found in $PATH'),
         ("debian:12", ["/etc"], ""),
     ],
 )
