@@ -118,9 +118,7 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
         b"mockube: container c is simulated: my-server does not run",
     ]
     assert cluster.get("Pod", "mixed")["status"]["phase"] == "Running"
-    message = (
-        "my-server of the image example/app is not simulated: the container runs without it until it is stopped"
-    )
+    message = "my-server of the image example/app is not simulated: the container runs without it until it is stopped"
     cluster.wait("Event", event_name(cluster, "mixed"), lambda event: event["message"] == message)
 
 
@@ -156,9 +154,7 @@ def test_interactive_command_reports_each_program_that_is_not_simulated_once(clu
         return [event for event in cluster.list("Event") if is_not_simulated(event, "interactive")]
 
     until(lambda: len(events()) == 2, "an event for each program")
-    end = (
-        "of the image example/app is not simulated: its exit code is 127, and the command that called it goes on"
-    )
+    end = "of the image example/app is not simulated: its exit code is 127, and the command that called it goes on"
     assert {(event["message"], event.get("count") or 1) for event in events()} == {
         (f"my-tool {end}", 1),
         (f"other-tool {end}", 1),
