@@ -99,7 +99,7 @@ def test_variable_of_a_secret_counts(reference):
         assert simulated(described, objects=Objects(secret=empty)).containers() == {"c": "CrashLoopBackOff"}
 
 
-def test_object_that_nobody_knows_may_have_the_variable():
+def test_unknown_object_may_have_the_variable():
     described = container(image="mysql:8.4", envFrom=[{"configMapRef": {"name": "settings"}}])
     end = end_of_entrypoint(pod(described), described, script_of({}), lambda _: {}, lambda _: None)
     assert end is None

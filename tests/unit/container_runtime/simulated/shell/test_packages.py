@@ -33,7 +33,7 @@ def test_program_of_a_package_that_is_not_simulated_is_not_simulated():
     assert run("debian:12", "apt-get update; apt-get install -y git; git status; exit 3") is None
 
 
-def test_package_that_nobody_knows_is_not_simulated():
+def test_package_outside_of_the_table_is_not_simulated():
     assert run("debian:12", "apt-get update; apt-get install -y libfrobnicate-dev; exit 3") is None
 
 
