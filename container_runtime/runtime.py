@@ -14,6 +14,7 @@ from msgspec import Struct
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import CommandResult
+from .disk_usage import DiskUsage
 from .logs import LogSource
 from .runs import ContainerRun
 from .state import ContainerState
@@ -65,6 +66,9 @@ class ContainerRuntime(Protocol):
 
         The kubelet computes the states of the others from what `Predictions` say of them, so that they cost nothing while they run.
         """
+
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        """Return what a pod has written to the disk of its node; None if nothing is known of it."""
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         """Return whether the states of the pod's containers may change without a change of the pod."""

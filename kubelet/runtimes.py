@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import PODS
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.images.table import load_table, table_of
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.logs import LogSource
@@ -64,6 +65,9 @@ class ChosenRuntime:
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
         return {**self._simulated.states(pod), **self._processes.states(pod)}
+
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        return self._simulated.disk_usage(pod)
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return any(runtime.may_change(pod) for runtime in self._all)

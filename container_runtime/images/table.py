@@ -85,6 +85,19 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     exit_code: int = 1
 
 
+class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A folder in which a server creates files at its start, or else ends."""
+
+    path: str
+    user: int = 0
+    """The owner of the folder in the image."""
+    mode: int = 0o755
+    """The mode of the folder in the image."""
+    logs: tuple[str, ...] = ()
+    """The lines that the server logs if it cannot write; $(number) and $(reason) are those of the error, $(time) is the time."""
+    exit_code: int = 1
+
+
 class Load(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """How much of a resource a server uses: bytes of memory, or cores."""
 
@@ -128,9 +141,15 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     env: Mapping[str, str] = field(default_factory=dict)
     """The variables of the image."""
     requires: tuple[Requirement, ...] = ()
+    writes: tuple[WrittenPath, ...] = ()
+    """Where the server writes at its start, in its order."""
     workdir: str = ""
     user: int | None = None
     """The user of the image; None if it is unknown."""
+    process: str = ""
+    """The command line of the server as ps shows it; "" if it is that of the entrypoint, or unknown."""
+    accounts: Mapping[str, int] = field(default_factory=dict)
+    """The accounts that the image adds to those of its base, with their numbers, which are those of their groups, too."""
     group: int | None = None
     """The group of the image's user; None if it is unknown."""
     stop_signal: str = "SIGTERM"

@@ -8,6 +8,7 @@ from pathlib import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import PodVersions
@@ -47,6 +48,9 @@ class KwokRuntime:
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
         return self._simulated.states(pod)
+
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        return self._simulated.disk_usage(pod)
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return self._simulated.may_change(pod)

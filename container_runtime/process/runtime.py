@@ -16,6 +16,7 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
 from mockube.container_runtime.pod_script import script_of
@@ -122,6 +123,11 @@ class ProcessRuntime:
             elif script.command(name) is None and self._images.find(container.get("image") or ""):
                 states[name] = NEVER_RAN
         return states
+
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        """Return None: processes write to the disk of this machine."""
+        del pod
+        return None
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         del pod

@@ -16,7 +16,8 @@ from mockube.container_runtime.config.environment import hostname_of, known_envi
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import Script
 
-from .files.mounts import shared_mount_paths, writable_paths
+from .files.mounts import shared_mount_paths, volume_folders, writable_paths, write_protection
+from .files.users import identity_of
 from .programs import handlers, program
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
@@ -25,7 +26,6 @@ from .programs.program import (
     CommandContext,
     Invocation,
     MountPaths,
-    identity_of,
     invocation_of,
     is_server_image,
     program_of,
@@ -135,6 +135,7 @@ def _handler_command(
         argv=tuple(argv),
         environment=tuple((name, value) for name, value in environment.items() if name in text),
         identity=identity_of(pod, container),
+        protection=write_protection(container),
         fails_unknown=fails_unknown,
     )
 
@@ -183,6 +184,8 @@ def _context(
         environment=partial(known_environment, pod, container),
         identity=identity_of(pod, container),
         volumes=writable_paths(pod, container),
+        folders=volume_folders(pod, container),
+        protection=write_protection(container),
         shared_mounts=shared_mounts,
         earlier=earlier,
     )

@@ -33,6 +33,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.disk_usage import DiskUsage, exceeded_limit, has_disk_limits
 from mockube.container_runtime.images.table import IMAGES, Table
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
@@ -54,7 +55,7 @@ from mockube.container_runtime.runtime import (
     RuntimeProblem,
 )
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
-from mockube.container_runtime.streams import ClientConnection
+from mockube.container_runtime.streams import ClientConnection, Streams
 
 from . import predictions
 from .connections.pod_network import PodConnections
@@ -62,8 +63,7 @@ from .connections.port_answers import open_port
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .execution import container_command, execute, run_to_end
-from .files.image_places import file_places
-from .files.mounts import files_of, known_mounts, shared_mounts
+from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun, RunLogReader
@@ -73,10 +73,11 @@ from .programs import commands
 from .programs.live_commands import live_commands
 from .programs.log_replay import LogReplay
 from .programs.object_values import uses_objects
+from .programs.other_processes import other_processes
 from .programs.program import termination_message
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
-from .shell.process import UnknownProgram
+from .shell.process import Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
@@ -168,6 +169,9 @@ class SimulatedRuntime:
                 states[container["name"]] = NEVER_SIMULATED if run is None else run.state
         return states
 
+    def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
+        return self.files.disk_usage(meta.uid(pod))
+
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return commands.may_run_live(pod)
 
@@ -256,11 +260,40 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         environment = environment_of(pod, container, references)
+        host.other_processes = other_processes(pod, container, environment, self._clock.now())
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
-        work = partial(execute, execution, self._clock, self._network.caller(pod))
+        work = partial(self._execute_for_client, pod, execution)
         return partial(with_terminal, work, has_terminal=request.has_terminal)
+
+    async def _execute_for_client(self, pod: ReadOnlyTree, execution: Run, streams: Streams) -> int:
+        try:
+            return await execute(execution, self._clock, self._network.caller(pod), streams)
+        finally:
+            self._report_disk_usage(pod)
+
+    def _with_disk_checks(self, pod: ReadOnlyTree, execution: Run) -> Run:
+        """Check the use of the disk before each pause of a command, in which a kubelet would find it."""
+        reply: bytes | None = None
+        try:
+            while True:
+                try:
+                    effect = execution.send(reply) if reply else next(execution)
+                except StopIteration as stop:
+                    code: int = stop.value
+                    return code
+                if isinstance(effect, Sleep):
+                    self._report_disk_usage(pod)
+                reply = yield effect
+        finally:
+            execution.close()
+
+    def _report_disk_usage(self, pod: ReadOnlyTree) -> None:
+        """Report a pod that uses more of its node's disk than it may."""
+        usage = self.disk_usage(pod) if has_disk_limits(pod) else None
+        if usage is not None and exceeded_limit(pod, usage):
+            self._events.report_change(pod)
 
     # --- output and ports
 
@@ -285,13 +318,8 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, run.started)
         volumes = await self.files.volumes_after_init_containers(pod, container)
         if volumes:
-            host.files = FileSystem(
-                files_of(pod, container, references),
-                mounts=mounts_of(shared_mounts(pod, container, references), volumes),
-                is_partial=True,
-                volumes=known_mounts(pod, container, references),
-                places=file_places(container),
-            )
+            mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
+            host.files = file_system_of(pod, container, references, mounts, is_partial=True)
         return LogReplay(commands.main_process(pod, container, references, host), host, run.started)
 
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
@@ -356,6 +384,8 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
         execution = container_command(commands.main_command(pod, container, references, host), files)
+        if has_disk_limits(pod):
+            execution = self._with_disk_checks(pod, execution)
         network = self._network.caller(pod)
         try:
             code = await run_to_end(
@@ -370,6 +400,7 @@ class SimulatedRuntime:
             self._note_unknown(pod, container["name"], program, end)
             if runs_on:
                 await self._clock.sleep(inf)
+        self._report_disk_usage(pod)
         message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
         if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = run.log.tail(MAX_LOG_MESSAGE)

@@ -14,11 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.container_runtime.behavior import CommandResult, Timeline
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.access import ContainerUser
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, WriteProtection
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
-    ContainerUser,
     Host,
     Output,
     RepeatedIteration,
@@ -46,6 +46,7 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     identity: ContainerUser
+    protection: WriteProtection = ()
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
 
@@ -58,10 +59,14 @@ class _KnownFiles(FileSystem):
     """Files of a container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
 
     def __init__(
-        self, files: Mapping[str, FileEntry], folders: tuple[str, ...], absent: Collection[str]
+        self,
+        files: Mapping[str, FileEntry],
+        command: HandlerCommand,
+        folders: tuple[str, ...] = (),
+        absent: Collection[str] = (),
     ) -> None:
         """All files in `folders` are known, and the paths in `absent` do not exist."""
-        super().__init__(files, is_partial=True)
+        super().__init__(files, is_partial=True, user=command.identity, protection=command.protection)
         self._folders = folders
         self._absent = absent
 
@@ -92,7 +97,7 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     The `folders` are empty at the start of the run; only `main` writes into them.
     """
     if main is None:
-        return ((0.0, _run_command(command, _KnownFiles({}, (), ()))),)
+        return ((0.0, _run_command(command, _KnownFiles({}, command))),)
     files = program.initial_files(main)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
@@ -100,9 +105,9 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
     at = 0.0
     for _ in range(MAX_TIMES):
         next_at = _run_until_sleep(execution, host)
-        entries = {path: files.entry(path) for path in files.walk("/")}
+        entries = dict(files.entries("/"))
         seen |= entries.keys()
-        result = _run_command(command, _KnownFiles(entries, folders, seen))
+        result = _run_command(command, _KnownFiles(entries, command, folders, seen))
         if not results or results[-1][1] != result:
             results.append((at, result))
         if (at := next_at) == inf:
@@ -113,7 +118,7 @@ def command_timeline(main: Invocation | None, command: HandlerCommand, folders: 
 @lru_cache(maxsize=4096)
 def unknown_program_of_handler(command: HandlerCommand) -> str:
     """Return the program that is not simulated, and on which the result of a command depends from the start; "" if there is none."""
-    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, (), ()))
+    host, execution = _start_command(replace(command, fails_unknown=False), _KnownFiles({}, command))
     commands = 0
     try:
         while commands <= program.MAX_COMMANDS:

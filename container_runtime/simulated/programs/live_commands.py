@@ -10,6 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.variables import expand_probe_command
 
 from .commands import live_command, mentions_network
+from .lasting_files import uses_lasting_files
 from .object_values import uses_objects
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -51,7 +52,10 @@ def live_commands(
     return {
         field: argv
         for field, argv in commands.items()
-        if mentions_network(argv) or uses_objects(pod, container, argv) or _reads_time(argv)
+        if mentions_network(argv)
+        or uses_objects(pod, container, argv)
+        or uses_lasting_files(pod, container, argv)
+        or _reads_time(argv)
     }
 
 

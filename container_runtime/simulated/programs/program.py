@@ -13,7 +13,6 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import (
     DEFAULT_MESSAGE_PATH,
     KILLED,
@@ -25,16 +24,22 @@ from mockube.container_runtime.behavior import (
     has_open_input,
     name_unknown,
 )
-from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import WrittenPath, behavior_of
 from mockube.container_runtime.simulated.files.image_places import file_places
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
+from mockube.container_runtime.simulated.files.mounts import written_folders
+from mockube.container_runtime.simulated.shell.access import ContainerUser
+from mockube.container_runtime.simulated.shell.filesystem import (
+    FileEntry,
+    FileError,
+    FileSystem,
+    ImagePlaces,
+    WriteProtection,
+)
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
-    ContainerUser,
     Effect,
     Host,
     Input,
@@ -46,6 +51,8 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+
+from .server_start import FailedStart, failed_start, written_paths
 
 MAX_RUNS: Final = 10
 """The number of restarts that are interpreted; later runs are like the last of them."""
@@ -64,6 +71,10 @@ MountPaths = tuple[tuple[str, str], ...]
 """The names of volumes with their mount paths."""
 
 
+Folders = tuple[tuple[str, FileEntry], ...]
+"""The paths of folders with their owners and modes."""
+
+
 class CommandContext(Struct, frozen=True, kw_only=True):
     """The context that determines, besides the specification, what a container's command does."""
 
@@ -73,6 +84,9 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     identity: ContainerUser = ContainerUser()
     volumes: tuple[str, ...] = ()
     """The mount paths of volumes that are empty at first and persist over restarts of the container."""
+    folders: Folders = ()
+    """The folders at these paths as the volumes have them at first."""
+    protection: WriteProtection = ()
     shared_mounts: MountPaths = ()
     """The mounts of volumes that are shared with other containers of the pod."""
     earlier: "tuple[Invocation, ...]" = ()
@@ -94,6 +108,8 @@ def program_of(
     started: datetime | None = None,
 ) -> RunBehavior | None:
     """Return the container's program, or None for an unknown command; one that reads the time is for a run that `started` then."""
+    if context.script is None and (failed := _failed_server(container, context)) is not None:
+        return failed
     default = default_run(container) if context.script is None else None
     if default is not None:
         return default
@@ -120,6 +136,40 @@ def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
     return RunBehavior(seconds=0, exit_code=image.exit_code, message="".join(f"{line}\n" for line in lines))
 
 
+def _failed_server(container: Mapping[str, Any], context: CommandContext) -> RunBehavior | None:
+    """Return the run of a known image's server that cannot write where it has to; None for any other."""
+    may_fail = context.identity.user or context.protection
+    needs = written_paths(container) if may_fail else ()
+    if not needs:
+        return None
+    image_folders = tuple(written_folders(container))
+    failed = _failed_start(
+        Invocation(
+            argv=(),
+            environment=(),
+            identity=context.identity,
+            message_path="",
+            falls_back_to_log=False,
+            volumes=context.volumes,
+            folders=(*image_folders, *context.folders),
+            protection=context.protection,
+            shared_mounts=context.shared_mounts,
+            earlier=context.earlier,
+        ),
+        needs,
+    )
+    if failed is None:
+        return None
+    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+    message = "".join(f"{line}\n" for line in failed.lines) if falls_back_to_log else ""
+    return RunBehavior(seconds=0, exit_code=failed.exit_code, message=message)
+
+
+@lru_cache(maxsize=4096)
+def _failed_start(invocation: "Invocation", needs: tuple[WrittenPath, ...]) -> FailedStart | None:
+    return failed_start(initial_files(invocation), needs)
+
+
 def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT) -> str:
     """Return the program in a container's command that is not simulated; "" if there is none."""
     invocation = invocation_of(container, context)
@@ -143,6 +193,8 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         message_path=container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH,
         falls_back_to_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
         volumes=context.volumes,
+        folders=context.folders,
+        protection=context.protection,
         shared_mounts=context.shared_mounts,
         earlier=context.earlier,
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
@@ -193,6 +245,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     volumes: tuple[str, ...]
     shared_mounts: MountPaths
     earlier: "tuple[Invocation, ...]"
+    folders: Folders = ()
+    protection: WriteProtection = ()
     hostname: str = "localhost"
     year: int = ANY_YEAR
     fails_unknown: bool = False
@@ -203,7 +257,14 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
         """Return the files of the command with the contents of the volumes that it can write."""
-        return FileSystem(entries, is_partial=True, volumes=self.volumes, places=self.places)
+        return FileSystem(
+            {**dict(self.folders), **entries},
+            is_partial=True,
+            volumes=self.volumes,
+            places=self.places,
+            user=self.identity,
+            protection=self.protection,
+        )
 
 
 class UnknownCommand(Struct, frozen=True):
@@ -239,8 +300,7 @@ def initial_files(invocation: Invocation, started: datetime | None = None) -> Fi
         files = earlier_command.file_system(_mounted_entries(content, earlier_command.shared_mounts))
         _run_once(earlier_command, files, started)
         for volume, mount_path in earlier_command.shared_mounts:
-            paths = files.walk(mount_path) if files.exists(mount_path) else ()
-            content[volume] = {path[len(mount_path) :]: files.entry(path) for path in paths}
+            content[volume] = {path[len(mount_path) :]: entry for path, entry in files.entries(mount_path)}
     return invocation.file_system(_mounted_entries(content, invocation.shared_mounts))
 
 
@@ -255,8 +315,7 @@ def _mounted_entries(
 
 
 def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEntry]:
-    volumes = (volume for volume in invocation.volumes if files.exists(volume))
-    return {path: files.entry(path) for volume in volumes for path in files.walk(volume)}
+    return {path: entry for volume in invocation.volumes for path, entry in files.entries(volume)}
 
 
 def start_invocation(
@@ -306,8 +365,16 @@ def _run_once(
         exit_code=code,
         stop_code=KILLED if seconds else 0,
         message=termination_message(files, invocation.message_path) or log_tail,
-        leaves_files=any(files.exists(volume) for volume in invocation.volumes),
+        leaves_files=_leaves_files(invocation, files),
         reads_time=host.time_reads > 0,
+    )
+
+
+def _leaves_files(invocation: Invocation, files: FileSystem) -> bool:
+    """Return whether a volume has something else than a folder that nobody has changed."""
+    folders = dict(invocation.folders)
+    return any(
+        folders.get(path) != entry for volume in invocation.volumes for path, entry in files.entries(volume)
     )
 
 
@@ -343,15 +410,3 @@ def is_endless(effect: Effect, host: Host) -> bool:
     if isinstance(effect, Input):
         return host.has_open_input
     return isinstance(effect, RepeatedIteration) or (isinstance(effect, Sleep) and effect.seconds == inf)
-
-
-def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
-    """Return the user and the groups of a container: the pod's, else those of its image, else root."""
-    context = security_context(pod, container)
-    user = context.get("runAsUser")
-    if user is None:
-        image = behavior_of(container)
-        user = image.user if image is not None else None
-    groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
-    others = tuple(number for number in groups if number is not None)
-    return ContainerUser(user or 0, context.get("runAsGroup") or 0, others)

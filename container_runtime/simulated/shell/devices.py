@@ -7,11 +7,13 @@ are computed in advance, and differ from one use to the next.
 from hashlib import shake_128
 from typing import Final
 
+from .proc_files import read_proc
 from .process import Host
 
 DEVICE_BYTES: Final = 1 << 20
 RANDOM: Final = ("/dev/random", "/dev/urandom")
-DEVICES: Final = ("/dev/zero", *RANDOM)
+ZERO: Final = "/dev/zero"
+DEVICES: Final = (ZERO, *RANDOM)
 NULL: Final = "/dev/null"
 _STREAMS: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, "/dev/tty": 2}
 _DESCRIPTOR_FOLDERS: Final = ("/dev/fd/", "/proc/self/fd/")
@@ -37,4 +39,4 @@ def read_device(host: Host, path: str) -> bytes | None:
     if path in RANDOM:
         host.changes += 1
         return shake_128(f"{host.name}/{host.changes}".encode()).digest(DEVICE_BYTES)
-    return bytes(DEVICE_BYTES) if path in DEVICES else None
+    return bytes(DEVICE_BYTES) if path in DEVICES else read_proc(host, path)

@@ -19,14 +19,13 @@ from .streams import container_descriptors, deliver, read_line
 from .variables import ShellVariable
 
 _SCRIPT_PER_COMMAND: Final = 512
-_FIRST: Final = 1
 _BASH: Final = frozenset({"bash", "zsh"})
 _BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
     """Run a program of a container; raise `UnknownProgram` if it is not simulated."""
-    scheduler = ProcessScheduler()
+    scheduler = ProcessScheduler(host.first_pid)
     process = Process(
         host=host,
         argv=argv,
@@ -47,7 +46,9 @@ def _start(process: Process) -> Run:
         raise UnknownProgram(name) from None
     short_name = name.rpartition("/")[2]
     return (
-        yield from deliver(program(process.with_arguments([short_name, *process.arguments], _FIRST)), process)
+        yield from deliver(
+            program(process.with_arguments([short_name, *process.arguments], process.host.first_pid)), process
+        )
     )
 
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from posixpath import join, normpath
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from .access import DEFAULT_UMASK
 from .filesystem import FileSystem
 from .messages import WordedError
 
@@ -113,13 +114,21 @@ class DescriptorStream(Protocol):
         ...
 
 
-class ContainerUser(NamedTuple):
-    """The user and the groups that a container runs as."""
+NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
+"""The names of the accounts that nearly all images have."""
 
-    user: int = 0
-    group: int = 0
-    others: tuple[int, ...] = ()
-    """The supplementary groups."""
+
+DEFAULT_MEMORY: int = 1 << 30
+"""The memory of a node of which nothing is known."""
+
+
+class OtherProcess(Struct, frozen=True):
+    """A process that runs beside those of a command: the first one of a container, or one of another container of its pod."""
+
+    pid: int
+    argv: tuple[str, ...]
+    user: int
+    started: datetime
 
 
 class Host(Struct, kw_only=True):
@@ -137,6 +146,17 @@ class Host(Struct, kw_only=True):
     user: int = 0
     group: int = 0
     other_groups: tuple[int, ...] = ()
+    user_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
+    """The names of the image's accounts by their numbers."""
+    group_names: Mapping[int, str] = field(default_factory=lambda: NAMES)
+    other_processes: tuple[OtherProcess, ...] = ()
+    """The processes that run already; without them, the command is the first process of the container."""
+    cpus: int = 1
+    """The processors of the node."""
+    memory_bytes: int = DEFAULT_MEMORY
+    """The memory of the node."""
+    umask: int = DEFAULT_UMASK
+    """The rights that new files do not get."""
     has_terminal: bool = False
     has_open_input: bool = False
     """Whether a read of the standard input waits for a client."""
@@ -153,6 +173,17 @@ class Host(Struct, kw_only=True):
     def groups(self) -> list[int]:
         """The group and the supplementary ones, in the kernel's order."""
         return sorted({self.group, *self.other_groups})
+
+    def seconds_up(self) -> float:
+        """Return for how long the container has run."""
+        now = self.now_running()
+        started = min((other.started for other in self.other_processes), default=None)
+        return max((now - started).total_seconds(), 0.0) if started is not None else self.elapsed
+
+    @property
+    def first_pid(self) -> int:
+        """The id of a command's first process."""
+        return max((other.pid for other in self.other_processes), default=-5) + 6
 
     def now_running(self, *, is_shown: bool = False) -> datetime:
         """Return the present time for commands, including the simulated sleeps.

@@ -110,7 +110,9 @@ def open_path(
     else:
         host.changes += 1
         modified = host.now_running(is_shown=True).timestamp()
-        files.write(path, b"", append=appends or operator == "<>", modified=modified)
+        files.write(
+            path, b"", append=appends or operator == "<>", modified=modified, mode=0o666 & ~host.umask
+        )
     return FileStream(host, path, reads=operator == "<>", writes=True, appends=appends)
 
 

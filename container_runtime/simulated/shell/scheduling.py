@@ -8,7 +8,8 @@ from typing import Final
 from . import limits
 from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
 
-_FIRST_PID: Final = 6
+_GAP: Final = 5
+"""The distance of the ids of the first process and the next one."""
 _SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
@@ -72,10 +73,11 @@ class SimulatedProcess:
 class ProcessScheduler:
     """It implements `ProcessTable`."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_pid: int = 1) -> None:
         self.time = 0.0
+        self._first_pid = first_pid
         self._processes: list[SimulatedProcess] = []
-        self._next_pid = _FIRST_PID
+        self._next_pid = first_pid + _GAP
         self.current: SimulatedProcess | None = None
 
     def is_alone(self) -> bool:
@@ -162,7 +164,7 @@ class ProcessScheduler:
 
     def run(self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]) -> Run:
         """Execute the first process to its end, and the others until then."""
-        first = SimulatedProcess(1, name, execution, descriptors, 0.0)
+        first = SimulatedProcess(self._first_pid, name, execution, descriptors, 0.0)
         self._processes.append(first)
         try:
             while first.code is None:

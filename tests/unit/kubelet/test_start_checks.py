@@ -147,7 +147,7 @@ def test_container_with_invalid_configuration_is_not_created(fields, message):
         env("secretKeyRef", "s", "c", optional=True),
         {"securityContext": {"runAsNonRoot": True}, "image": "example.org/unknown"},
         {"securityContext": {"runAsNonRoot": True}, "image": "bitnami/redis"},
-        {"securityContext": {"runAsNonRoot": True, "runAsUser": 1}},
+        {"image": "redis", "securityContext": {"runAsNonRoot": True, "runAsUser": 1}},
     ],
 )
 def test_container_with_valid_configuration_is_created(fields):

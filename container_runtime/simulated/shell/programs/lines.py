@@ -5,6 +5,7 @@ from itertools import zip_longest
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.devices import DEVICE_BYTES, ZERO
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
@@ -45,6 +46,8 @@ def head(process: Process) -> Run:
     count = number_of(text.lstrip("-"))
     if not options.arguments and not drops_end:
         return (yield from _head_of_input(count, is_bytes=is_bytes))
+    if is_bytes and not drops_end and [*map(process.path, options.arguments)] == [ZERO]:
+        return (yield from _head_of_zeros(count))
     inputs = yield from read_files(process, options.arguments)
     for index, (name, data) in enumerate(inputs):
         parts: Sequence[bytes] | bytes = data if is_bytes else data.splitlines(keepends=True)
@@ -52,6 +55,14 @@ def head(process: Process) -> Run:
         content = selected if isinstance(selected, bytes) else b"".join(selected)
         yield Output(1, _headers(options.arguments, options, name, index) + content)
     return inputs.code
+
+
+def _head_of_zeros(count: int) -> Run:
+    while count > 0:
+        block = bytes(min(count, DEVICE_BYTES))
+        yield Output(1, block)
+        count -= len(block)
+    return 0
 
 
 def _head_of_input(count: int, *, is_bytes: bool) -> Run:
