@@ -23,6 +23,7 @@ from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
 from .effects import EmitEvent, RunHook, StartContainer, Step, StopContainer
+from .evictions import Evictions
 from .node_objects import has_active_kubelet
 from .node_registry import NodeRegistry
 from .nodes import EVENT_SOURCE
@@ -56,6 +57,7 @@ class SimulatedPods:
         settings = context.settings
         containers = containers_of_nodes(context)
         self._runtime = containers.runtime
+        self._evictions = Evictions(containers.runtime)
         self._probe_records = containers.probe_records
         self._started_values = reference_loader(context).started
         self._clock = context.clock
@@ -131,6 +133,7 @@ class SimulatedPods:
             self._stages.forget(old.key)
             self._handlers.forget(old.uid)
             self._runtime.remove_pod(old.uid)
+            self._evictions.forget(old.uid)
             self._probe_records.forget(old.uid)
         if new is not None and new.node:
             self._record_address(new)
@@ -251,6 +254,9 @@ class SimulatedPods:
         states = self._runtime.states(pod.object)
         if states:
             context = replace(context, processes=states)
+        eviction = self._evictions.find(pod, now)
+        if eviction is not None and not pod.deleting and not pod.is_terminal:
+            return pod_lifecycle.evict(pod.object, context, eviction, now)
         preempted_at = self._admitted_pods.preemption_time(pod)
         if preempted_at is not None and not pod.deleting and not pod.is_terminal:
             return pod_lifecycle.preempt(pod.object, context, preempted_at, now)
