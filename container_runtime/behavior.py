@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from .load import NO_LOAD, Load
+
 KILLED: Final = 137
 """The exit code of a process that was killed by SIGKILL."""
 DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
@@ -30,6 +32,7 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     """Whether the run leaves files in its volumes, which the next run can read."""
     reads_time: bool = False
     """Whether the run ends, and may do so as the time demands at which it starts."""
+    load: Load = NO_LOAD
 
 
 SERVICE: Final = RunBehavior(seconds=None)

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
+from .load import NO_LOAD, Load
 from .pod_script import Script
 
 
@@ -29,6 +30,9 @@ class Predictions(Protocol):
 
         `fails_unknown`: programs that are not simulated fail, if no annotation says otherwise.
         """
+
+    def server_load(self, container: ReadOnlyTree, script: Script) -> Load:
+        """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
 
     def is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
         """Return whether the programs of a container's command are simulated, as far as its objects are known."""
@@ -70,6 +74,9 @@ class _NoPredictions:
     ) -> Callable[..., RunBehavior | None]:
         del fails_unknown
         return lambda **_: None
+
+    def server_load(self, _container: ReadOnlyTree, _script: Script) -> Load:
+        return NO_LOAD
 
     def is_simulated(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> bool:
         return False

@@ -14,6 +14,8 @@ from msgspec import Struct
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import CommandResult
+from .kills import ContainerKill
+from .load import Stats
 from .logs import LogSource
 from .runs import ContainerRun
 from .state import ContainerState
@@ -65,6 +67,12 @@ class ContainerRuntime(Protocol):
 
         The kubelet computes the states of the others from what `Predictions` say of them, so that they cost nothing while they run.
         """
+
+    def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
+        """Return the containers whose runs are computed, and that a command in them has ended, by name."""
+
+    def container_stats(self, pod: ReadOnlyTree, name: str) -> Stats | None:
+        """Return what a running container uses now; None if the run-time does not know it."""
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         """Return whether the states of the pod's containers may change without a change of the pod."""

@@ -231,6 +231,7 @@ class SimulatedPods:
             fails_unknown_programs=self._fails_unknown_programs,
             predictions=PREDICTIONS,
             observed=self._handlers.observations(pod.object),
+            kills=self._runtime.kills(pod.object),
         )
         step = self._next_step(pod, context, now)
         while objects.has_unknown:

@@ -11,7 +11,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import PODS
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.images.table import load_table, table_of
+from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.kwok.runtime import KwokRuntime
+from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runs import ContainerRun
@@ -64,6 +66,12 @@ class ChosenRuntime:
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
         return {**self._simulated.states(pod), **self._processes.states(pod)}
+
+    def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
+        return {**self._simulated.kills(pod), **self._processes.kills(pod)}
+
+    def container_stats(self, pod: ReadOnlyTree, name: str) -> Stats | None:
+        return self._of(pod, name).container_stats(pod, name)
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return any(runtime.may_change(pod) for runtime in self._all)

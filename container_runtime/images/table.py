@@ -263,6 +263,8 @@ def _as_guess(entry: Image) -> Image:
         volumes=(),
         releases=None,
         private=False,
+        memory=Load(),
+        cpu=Load(),
     )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.kills import ContainerKill
+from mockube.container_runtime.load import Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import PodVersions
@@ -47,6 +49,12 @@ class KwokRuntime:
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
         return self._simulated.states(pod)
+
+    def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
+        return self._simulated.kills(pod)
+
+    def container_stats(self, pod: ReadOnlyTree, name: str) -> Stats | None:
+        return self._simulated.container_stats(pod, name)
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return self._simulated.may_change(pod)

@@ -16,6 +16,8 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.kills import ContainerKill
+from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
 from mockube.container_runtime.pod_script import script_of
@@ -122,6 +124,12 @@ class ProcessRuntime:
             elif script.command(name) is None and self._images.find(container.get("image") or ""):
                 states[name] = NEVER_RAN
         return states
+
+    def kills(self, _: ReadOnlyTree) -> Mapping[str, ContainerKill]:
+        return {}
+
+    def container_stats(self, _pod: ReadOnlyTree, _name: str) -> Stats | None:
+        return None
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         del pod

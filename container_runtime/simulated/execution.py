@@ -5,17 +5,22 @@ from typing import Protocol
 
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
+from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.runtime import CommandFailed
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
 
+from .client_pace import CLIENT, ClientPace
+from .cpu_record import CpuRecord
 from .network.calls import NetworkCaller
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
+from .shell.memory import OutOfMemory
 from .shell.process import CommandStart, Effect, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 
 SLICE = 50
 """The number of commands after which other tasks run."""
+_LONGEST_SLEEP = 1e9
 _SHORT_SLEEP = 0.01
 _MAX_SHORT_SLEEPS = 0.1
 """The seconds of short sleeps, such as the round trips of the network, that are slept together: a timer costs more than they do."""
@@ -30,10 +35,20 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams: Streams) -> int:
+async def execute(
+    execution: Run,
+    clock: Clock,
+    network: NetworkCaller,
+    cpu: CpuRecord,
+    on_out_of_memory: Callable[[], None],
+    streams: Streams,
+) -> int:
     """Execute a command of a client to its end; return its exit code."""
     try:
-        return await run_to_end(execution, ProgramStreams(streams), clock, network)
+        return await run_to_end(execution, ProgramStreams(streams), clock, network, cpu=cpu)
+    except OutOfMemory:
+        on_out_of_memory()
+        return KILLED
     except UnknownProgram as error:
         raise CommandFailed(
             "error executing command in container: the container is simulated, and has no program "
@@ -49,8 +64,14 @@ async def run_to_end(
     clock: Clock,
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
+    cpu: CpuRecord | None = None,
 ) -> int:
-    """Execute a command to its end; return its exit code. `network` answers its use of the network."""
+    """Execute a command to its end; return its exit code. `network` answers its use of the network.
+
+    The CPU that it uses is recorded in `cpu`.
+    """
+    pace = ClientPace(clock, CpuRecord() if cpu is None else cpu)
+    CLIENT.set(pace)
     reply: bytes | None = None
     commands = 0
     short_sleeps = 0.0
@@ -69,11 +90,15 @@ async def run_to_end(
                 and effect.seconds < _SHORT_SLEEP
             ):
                 short_sleeps, reply = short_sleeps + effect.seconds, None
+                pace.pass_time(effect.seconds, effect.cores)
                 await yield_to_loop()
             else:
                 if isinstance(effect, Sleep):
-                    effect, short_sleeps = Sleep(effect.seconds + short_sleeps), 0.0
-                reply = await _apply_effect(effect, streams, clock)
+                    with pace.waiting(effect.seconds, effect.cores):
+                        await clock.sleep(min(effect.seconds + short_sleeps, _LONGEST_SLEEP))
+                    short_sleeps, reply = 0.0, None
+                else:
+                    reply = await _apply_effect(effect, streams)
                 if after_sleep is not None and isinstance(effect, Sleep):
                     await after_sleep()
     except StopIteration as stop:
@@ -83,13 +108,11 @@ async def run_to_end(
         execution.close()
 
 
-async def _apply_effect(effect: Effect, streams: CommandStreams, clock: Clock) -> bytes | None:
+async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None:
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)
             await yield_to_loop()
-        case Sleep(seconds=seconds):
-            await clock.sleep(min(seconds, 1e9))
         case Input(limit=limit):
             return b"" if streams.stdin is None else await streams.stdin.read(limit)
         case _:

@@ -5,6 +5,7 @@ image's; or it sends requests to the pod's own server, which is not simulated.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from math import inf
 from typing import Final
 
@@ -15,7 +16,7 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
-from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.behavior import KILLED, CommandResult
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.pod_script import Script, script_of
 
@@ -29,6 +30,7 @@ from .programs.handlers import MAX_OUTPUT, UnknownFile, names_unknown_variable
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.invoking import NOT_FOUND
+from .shell.memory import OutOfMemory
 from .shell.process import UnknownProgram
 from .shell.syntax import ShellSyntaxError
 
@@ -138,10 +140,11 @@ async def run_handler_command(
     host.now, host.is_strict = clock.now, True
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")
     own_server = _OwnServer(pod, script, network)
-    output, begin = _Output(), clock.monotonic()
+    output, begin, code = _Output(), clock.monotonic(), KILLED
     try:
         async with timeout(clock, limit):
-            code = await run_to_end(container_command(execution, files), output, clock, own_server.call)
+            with suppress(OutOfMemory):
+                code = await run_to_end(container_command(execution, files), output, clock, own_server.call)
     except UnknownProgram as error:
         if isinstance(error, UnknownFile):
             return None

@@ -100,6 +100,7 @@ class InteractiveRun:
         """The input, which is empty without `stdin`, and waits for ever with `tty` alone."""
         self.log = RunLog()
         self.task: asyncio.Task[None] | None = None
+        self.stop_reason = ""
         self._clock = clock
         self._on_output = on_output
         self._output = ContainerOutput()
@@ -119,8 +120,10 @@ class InteractiveRun:
         self._output.end()
         self._on_output()
 
-    def stop(self) -> None:
+    def stop(self, reason: str = "") -> None:
+        """End the run; `reason` is that in the status, empty for Error."""
         if self.task is not None and self.state.exit is None and not self.state.is_stopping:
+            self.stop_reason = reason
             self.state = replace(self.state, is_stopping=True)
             self.task.cancel()
 

@@ -14,10 +14,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.load import NO_LOAD, Load
 from mockube.container_runtime.pod_script import Script
 
 from .files.mounts import shared_mount_paths, writable_paths
-from .programs import handlers, program
+from .programs import handlers, image_load, program
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
 from .programs.program import (
@@ -69,6 +70,12 @@ def program_of_run(
         return None
 
     return run_program
+
+
+def server_load(container: ReadOnlyTree, script: Script) -> Load:
+    """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
+    is_scripted = script.command(container["name"]) is not None
+    return NO_LOAD if is_scripted else image_load.at_rest(container)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:

@@ -32,8 +32,11 @@ from mockube.container_runtime.behavior import (
     end_without_program,
 )
 from mockube.container_runtime.config.environment import References, environment_of
+from mockube.container_runtime.config.resource_limits import amount
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.table import IMAGES, Table
+from mockube.container_runtime.kills import ContainerKill
+from mockube.container_runtime.load import OOM_KILLED, Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import (
@@ -61,6 +64,7 @@ from .connections.pod_network import PodConnections
 from .connections.port_answers import open_port
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
+from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
 from .files.image_places import file_places
 from .files.mounts import files_of, known_mounts, shared_mounts
@@ -76,6 +80,7 @@ from .programs.object_values import uses_objects
 from .programs.program import termination_message
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
+from .shell.memory import Memory, OutOfMemory
 from .shell.process import UnknownProgram
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
@@ -129,7 +134,8 @@ class SimulatedRuntime:
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self.files = PodFiles(context.objects, context.clock)
-        self._responses = PortResponses(self.files, context.view)
+        self.loads = ContainerLoads(context.clock)
+        self._responses = PortResponses(self.files, context.view, self.loads.serve_request)
         self._network = PodConnections(
             context.view,
             context.api_server,
@@ -168,6 +174,15 @@ class SimulatedRuntime:
                 states[container["name"]] = NEVER_SIMULATED if run is None else run.state
         return states
 
+    def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
+        return self.loads.kills(pod)
+
+    def container_stats(self, pod: ReadOnlyTree, name: str) -> Stats | None:
+        container = container_spec(pod, name)
+        if container is None:
+            return None
+        return self.loads.stats(pod, container, is_live=bool(commands.live_command(pod, container)))
+
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return commands.may_run_live(pod)
 
@@ -203,6 +218,7 @@ class SimulatedRuntime:
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)
+        self.loads.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
@@ -258,8 +274,16 @@ class SimulatedRuntime:
         environment = environment_of(pod, container, references)
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
+        host.memory = self._memory(pod, container, references)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
-        work = partial(execute, execution, self._clock, self._network.caller(pod))
+        work = partial(
+            execute,
+            execution,
+            self._clock,
+            self._network.caller(pod),
+            self.loads.cpu_of(pod, name),
+            partial(self._kill, pod, name),
+        )
         return partial(with_terminal, work, has_terminal=request.has_terminal)
 
     # --- output and ports
@@ -328,7 +352,9 @@ class SimulatedRuntime:
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
-            run.end(KILLED)
+            run.end(KILLED, run.stop_reason)
+        except OutOfMemory:
+            run.end(KILLED, OOM_KILLED)
         except (UnknownProgram, ShellSyntaxError, RecursionError, ObjectsUnavailable) as error:
             LOG.warning("%s failed: %s", name, error)
             run.end(NOT_STARTED, "StartError", str(error))
@@ -346,8 +372,10 @@ class SimulatedRuntime:
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
         argv = expand_references(commands.interactive_command(pod, container), environment)
+        host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
-        return await run_to_end(execution, run, self._clock, self._network.caller(pod))
+        cpu = self.loads.cpu_of(pod, container["name"])
+        return await run_to_end(execution, run, self._clock, self._network.caller(pod), cpu=cpu)
 
     async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
@@ -355,11 +383,13 @@ class SimulatedRuntime:
         references, files = await self._load(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
+        host.memory = self._memory(pod, container, references)
+        cpu = self.loads.cpu_of(pod, container["name"])
         execution = container_command(commands.main_command(pod, container, references, host), files)
         network = self._network.caller(pod)
         try:
             code = await run_to_end(
-                execution, run, self._clock, network, after_sleep=self._refresher(pod, run)
+                execution, run, self._clock, network, after_sleep=self._refresher(pod, run), cpu=cpu
             )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, commands.not_simulated_line(pod, container, error))
@@ -374,6 +404,19 @@ class SimulatedRuntime:
         if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = run.log.tail(MAX_LOG_MESSAGE)
         run.end(code, message=message)
+
+    def _memory(self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Memory:
+        """Return the memory of a command that runs in real time: up to the limit of its container, or of its node."""
+        return self.loads.memory_for(pod, container, amount(references.allocatable.get("memory")))
+
+    def _kill(self, pod: ReadOnlyTree, name: str) -> None:
+        """End a container in which a command has used more memory than there is."""
+        run = self.run_of(pod, name)
+        if run is not None:
+            run.stop(OOM_KILLED)
+        else:
+            self.loads.kill(self._pods.latest(pod) or pod, name)
+            self._events.report_change(pod)
 
     def _note_unknown(self, pod: ReadOnlyTree, name: str, program: str, end: str) -> None:
         programs = self._unknown_programs.setdefault(meta.uid(pod), set())

@@ -22,6 +22,7 @@ from .container_status import Container, ContainerUpdate, Role
 from .hooks import hook_result, pre_stop_result
 from .probed_runs import ProbedRun
 from .probing import Probe, restart_message
+from .run_ends import end_of_run
 from .scripted_runs import scripted_program
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
@@ -118,10 +119,11 @@ def _run(container: Container, status: ReadOnlyTree, started: datetime, now: dat
     if not hook.is_success:
         program_without_script = RunBehavior(seconds=hook.seconds, exit_code=_SIGKILL_CODE)
     program = scripted_program(container.script, program_without_script, restarts)
-    ends_at = None if program.seconds is None else after(started, span_of(program.seconds))
-    if ends_at is not None and ends_at <= now:
+    end = end_of_run(container, program, started, restarts)
+    ends_at = None if end is None else end.at
+    if end is not None and end.at <= now:
         ended_status = container_status.end_container(
-            container, status, exit_code=program.exit_code, at=ends_at, message=program.message
+            container, status, exit_code=end.code, at=end.at, message=end.message, reason=end.reason
         )
         return ContainerUpdate(status=ended_status)
     probes = container.probed_run(restarts)

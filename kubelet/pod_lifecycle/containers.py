@@ -17,6 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.client import podview
 from mockube.container_runtime.behavior import EXITS_IMMEDIATELY, NOT_FOUND, SERVICE, RunBehavior
+from mockube.container_runtime.load import NO_LOAD
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent, StopContainer
@@ -110,6 +111,9 @@ def containers_of(
             role=role,
             restart_policy=restart_policy,
             program=program,
+            server_load=NO_LOAD
+            if process is not None
+            else context.predictions.server_load(container, script),
             unknown_program=None
             if is_known
             else partial(context.predictions.unknown_program, pod, container, script),

@@ -6,6 +6,7 @@ time, like a real one. The phase is computed in `phase`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -13,8 +14,10 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta, timestamps
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.client.component_helpers.pod_requests import MEMORY
 from mockube.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.container_runtime.behavior import KILLED
+from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.pod_script import NEVER, Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.container_runtime.state import ContainerState
@@ -86,6 +89,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """The states of the pod's containers that run in real time, by container name."""
     observed: Mapping[str, ObservedRun] = {}
     """What was observed of the probes and hooks that run in real time, by container name."""
+    kills: Mapping[str, ContainerKill] = {}
+    """The containers that a command of a client has ended, by name."""
 
 
 def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
@@ -103,6 +108,8 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
             pod_ip=_pod_ip(pod, context),
             predictions=context.predictions,
             observed=context.observed,
+            kills=context.kills,
+            node_memory=lambda: context.resources.allocatable()[MEMORY] or inf,
         ),
     )
     if meta.is_deleting(pod):

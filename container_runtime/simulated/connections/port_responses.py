@@ -1,5 +1,6 @@
 """The HTTP responses of simulated containers, also those that depend on their files or on Ingresses."""
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -17,7 +18,14 @@ _MAX_FORWARDS: Final = 4
 
 
 class PortResponses:
-    def __init__(self, files: PodFiles, view: SyncedView) -> None:
+    def __init__(
+        self,
+        files: PodFiles,
+        view: SyncedView,
+        work: Callable[[ReadOnlyTree, ReadOnlyTree], Awaitable[None]],
+    ) -> None:
+        """`work` is called with a pod and its container that answers a request, and lasts as long as the container works on it."""
+        self._work = work
         self._files = files
         self._view = view
 
@@ -25,6 +33,8 @@ class PortResponses:
         self, pod: ReadOnlyTree, port: int, opened: OpenPort, request: ReceivedRequest, forwards: int = 0
     ) -> HttpAnswer:
         """Return the response of a pod on an open port that speaks HTTP."""
+        if opened.container is not None:
+            await self._work(pod, opened.container)
         answer = port_answers.fixed_answer(pod, port, opened, request)
         behavior, container = opened.behavior, opened.container
         if answer is not None or behavior is None or container is None:

@@ -13,9 +13,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.container_runtime.behavior import CommandResult, Timeline
+from mockube.container_runtime.behavior import KILLED, CommandResult, Timeline
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
+from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     ContainerUser,
@@ -124,7 +125,7 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
                 break
     except UnknownProgram as error:
         return "" if isinstance(error, UnknownFile) else str(error)
-    except (StopIteration, ShellSyntaxError, RecursionError):
+    except (StopIteration, OutOfMemory, ShellSyntaxError, RecursionError):
         pass
     return ""
 
@@ -135,7 +136,7 @@ def _run_until_sleep(execution: Run, host: Host) -> float:
     for _ in range(program.MAX_EFFECTS):
         try:
             effect = next(execution)
-        except (StopIteration, UnknownProgram, ShellSyntaxError, RecursionError):
+        except (StopIteration, OutOfMemory, UnknownProgram, ShellSyntaxError, RecursionError):
             return inf
         commands += isinstance(effect, CommandStart)
         if commands > program.MAX_COMMANDS or program.is_endless(effect, host):
@@ -163,6 +164,18 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
 
 def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
     host, execution = _start_command(command, files)
+    try:
+        return _run_to_result(host, execution)
+    except UnknownProgram as error:
+        if isinstance(error, UnknownFile) or not command.fails_unknown:
+            return None
+        text = f"mockube: {error} is not simulated\n"
+        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=host.elapsed)
+    except (ShellSyntaxError, RecursionError):
+        return None
+
+
+def _run_to_result(host: Host, execution: Run) -> CommandResult:
     output = bytearray()
     commands = 0
     try:
@@ -181,10 +194,5 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
         # Nobody reads the output of a success, and the results before and after another output are the same.
         text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
         return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
-    except UnknownProgram as error:
-        if isinstance(error, UnknownFile) or not command.fails_unknown:
-            return None
-        text = f"mockube: {error} is not simulated\n"
-        return CommandResult(exit_code=NOT_FOUND, output=text, seconds=host.elapsed)
-    except (ShellSyntaxError, RecursionError):
-        return None
+    except OutOfMemory:
+        return CommandResult(exit_code=KILLED, seconds=host.elapsed)

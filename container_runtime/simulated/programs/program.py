@@ -28,10 +28,12 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.load import NO_LOAD, Load
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
+from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     ContainerUser,
@@ -46,6 +48,8 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+
+from .cpu_meter import CpuMeter
 
 MAX_RUNS: Final = 10
 """The number of restarts that are interpreted; later runs are like the last of them."""
@@ -288,17 +292,25 @@ def _run_once(
     invocation: Invocation, files: FileSystem, started: datetime | None
 ) -> RunBehavior | UnknownCommand:
     host, execution = start_invocation(invocation, files, started)
-    log = bytearray()
+    log, meter = bytearray(), CpuMeter()
     try:
-        code = _run_to_end(execution, host, log)
+        code = _run_to_end(execution, host, log, meter)
     except UnknownProgram as error:
         if invocation.fails_unknown:
             return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)
         return UnknownCommand(str(error))
     except (ShellSyntaxError, RecursionError) as error:
         return UnknownCommand(f"its script ({error})")
+    except OutOfMemory:
+        seconds = host.memory.steps[-1].seconds
+        return RunBehavior(
+            seconds=None,
+            stop_code=KILLED,
+            load=Load(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
+        )
+    load = meter.load(host)
     if code is None:
-        return RUNS_FOREVER
+        return RUNS_FOREVER if load == NO_LOAD else replace(RUNS_FOREVER, load=load)
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
     return RunBehavior(
@@ -308,6 +320,7 @@ def _run_once(
         message=termination_message(files, invocation.message_path) or log_tail,
         leaves_files=any(files.exists(volume) for volume in invocation.volumes),
         reads_time=host.time_reads > 0,
+        load=load,
     )
 
 
@@ -319,7 +332,7 @@ def termination_message(files: FileSystem, path: str) -> str:
         return ""
 
 
-def _run_to_end(execution: Run, host: Host, log: bytearray) -> int | None:
+def _run_to_end(execution: Run, host: Host, log: bytearray, meter: CpuMeter) -> int | None:
     """Run a command and return its exit code; None if it is endless, or exceeds the limits."""
     commands = 0
     for _ in range(MAX_EFFECTS):
@@ -332,6 +345,7 @@ def _run_to_end(execution: Run, host: Host, log: bytearray) -> int | None:
         if isinstance(effect, Output):
             log += effect.data
             del log[:-MAX_LOG_MESSAGE]
+        meter.count(effect)
         if commands > MAX_COMMANDS or is_endless(effect, host):
             return None
         host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0

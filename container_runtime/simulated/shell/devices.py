@@ -1,6 +1,6 @@
 """The devices of a container: the open descriptors of a process, the null device, zeros, and random bytes.
 
-The last two end after a mebibyte, because programs read their whole input. The random bytes are the same in each run of a command, whose results
+The last two have no end. A program that reads them by name gets a mebibyte, and then works for ever (`endless_reads.py`). The random bytes are the same in each run of a command, whose results
 are computed in advance, and differ from one use to the next.
 """
 
@@ -11,7 +11,8 @@ from .process import Host
 
 DEVICE_BYTES: Final = 1 << 20
 RANDOM: Final = ("/dev/random", "/dev/urandom")
-DEVICES: Final = ("/dev/zero", *RANDOM)
+ZERO: Final = "/dev/zero"
+DEVICES: Final = (ZERO, *RANDOM)
 NULL: Final = "/dev/null"
 _STREAMS: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, "/dev/tty": 2}
 _DESCRIPTOR_FOLDERS: Final = ("/dev/fd/", "/proc/self/fd/")
@@ -30,6 +31,11 @@ def descriptor_number(path: str) -> int | None:
 def is_special(path: str) -> bool:
     """Return whether a path is that of a device or of an open descriptor."""
     return path == NULL or path in DEVICES or descriptor_number(path) is not None
+
+
+def is_endless(path: str) -> bool:
+    """Return whether a read of a path never reaches an end."""
+    return path in DEVICES
 
 
 def read_device(host: Host, path: str) -> bytes | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from .filesystem import FileSystem
+from .memory import Memory
 from .messages import WordedError
 
 
@@ -23,6 +24,8 @@ class Sleep(Struct, frozen=True):
     """A wait; infinite if the command does not end by itself."""
 
     seconds: float
+    cores: float = 0.0
+    """The cores that it keeps busy."""
 
 
 class Input(Struct, frozen=True):
@@ -39,6 +42,8 @@ class RepeatedIteration(Struct, frozen=True):
     """An iteration of a loop that lasted `seconds` and changed nothing; the reply is the number of iterations to skip."""
 
     seconds: float
+    cores: float = 0.0
+    """The cores that it kept busy."""
 
 
 class NetworkCall(Struct, frozen=True):
@@ -148,6 +153,10 @@ class Host(Struct, kw_only=True):
     """The number of times that commands have written a file or read input."""
     time_reads: int = 0
     """The number of times that commands have read the time."""
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        self.memory.elapsed = lambda: self.elapsed
 
     @property
     def groups(self) -> list[int]:
@@ -169,6 +178,11 @@ class ProcessTable(Protocol):
     @property
     def time(self) -> float:
         """The seconds since the first process started."""
+        ...
+
+    @property
+    def busy_seconds(self) -> float:
+        """The seconds of CPU that all processes have used."""
         ...
 
     def is_alone(self) -> bool:
@@ -307,6 +321,14 @@ def count_work(amount: int, per_command: int) -> Steps:
     """Count work as so many commands as it takes time, without a remainder."""
     for _ in range(amount // per_command):
         yield CommandStart()
+
+
+def fill_memory(process: Process, size: float) -> Steps:
+    """Let a program fill memory, which takes time; raise `OutOfMemory` if there is less, always if the size is infinite."""
+    memory = process.host.memory
+    if seconds := memory.seconds_to_fill(size):
+        yield Sleep(seconds, cores=1.0)
+    memory.change(size, process.processes.current_pid())
 
 
 def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:

@@ -38,6 +38,8 @@ class SimulatedProcess:
         """The descriptors of the process and of what it executes."""
         self.reply: bytes | None = None
         self.wake_time = 0.0
+        self.cores = 0.0
+        """The cores that it keeps busy until it wakes."""
         self.condition: WaitUntil | None = None
         self.caught_signals: Mapping[int, str] = {}
         """The signals that the process handles with a trap, or ignores with an empty text."""
@@ -74,6 +76,7 @@ class ProcessScheduler:
 
     def __init__(self) -> None:
         self.time = 0.0
+        self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
         self._next_pid = _FIRST_PID
         self.current: SimulatedProcess | None = None
@@ -185,8 +188,12 @@ class ProcessScheduler:
         return first.code
 
     def _sleep(self) -> Run:
-        wake_time = min(process.wake_time for process in self._processes if process.code is None)
-        yield Sleep(wake_time - self.time)
+        alive = [process for process in self._processes if process.code is None]
+        wake_time = min(process.wake_time for process in alive)
+        cores = sum(process.cores for process in alive)
+        yield Sleep(wake_time - self.time, cores)
+        if cores:
+            self.busy_seconds += cores * (wake_time - self.time)
         self.time = wake_time
         return 0
 
@@ -204,11 +211,11 @@ class ProcessScheduler:
                 break
             process.reply = None
             if isinstance(effect, Sleep):
-                process.wake_time = self.time + effect.seconds
+                process.wake_time, process.cores = self.time + effect.seconds, effect.cores
                 if effect.seconds:
                     break
             elif isinstance(effect, WaitUntil):
-                process.condition = effect
+                process.condition, process.cores = effect, 0.0
                 process.wake_time = self.time + effect.seconds
                 break
             elif not isinstance(effect, RepeatedIteration) or self.is_alone():

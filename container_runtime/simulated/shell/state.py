@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from .process import Child, DescriptorStream, Effect, Process, Run, Steps
 from .syntax import Command, ShellSyntaxError
-from .variables import VariableTable
+from .variables import ValueTooLong, VariableTable
 
 _LAST_DESCRIPTOR: Final = 63
 OPTION_LETTERS: Final[Mapping[str, str]] = {
@@ -73,6 +73,10 @@ class LoopControl(Exception):
 
 class ExpansionError(ShellSyntaxError):
     """An expansion or a special builtin fails, which ends the shell."""
+
+
+class ExpansionTooLong(ExpansionError, ValueTooLong):
+    """An expansion is longer than the interpreter keeps."""
 
 
 class DiscardError(ExpansionError):

@@ -275,8 +275,12 @@ def container_descriptors(host: Host) -> Mapping[int, DescriptorStream]:
 
 def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Run:
     """Execute a program with its descriptors; SIGPIPE ends it, or the shell if it is a builtin."""
+    processes = process.processes
     try:
-        with process.processes.hold(process.descriptors):
+        with (
+            processes.hold(process.descriptors),
+            process.host.memory.freed_at_end(processes.current_pid()),
+        ):
             return (yield from _deliver_all(execution, process))
     except BrokenPipe:
         if is_builtin:

@@ -1,6 +1,7 @@
 """`dd` and `truncate`, which read and write files at positions."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -14,10 +15,12 @@ from mockube.container_runtime.simulated.shell.process import (
     Program,
     ProgramUsageError,
     Run,
+    Sleep,
     read_input,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
 
+from .endless_reads import copies_for_ever
 from .files import modification_time
 from .inputs import Data, number_of, open_descriptor, read_path
 
@@ -49,6 +52,8 @@ class _Copy(Struct, kw_only=True, frozen=True):
 
 def dd(process: Process) -> Run:
     copy = _parse(process)
+    if copy.limit is None and copy.source and copies_for_ever(process, copy.source, copy.target):
+        yield Sleep(inf, cores=1.0)
     try:
         data = yield from _read(process, copy)
     except FileError as error:

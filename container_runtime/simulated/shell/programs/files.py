@@ -1,6 +1,7 @@
 """Programs that read and change files: cat, mkdir, rm, cp, mv, ln and touch."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from math import inf
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
@@ -14,6 +15,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Program,
     ProgramUsageError,
     Run,
+    Sleep,
     Steps,
     read_input,
     write_text,
@@ -21,6 +23,7 @@ from mockube.container_runtime.simulated.shell.process import (
 from mockube.container_runtime.simulated.shell.redirection import open_output
 
 from .dates import parse_stamp, parse_time_text
+from .endless_reads import copies_for_ever
 from .inputs import BLOCK, open_descriptor, read_path
 from .modes import parse_mode
 
@@ -45,6 +48,8 @@ def cat(process: Process) -> Run:
                     data, line = _number_lines(block, line) if "n" in options else (block, line)
                     yield Output(1, data)
                 continue
+            if copies_for_ever(process, name):
+                yield Sleep(inf, cores=1.0)
             data = yield from read_path(process, name)
         except FileError as error:
             words = (

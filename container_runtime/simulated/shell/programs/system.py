@@ -215,11 +215,11 @@ def yes(process: Process) -> Run:
     while True:
         changes = host.changes
         yield write_text(text)
-        yield Sleep(_YES_SECONDS)
+        yield Sleep(_YES_SECONDS, cores=1.0)
         if host.changes != changes:  # A program reads the lines; it may end at any time.
             text = line * max(_YES_BLOCK // len(line), _YES_LINES)
             continue
-        iterations = yield RepeatedIteration(_YES_SECONDS)
+        iterations = yield RepeatedIteration(_YES_SECONDS, 1.0)
         host.elapsed += int(iterations or 0) * _YES_SECONDS
 
 
