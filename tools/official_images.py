@@ -24,6 +24,7 @@ _OLD_TAG: Final = re.compile(r"\+(\w[\w.-]*):\s*(?:git|https?)://\S+@")
 """A tag in the format that the files had until 2016."""
 _TAG: Final = re.compile(r"\w[\w.-]*")
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)*")
+_MINOR: Final = re.compile(r"v?\d+\.(\d+)")
 _NOT_LIBRARIES: Final = frozenset(
     {"lightstreamer-server", "mosquitto", "notary-server", "notary-signer", "zend-php", "couchdb-nouveau"}
 )
@@ -86,8 +87,9 @@ def _releases(tags: Iterable[str]) -> Releases:
         else:
             others.append(first)
         words.update(re.sub(r"\d+", "#", other) for other in others)
-    has_zeros = any(re.match(r"v?\d+\.0\d", tag) for tag in tags)
-    versions = (
+    minors = {match[1] for tag in tags if (match := _MINOR.match(tag))}
+    has_zeros = any(len(minor) > 1 and minor.startswith("0") for minor in minors)
+    texts = (
         ".".join(
             [
                 f"{prefix}{major}",
@@ -99,7 +101,8 @@ def _releases(tags: Iterable[str]) -> Releases:
         )
         for (prefix, major), rest in sorted(newest.items())
     )
-    return Releases(versions=tuple(versions), words=tuple(sorted(words)))
+    has_months = has_zeros and all(len(minor) == 2 for minor in minors)
+    return Releases(versions=tuple(texts), words=tuple(sorted(words)), has_months=has_months)
 
 
 def _same_length(first: list[int], second: list[int]) -> tuple[list[int], list[int]]:

@@ -16,7 +16,9 @@ _NEW_PATCHES: Final = 20
 """How many releases there may be that are newer than the newest known one."""
 
 
-class Releases(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Releases(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
     """The tags of a repository. A tag is a version or a word, with words between dashes after it, as 1.29-alpine3.23-slim."""
 
     versions: tuple[str, ...] = ()
@@ -25,6 +27,10 @@ class Releases(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
     """
     words: tuple[str, ...] = ()
     """All other parts of tags between dashes; # stands for a number, as in alpine#.#."""
+    has_months: bool = False
+    """Whether minor versions are months, which have two digits, as in 24.04."""
+    is_final: bool = False
+    """Whether there will be no newer ones."""
 
     def has(self, tag: str) -> bool:
         """Return whether a tag can exist: one of a version up to a few that are newer, or of known words."""
@@ -42,10 +48,9 @@ class Releases(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
         texts = match[2].split(".")
         if match[1] not in prefixes or len(texts) > longest or (text == "0" and 0 not in series):
             return False
-        if _has_months(self.versions):
-            if texts[1:] and len(texts[1]) != len("04"):
-                return False
-        elif any(part.startswith("0") and part != "0" for part in texts):
+        if self.has_months and texts[1:] and len(texts[1]) != len("04"):
+            return False
+        if any(len(part) > 1 and part.startswith("0") for part in texts) and not _has_zeros(self.versions):
             return False
         major, *rest = [int(part) for part in texts]
         newest = max(series)
@@ -53,8 +58,9 @@ class Releases(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown
             return newest >= _DATE
         if major in series:
             minor, patch = series[major]
-            limits = (minor + (_NEW_MINORS if major == newest else 0), patch + _NEW_PATCHES)
-        elif newest < major <= newest + _NEW_MAJORS:
+            news = (0, 0) if self.is_final else (_NEW_MINORS if major == newest else 0, _NEW_PATCHES)
+            limits = (minor + news[0], patch + news[1])
+        elif not self.is_final and newest < major <= newest + _NEW_MAJORS:
             limits = (_NEW_MINORS, _NEW_PATCHES)
         else:
             return False
@@ -73,11 +79,8 @@ def _words(words: tuple[str, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _has_months(versions: tuple[str, ...]) -> bool:
-    """Return whether minor versions are months, such as in 24.04, and have two digits."""
-    return any(
-        len(part) > 1 and part.startswith("0") for version in versions for part in version.split(".")[1:2]
-    )
+def _has_zeros(versions: tuple[str, ...]) -> bool:
+    return any(len(part) > 1 and part.startswith("0") for version in versions for part in version.split("."))
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from . import registries
-from .near_names import is_mistaken
+from .near_names import is_mistaken, says_missing
 from .references import DOCKER_HUB, InvalidReference, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
@@ -63,8 +63,9 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
     except InvalidReference as error:
         return Resolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
     image = behavior_of_image(reference)
-    error = _pull_error(parsed, image, has_pull_secret=has_pull_secret)
-    if error is not None:
+    is_loaded = parsed.name in IMAGES.loaded
+    refusal = None if is_loaded else _pull_error(parsed, image, has_pull_secret=has_pull_secret)
+    if refusal is not None:
         prefix = (
             f'failed to pull and unpack image "{parsed.name}": failed to resolve reference "{parsed.name}"'
         )
@@ -72,8 +73,8 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
             name=parsed.name,
             repository=parsed.repository,
             image=image,
-            problem=f"{prefix}: {error.reason}",
-            code=error.code,
+            problem=f"{prefix}: {refusal.reason}",
+            code=refusal.code,
         )
     digest = parsed.digest or f"sha256:{_digest(parsed)}"
     size = int(image.size) if image is not None and image.size else _SMALLEST + int(digest[-12:], 16) % _SIZES
@@ -81,21 +82,24 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
 
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
-    if registries.is_reserved(reference):
+    is_added = image is not None and IMAGES.is_added(image)
+    if not is_added and (registries.is_reserved(reference) or says_missing(reference.host)):
         return registries.no_such_host(reference)
-    if image is not None and image.private and not has_pull_secret:
+    is_private = image.private if image is not None else registries.says_private(reference)
+    if is_private and not has_pull_secret:
         return registries.unauthorized(reference)
-    repository = origin(reference.repository)
-    releases = image.releases if image is not None else None
-    if repository.startswith(_OFFICIAL):
-        name = repository.removeprefix(_OFFICIAL)
-        official = official_images()
-        if image is None and is_mistaken(name, official.keys()):
-            return registries.access_denied()
-        releases = releases or official.get(name)
-    if reference.digest or releases is None or releases.has(reference.tag):
-        return None
-    return registries.no_such_tag(reference)
+    official = origin(reference.repository).removeprefix(_OFFICIAL)
+    if image is None and (is_mistaken(official, official_images().keys()) or says_missing(reference.path)):
+        return registries.no_such_repository(reference)
+    releases = (image and image.releases) or (None if is_added else official_images().get(official))
+    if releases is not None and not reference.digest:
+        return None if releases.has(reference.tag) else registries.no_such_tag(reference)
+    return registries.no_such_tag(reference) if says_missing(reference.tag) and not is_added else None
+
+
+def is_loaded(reference: str) -> bool:
+    """Return whether a user of the cluster has said that an image exists, as on each node of a cluster of kind after its `load`."""
+    return bool(IMAGES.loaded) and resolve(reference).name in IMAGES.loaded
 
 
 @cache

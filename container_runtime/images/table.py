@@ -1,9 +1,10 @@
 """The table of known images: what runs by default, programs, files, ports and their answers, user, logs. Data: `images.yaml`.
 
-`--simulated-images FILE` adds the entries of a file in the same format, which go before the built-in ones.
+`--images FILE`, packs, and the ConfigMap that `mockube images add` writes, add entries in the same format, which go before the
+built-in ones. `mockube images load` says that an image exists.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from .registries import origin
 from .releases import Releases
 
 _BUILT_IN: Final = Path(__file__).with_name("images.yaml")
+_FAMILIES: Final = Path(__file__).with_name("catalogue")
 MAX_BYTES: Final = 1 << 20
 MAX_PORT: Final = 65535
 
@@ -59,12 +61,14 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """The controller whose Ingresses the server serves."""
     missing: str = "404 page not found\n"
     """The body of the response 404."""
+    only_routes: bool = False
+    """Whether the server has no other paths than its routes: then a probe of another path fails. Otherwise nobody knows."""
     replies: Mapping[str, str] = field(default_factory=dict)
     """What a server of another protocol replies to a text of its client."""
-    access_log: str = ""
-    """The line that the server logs for each request; $(client), $(time), $(method), $(path), $(status), $(bytes), $(host),
-    $(referer) and $(agent) are replaced.
-    """
+    options: tuple[str, ...] = ()
+    """The options of the server's program that name another port, such as --port."""
+    variables: tuple[str, ...] = ()
+    """The variables of the container that name another port, such as PORT; options go before them."""
 
 
 class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -72,6 +76,8 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
 
     one_of: tuple[str, ...]
     """Names of variables that must not be empty; NAME=VALUE for one that must have a value."""
+    when: tuple[str, ...] = ()
+    """Variables of which one must be set for the others to be required; empty if they always are."""
     unless: str = ""
     """A path of the container with which, as with a database that exists already, nothing is required."""
     logs: tuple[str, ...] = ()
@@ -111,6 +117,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     """The exit code with which the default command ends at once; None for a server, or a command that is interpreted."""
     listens: bool = False
     """Whether its programs may listen on any port."""
+    servers: tuple[str, ...] = ()
+    """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
     programs: tuple[str, ...] | None = None
     """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
     any may be there.
@@ -156,18 +164,21 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
         return (not self.tags or not parts.isdisjoint(self.tags)) and parts.isdisjoint(self.except_tags)
 
 
-Table = Mapping[str, Image]
-"""Images by each of their names."""
+Table = Mapping[str, Sequence[Image]]
+"""Images by each of their names: those for certain tags go before those for any."""
 _DOCKER_HUB: Final = ("docker.io", "index.docker.io")
 
 
 def read_table(data: bytes) -> Table:
     """Read a table from YAML; raise `ImageTableError` if it is invalid."""
+    return table_of(_read(data))
+
+
+def _read(data: bytes) -> Any:
     try:
-        tree = load(data).tree
+        return load(data).tree or {}
     except YamlError as error:
         raise ImageTableError(str(error)) from error
-    return table_of(tree or {})
 
 
 def table_of(tree: Any) -> Table:
@@ -182,7 +193,15 @@ def table_of(tree: Any) -> Table:
             raise ImageTableError(f"{key}: ports: {ports[0]} is no port")
         if not entry.names or not all(entry.names):
             raise ImageTableError(f"{key}: names: at least one is required")
-    return {name: entry for entry in entries.values() for name in entry.names}
+    return _by_name(entries.values())
+
+
+def _by_name(entries: Iterable[Image]) -> Table:
+    table: dict[str, list[Image]] = {}
+    for entry in sorted(entries, key=lambda entry: not entry.tags):
+        for name in entry.names:
+            table.setdefault(name, []).append(entry)
+    return table
 
 
 def _amount(kind: type, value: Any) -> Amount:
@@ -194,8 +213,8 @@ def _amount(kind: type, value: Any) -> Amount:
         raise ValueError(f"{value!r}: {error}") from error
 
 
-def load_table(path: Path) -> Table:
-    """Load the file of `--simulated-images`."""
+def load_table(path: Path, *, has_processes: bool = False) -> Table:
+    """Load the file of `--images`, which also describes those that run as processes of this machine, without names, if it may."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -204,27 +223,71 @@ def load_table(path: Path) -> Table:
     if len(data) > MAX_BYTES:
         raise ImageTableError(f"{path} has more than {MAX_BYTES} bytes")
     try:
-        return read_table(data)
+        return table_of(described_images(_read(data))) if has_processes else read_table(data)
     except ImageTableError as error:
         raise ImageTableError(f"{path}: {error}") from error
 
 
+def described_images(tree: Any) -> Any:
+    """Return the entries of a file that describe images, and not processes that run in place of them."""
+    images = tree.get("images", tree) if isinstance(tree, dict) else tree
+    if not isinstance(images, dict):
+        return {}
+    return {key: entry for key, entry in images.items() if isinstance(entry, dict) and "names" in entry}
+
+
+@cache
+def built_in_images() -> Sequence[Image]:
+    """Return the entries of the table that comes with mockube."""
+    tables = [read_table(path.read_bytes()) for path in (_BUILT_IN, *sorted(_FAMILIES.glob("*.yaml")))]
+    entries = {id(entry): entry for table in tables for same in table.values() for entry in same}
+    return tuple(entries.values())
+
+
 @cache
 def _built_in_table() -> Table:
-    return read_table(_BUILT_IN.read_bytes())
+    return _by_name(built_in_images())
+
+
+class LiveImages(Struct, frozen=True):
+    """What users of a running cluster say of images."""
+
+    table: Table = field(default_factory=dict)
+    loaded: frozenset[str] = frozenset()
+    """The canonical names of images that exist, whatever a registry has."""
 
 
 class ImageTable:
-    """The images that are known in this process: those of a file go before the built-in ones."""
+    """The images that are known in this process. Those of users go before those of packs and files, and these before built-in ones."""
 
     def __init__(self) -> None:
         self._added: Table = {}
+        self._live: dict[object, LiveImages] = {}
+        """What is said of images in each cluster of this process."""
+        self.loaded: frozenset[str] = frozenset()
         self.version = 0
         """A number that changes with the table: what is cached of it belongs to one version."""
 
     def add(self, table: Table) -> None:
         self._added = {**self._added, **table}
         self._changed()
+
+    def set_live(self, cluster: object, images: LiveImages) -> None:
+        """Replace what is said of images in a running cluster; all clusters of a process share the table."""
+        if images == self._live.get(cluster, LiveImages()):
+            return
+        self._live[cluster] = images
+        self.loaded = frozenset().union(*(live.loaded for live in self._live.values()))
+        self._changed()
+
+    def remove_live(self, cluster: object) -> None:
+        self.set_live(cluster, LiveImages())
+        self._live.pop(cluster, None)
+
+    def is_added(self, image: Image) -> bool:
+        """Return whether a user or a pack describes an image, which therefore exists."""
+        tables = (self._added, *(live.table for live in self._live.values()))
+        return any(image is entry for table in tables for entries in table.values() for entry in entries)
 
     def _changed(self) -> None:
         self.version += 1
@@ -239,11 +302,12 @@ class ImageTable:
         if original != suffixes[0]:
             suffixes.insert(0, original)
             suffixes.insert(1, original.partition("/")[2])
-        for table in (self._added, _built_in_table()):
+        built_in = _built_in_table()
+        for table in (*(live.table for live in self._live.values()), self._added, built_in):
             for suffix in suffixes:
-                if suffix in table and table[suffix].has_tag(tag):
-                    entry = table[suffix]
-                    is_guess = table is not self._added and "/" not in suffix and parts[-2] != "library"
+                entry = next((entry for entry in table.get(suffix, ()) if entry.has_tag(tag)), None)
+                if entry is not None:
+                    is_guess = table is built_in and "/" not in suffix and parts[-2] != "library"
                     return _as_guess(entry) if is_guess else entry
         return None
 
