@@ -110,7 +110,7 @@ class ApiServer:
         self.hooks, self.audit = HookPoints(), make_audit(config, clock)
         find = aggregator.row_finder(self.resources)
         observers = requests.make_observers(registry, rights, find, metrics)
-        simulated = make_simulated_metrics(config, registry, catalog, aggregator)
+        simulated = make_simulated_metrics(config, environment, registry, catalog, aggregator)
         observe_parts(config, registry, caches, self.audit, metrics)
         health = make_health(
             config,

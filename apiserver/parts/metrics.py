@@ -7,6 +7,7 @@ from mockube.apiserver.audit.audit import Audit
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.http.aggregator import Aggregator
+from mockube.apiserver.http.kubelet_usage import KubeletUsage
 from mockube.apiserver.metrics import storage
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
@@ -16,6 +17,8 @@ from mockube.component_base.process_metrics import count_build, count_process
 from mockube.component_base.version import version
 
 from .caches import ResourceCaches
+from .environment import ServerEnvironment
+from .outgoing import kubelet_client
 
 
 def observe_parts(
@@ -39,11 +42,16 @@ class SimulatedMetrics(Struct, frozen=True, kw_only=True):
 
 
 def make_simulated_metrics(
-    config: Config, registry: Registry, catalog: Catalog, aggregator: Aggregator
+    config: Config,
+    environment: ServerEnvironment,
+    registry: Registry,
+    catalog: Catalog,
+    aggregator: Aggregator,
 ) -> SimulatedMetrics | None:
     if not config.features.simulate_metrics:
         return None
     expressions = Expressions(registry.clock.now, registry.random)
     pages = MetricsPages(registry, expressions, aggregator.served_elsewhere)
     catalog.on_resource.append(pages.handle_definition)
-    return SimulatedMetrics(pages=pages, verbs=ResourceMetrics(expressions).verbs())
+    usage = KubeletUsage(registry, kubelet_client(environment), environment.clock.real)
+    return SimulatedMetrics(pages=pages, verbs=ResourceMetrics(expressions, usage.measure).verbs())

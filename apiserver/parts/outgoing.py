@@ -26,7 +26,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
 
 def make_outgoing(environment: ServerEnvironment, metrics: MetricsRegistry) -> Outgoing:
     sockets = environment.clock.real
-    dialer = Dialer(_kubelets(environment), sockets)
+    dialer = Dialer(kubelet_client(environment), sockets)
     return Outgoing(
         dialer=dialer,
         webhooks=WebhookClient(dialer, sockets),
@@ -54,9 +54,9 @@ def make_aggregator(
 
 def make_proxy(environment: ServerEnvironment) -> ReverseProxy:
     """Return the proxy to nodes, pods and Services."""
-    return ReverseProxy(_kubelets(environment), environment.clock.real)
+    return ReverseProxy(kubelet_client(environment), environment.clock.real)
 
 
-def _kubelets(environment: ServerEnvironment) -> KubeletClient:
+def kubelet_client(environment: ServerEnvironment) -> KubeletClient:
     credentials = environment.credentials
     return KubeletClient() if credentials is None else credentials.kubelets

@@ -62,9 +62,9 @@ class ClientPace:
         """Return for how many requests the present one stands, and the seconds since the last one."""
         now = self._now()
         gap = 0.0 if self._sent_at is None else now - self._sent_at
-        weight = gap / self._seconds if self._seconds > 0 else 1.0
+        weight = gap / self._seconds if gap and self._seconds else 1.0
         self._sent_at, self._seconds = now, 0.0
-        return min(max(weight, 1.0), _MAX_WEIGHT), gap
+        return min(weight, _MAX_WEIGHT), gap
 
 
 CLIENT: Final[ContextVar[ClientPace | None]] = ContextVar("client", default=None)

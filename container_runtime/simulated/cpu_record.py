@@ -17,6 +17,11 @@ _BUSY_SHARE: Final = 0.8
 class CpuRecord:
     def __init__(self) -> None:
         self._by_second: dict[int, float] = {}
+        self._began = -inf
+        """When the container began to work, after a time without any."""
+        self._ends = -inf
+        self._duration = 0.0
+        """The end and the duration of what was recorded last."""
         self._quota_until = 0.0
         """The time until which the quota is used up."""
         self.steady = 0.0
@@ -25,6 +30,9 @@ class CpuRecord:
     def add(self, start: float, end: float, busy: float) -> None:
         """Record seconds of CPU that were used evenly during a time."""
         first, last = floor(max(start, end - WINDOW)), floor(end)
+        if start - self._ends >= WINDOW:
+            self._began = start
+        self._ends, self._duration = max(end, self._ends), end - start
         for second in range(first, last + 1):
             self._by_second[second] = self._by_second.get(second, 0.0) + busy / (last - first + 1)
         if len(self._by_second) > _KEPT:
@@ -33,8 +41,14 @@ class CpuRecord:
             }
 
     def cores(self, now: float) -> float:
-        """Return the average of the last complete seconds, with what runs now."""
-        present = floor(now)
+        """Return the average of the last complete seconds, with what runs now.
+
+        A container that begins to work is measured for a whole window before that is known, as by metrics-server.
+        """
+        if now < self._began + WINDOW:
+            return self.steady
+        is_behind = 1.0 < now - self._ends <= self._duration  # what follows will be recorded later
+        present = floor(self._ends if is_behind else now)
         recent = (busy for second, busy in self._by_second.items() if present - WINDOW <= second < present)
         return sum(recent) / WINDOW + self.steady
 

@@ -1,11 +1,20 @@
 """What the server of a known image uses: at rest, and for each request. Pure."""
 
+import re
 from functools import lru_cache
+from math import inf
+from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import Image, behavior_of
 from mockube.container_runtime.load import FILL_RATE, NO_LOAD, Load, MemoryStep
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+
+_HEAP: Final = re.compile(r"(?:-Xmx|HEAP_SIZE=)(\d{1,9})([kmgKMG])")
+"""The option of Java, and the variables of its servers, that set the size of the heap."""
+_UNITS: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_BESIDES_HEAP: Final = 1.25
+"""The memory of a server of Java in relation to its heap."""
 
 
 def server_of(container: ReadOnlyTree) -> Image | None:
@@ -19,7 +28,25 @@ def server_of(container: ReadOnlyTree) -> Image | None:
 
 def at_rest(container: ReadOnlyTree) -> Load:
     image = server_of(container)
-    return NO_LOAD if image is None else _load(image.memory.rest, image.cpu.rest)
+    if image is None:
+        return NO_LOAD
+    memory = float(image.memory.rest)
+    return _load(min(memory, _heap_bound(container)) if memory else 0.0, float(image.cpu.rest))
+
+
+def _heap_bound(container: ReadOnlyTree) -> float:
+    """Return how much a server of Java uses at most whose heap the container sets; infinite if nothing sets it."""
+    settings = [
+        f"{entry['name']}={entry.get('value') or ''}"
+        for entry in container.get("env") or ()
+        if entry.get("value")
+    ]
+    heaps = [
+        int(size) * _UNITS[unit.lower()]
+        for setting in (*settings, *(container.get("args") or ()))
+        for size, unit in _HEAP.findall(setting)
+    ]
+    return min(heaps, default=inf) * _BESIDES_HEAP
 
 
 def request_seconds(image: Image) -> float:
