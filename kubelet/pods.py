@@ -18,11 +18,13 @@ from mockube.client.podview import PodView
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource
+from mockube.component_base.supervision import run_all
 from mockube.container_runtime.behavior import end_of_handler
 from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
 from .effects import EmitEvent, RunHook, StartContainer, Step, StopContainer
+from .memory_pressure import MemoryPressure
 from .node_objects import has_active_kubelet
 from .node_registry import NodeRegistry
 from .nodes import EVENT_SOURCE
@@ -97,6 +99,7 @@ class SimulatedPods:
             attaches_volumes=settings.attaches_volumes,
         )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
+        self._memory_pressure = MemoryPressure(context, self._runtime, PREDICTIONS, self._loop.add)
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._handlers = LiveHandlers(
@@ -115,13 +118,15 @@ class SimulatedPods:
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
         async with self._handlers.running(), self._runtime.running():
-            await self._loop.run()
+            await run_all(pods=self._loop.run(), memory_pressure=self._memory_pressure.run())
 
     def _on_pod_change(self, change: Change) -> None:
         old: PodView | None = change.old
         new: PodView | None = change.new
         self._admitted_pods.on_change(change)
         self._counters.on_pod_change(change)
+        if self._details:
+            self._memory_pressure.on_pod_change(change)
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
             self._objects.forget(old.uid)
@@ -172,6 +177,7 @@ class SimulatedPods:
     def _on_node_change(self, change: Change) -> None:
         if change.new is None and change.old is not None:
             self._admitted_pods.forget_node(meta.name(change.old))
+            self._memory_pressure.forget_node(meta.name(change.old))
             self._counters.forget(meta.name(change.old))
         if change.new is not None and self._affects_pods(change.old, change.new):
             for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
@@ -252,6 +258,9 @@ class SimulatedPods:
         states = self._runtime.states(pod.object)
         if states:
             context = replace(context, processes=states)
+        eviction = self._memory_pressure.eviction_of(pod, now)
+        if eviction is not None and not pod.deleting and not pod.is_terminal:
+            return pod_lifecycle.evict(pod.object, context, eviction, now)
         preempted_at = self._admitted_pods.preemption_time(pod)
         if preempted_at is not None and not pod.deleting and not pod.is_terminal:
             return pod_lifecycle.preempt(pod.object, context, preempted_at, now)

@@ -4,7 +4,7 @@ Pure and stateless: each step is computed from the pod and the time, so a simula
 time, like a real one. The phase is computed in `phase`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any, Final
@@ -42,6 +42,7 @@ from .containers import (
     stop_containers,
 )
 from .default_commands import default_command_events
+from .eviction import EVICTED, GRACE_SECONDS, Eviction, evicted_status
 from .observations import ObservedRun
 from .pod_conditions import PodState, kubelet_conditions
 from .pre_stops import pending_pre_stops, pre_stop_ends, pre_stop_seconds
@@ -131,6 +132,29 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
 
 def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datetime) -> Step:
     """Return the next step for a pod that was preempted at `since`: its containers stop as in a deletion."""
+    return _kill(
+        pod, context, since, now, grace_seconds(pod), lambda status: preempted_status(pod, status, now)
+    )
+
+
+def evict(pod: ReadOnlyTree, context: NodeContext, eviction: Eviction, now: datetime) -> Step:
+    """Return the next step for a pod that is evicted: its containers have a second to stop."""
+    grace = min(GRACE_SECONDS, grace_seconds(pod))
+    step = _kill(pod, context, eviction.at, now, grace, lambda status: evicted_status(pod, status, eviction))
+    if eviction.at < now or not context.details:
+        return step
+    event = EmitEvent("Warning", EVICTED, eviction.message)
+    return replace(step, effects=(event, *step.effects))
+
+
+def _kill(
+    pod: ReadOnlyTree,
+    context: NodeContext,
+    since: datetime,
+    now: datetime,
+    grace: float,
+    final_status: Callable[[ReadOnlyTree], ReadOnlyTree],
+) -> Step:
     script = script_of(meta.annotations(pod))
     containers = containers_of(
         pod,
@@ -139,19 +163,15 @@ def preempt(pod: ReadOnlyTree, context: NodeContext, since: datetime, now: datet
         processes=context.processes,
         context=ContainerContext(predictions=context.predictions, observed=context.observed),
     )
-    hook_ends = pre_stop_ends(containers, since, grace_seconds(pod), now)
+    hook_ends = pre_stop_ends(containers, since, grace, now)
     if to_stop := processes_to_stop(containers, hook_ends):
         return _stop_step(containers, to_stop, context, since, hook_ends)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
-    ends_at = (
-        now
-        if context.processes
-        else timestamps.after(since, timestamps.span_of(min(duration, grace_seconds(pod))))
-    )
+    ends_at = now if context.processes else timestamps.after(since, timestamps.span_of(min(duration, grace)))
     if ends_at > now:
         return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, since))
     update = replace(stop_containers(containers, now), phase=FAILED)
-    status = preempted_status(pod, _status(pod, update, context, now), now)
+    status = final_status(_status(pod, update, context, now))
     return Step(effects=(*(update.events if context.details else ()), *_writes(pod, status)))
 
 
