@@ -66,6 +66,7 @@ from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .container_loads import ContainerLoads
 from .execution import container_command, execute, run_to_end
+from .files.cgroup_files import PATH as CGROUP
 from .files.image_places import file_places
 from .files.mounts import files_of, known_mounts, shared_mounts
 from .files.writable import mounts_of
@@ -78,7 +79,7 @@ from .programs.live_commands import live_commands
 from .programs.log_replay import LogReplay
 from .programs.object_values import uses_objects
 from .programs.program import termination_message
-from .shell.filesystem import FileSystem
+from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
 from .shell.process import UnknownProgram
@@ -269,6 +270,7 @@ class SimulatedRuntime:
             self._events.report_change(pod)
         references = await self._objects.load_shared(pod, container)
         files = await self.files.file_system(pod, container, references=references)
+        self._show_memory(files, pod, name)
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         environment = environment_of(pod, container, references)
@@ -408,6 +410,12 @@ class SimulatedRuntime:
     def _memory(self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Memory:
         """Return the memory of a command that runs in real time: up to the limit of its container, or of its node."""
         return self.loads.memory_for(pod, container, amount(references.allocatable.get("memory")))
+
+    def _show_memory(self, files: FileSystem, pod: ReadOnlyTree, name: str) -> None:
+        """Write what a container uses into the file of its cgroup."""
+        stats = self.container_stats(pod, name)
+        size = 0 if stats is None else round(stats.memory)
+        files.put(f"{CGROUP}/memory.current", FileEntry(data=f"{size}\n".encode(), read_only=True))
 
     def _kill(self, pod: ReadOnlyTree, name: str) -> None:
         """End a container in which a command has used more memory than there is."""

@@ -127,3 +127,14 @@ async def test_command_of_a_client_that_fills_the_memory_kills_its_container():
     assert task.result() == 137
     kill = runtime.kills(pod)["c"]
     assert (kill.restarts, kill.code, kill.reason) == (0, 137, "OOMKilled")
+
+
+async def test_file_of_the_cgroup_has_the_memory_in_use():
+    clock, pods = SteppedClock(), Pods()
+    runtime = simulated_runtime(clock, pods=pods)
+    pod = running(clock, "stress", "--vm", "1", "--vm-bytes", "50M", "--vm-keep", image="polinux/stress")
+    clock.advance(10)
+    command = await runtime.exec(pod, "c", ExecRequest(command=["cat", "/sys/fs/cgroup/memory.current"]))
+    streams = ClientStreams()
+    assert await command(streams) == 0
+    assert streams.received[1] == b"%d\n" % (51 * MEBIBYTE)
