@@ -4,15 +4,18 @@ The clock of a cluster may advance in steps, and the machine may be slow: then a
 would. What it does stands for what it would have done since the last time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 
 from .cpu_record import WINDOW, CpuRecord
 
+Backend = tuple[ReadOnlyTree, ReadOnlyTree]
+"""A pod, and its container that answers."""
 _MAX_WEIGHT: Final = 10_000.0
 _RECORDED_SECONDS: Final = 0.5
 """The time after which the CPU of short waits is recorded."""
@@ -27,6 +30,8 @@ class ClientPace:
         self._sent_at: float | None = None
         self._seconds = 0.0
         """The seconds that the command takes from one request to the next."""
+        self.backends: Callable[[], Sequence[Backend]] = tuple
+        """Returns the pods and containers among which a Service balances the requests that the present one stands for."""
         self._recorded_at = self._now()
         self._unrecorded = 0.0
         self._busy = 0.0

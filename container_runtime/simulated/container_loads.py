@@ -28,6 +28,8 @@ from .shell.memory import Memory
 
 _MIN_WAIT: Final = 0.005
 """The shortest time of a request that is waited for: a timer costs as much."""
+_MANY: Final = 2.0
+"""The number of requests from which on they are balanced among the pods of a Service."""
 _PROGRAM_SIZE: Final = 1 << 20
 """The memory of a simulated program at rest."""
 
@@ -78,7 +80,9 @@ class ContainerLoads:
         cpu, now = self.cpu_of(pod, container["name"]), self._clock.monotonic()
         seconds = cpu.duration(now, busy, inf if limit is None else limit)
         start, end = (now - gap, now) if gap else (now, now + seconds)
-        cpu.add(start, end, busy * weight)
+        backends = () if client is None or weight < _MANY else client.backends()
+        for other, answering in backends or ((pod, container),):
+            self.cpu_of(other, answering["name"]).add(start, end, busy * weight / max(len(backends), 1))
         if seconds < _MIN_WAIT:
             return
         if client is None:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -12,6 +13,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.objects import PodVersions
+from mockube.container_runtime.simulated.client_pace import CLIENT, Backend
 from mockube.container_runtime.simulated.files.network_files import CLUSTER_DNS
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
@@ -150,6 +152,9 @@ class PodConnections:
         if not pod_route.targets:
             return Reply(outcome=pod_route.outcome.value)
         target, port = self._choose(pod_route.targets, address, number, protocol)
+        client = CLIENT.get()
+        if client is not None:
+            client.backends = partial(_backends, pod_route.targets)
         if not is_allowed(self._view, source, target.peer, target.port, protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
@@ -237,3 +242,11 @@ class PodConnections:
                 self._admin_policy = await self._api_server.admin_policy()
                 self._admin_checked_at = now
         return self._admin_policy
+
+
+def _backends(targets: Sequence[RouteTarget]) -> Sequence[Backend]:
+    """Return the pods that answer at these targets, with their containers."""
+    opened = [
+        (target.pod, open_port(target.pod, target.port)) for target in targets if target.pod is not None
+    ]
+    return [(pod, port.container) for pod, port in opened if port is not None and port.container is not None]
