@@ -33,6 +33,8 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     reads_time: bool = False
     """Whether the run ends, and may do so as the time demands at which it starts."""
     load: Load = NO_LOAD
+    start_error: str = ""
+    """Why the container cannot be started; "" if it can."""
 
 
 SERVICE: Final = RunBehavior(seconds=None)
@@ -65,6 +67,8 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     output: str = ""
     seconds: float = 0.0
     """Its duration; infinite if it does not end."""
+    start_error: str = ""
+    """Why it could not be started; "" if it was."""
 
 
 Timeline = tuple[tuple[float, CommandResult | None], ...]

@@ -34,6 +34,16 @@ class Predictions(Protocol):
     def server_load(self, container: ReadOnlyTree, script: Script) -> Load:
         """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
 
+    def end_of_entrypoint(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        script: Script,
+        config_map: Callable[[str], ReadOnlyTree | None],
+        secret: Callable[[str], ReadOnlyTree | None],
+    ) -> RunBehavior | None:
+        """Return the end of an image's entrypoint that lacks a variable; None if it has all, or nobody knows. The functions find objects."""
+
     def is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
         """Return whether the programs of a container's command are simulated, as far as its objects are known."""
 
@@ -77,6 +87,16 @@ class _NoPredictions:
 
     def server_load(self, _container: ReadOnlyTree, _script: Script) -> Load:
         return NO_LOAD
+
+    def end_of_entrypoint(
+        self,
+        _pod: ReadOnlyTree,
+        _container: ReadOnlyTree,
+        _script: Script,
+        _config_map: Callable[[str], ReadOnlyTree | None],
+        _secret: Callable[[str], ReadOnlyTree | None],
+    ) -> RunBehavior | None:
+        return None
 
     def is_simulated(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> bool:
         return False

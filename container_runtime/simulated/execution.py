@@ -5,8 +5,8 @@ from typing import Protocol
 
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
-from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.runtime import CommandFailed
+from mockube.container_runtime.start_errors import StartError, message_of_exec
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
 
 from .client_pace import CLIENT, ClientPace
@@ -14,7 +14,6 @@ from .cpu_record import CpuRecord
 from .network.calls import NetworkCaller
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
-from .shell.memory import OutOfMemory
 from .shell.process import CommandStart, Effect, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 
@@ -37,18 +36,18 @@ class CommandStreams(Protocol):
 
 async def execute(
     execution: Run,
+    container: str,
     clock: Clock,
     network: NetworkCaller,
     cpu: CpuRecord,
-    on_out_of_memory: Callable[[], None],
     streams: Streams,
 ) -> int:
-    """Execute a command of a client to its end; return its exit code."""
+    """Execute a command of a client in a container to its end; return its exit code."""
     try:
         return await run_to_end(execution, ProgramStreams(streams), clock, network, cpu=cpu)
-    except OutOfMemory:
-        on_out_of_memory()
-        return KILLED
+    except StartError as error:
+        message = message_of_exec(container, error)
+        raise CommandFailed(f"error executing command in container: {message}") from error
     except UnknownProgram as error:
         raise CommandFailed(
             "error executing command in container: the container is simulated, and has no program "

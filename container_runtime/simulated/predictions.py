@@ -13,12 +13,14 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
 from mockube.container_runtime.config.environment import hostname_of, known_environment
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.load import NO_LOAD, Load
 from mockube.container_runtime.pod_script import Script
 
+from .files.image_places import file_places
 from .files.mounts import shared_mount_paths, writable_paths
-from .programs import handlers, image_load, program
+from .programs import handlers, image_load, program, requirements
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
 from .programs.program import (
@@ -32,6 +34,7 @@ from .programs.program import (
     program_of,
     unknown_program_of,
 )
+from .programs.requirements import FindObject
 
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
@@ -65,9 +68,9 @@ def program_of_run(
 
     def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
         behavior = program_at(restarts=restarts, started=started)
-        if behavior is None or not behavior.exit_code or not depends_on_objects(pod, container):
+        if behavior is None or not behavior.exit_code or behavior.start_error:
             return behavior
-        return None
+        return None if depends_on_objects(pod, container) else behavior
 
     return run_program
 
@@ -76,6 +79,12 @@ def server_load(container: ReadOnlyTree, script: Script) -> Load:
     """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
     is_scripted = script.command(container["name"]) is not None
     return NO_LOAD if is_scripted else image_load.at_rest(container)
+
+
+def end_of_entrypoint(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
+) -> RunBehavior | None:
+    return requirements.end_of_entrypoint(pod, container, script, config_map, secret)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
@@ -140,9 +149,13 @@ def _handler_command(
         return None
     return HandlerCommand(
         argv=tuple(argv),
-        environment=tuple((name, value) for name, value in environment.items() if name in text),
+        environment=tuple(
+            (name, value) for name, value in environment.items() if name in text or name == "PATH"
+        ),
         identity=identity_of(pod, container),
         fails_unknown=fails_unknown,
+        installed=programs_of_image(container.get("image") or ""),
+        places=file_places(container),
     )
 
 

@@ -56,8 +56,9 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
+from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
-from mockube.container_runtime.streams import ClientConnection
+from mockube.container_runtime.streams import ClientConnection, Streams
 
 from . import predictions
 from .connections.pod_network import PodConnections
@@ -82,13 +83,12 @@ from .programs.program import termination_message
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import UnknownProgram
+from .shell.process import Run, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
 LOG: Final = logging.getLogger(__name__)
 
-NOT_STARTED: Final = 128
 _MAX_UNKNOWN_PROGRAMS: Final = 50
 """The number of programs of a pod that are reported as not simulated."""
 _RETRY_SECONDS: Final = 5.0
@@ -278,15 +278,18 @@ class SimulatedRuntime:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
-        work = partial(
-            execute,
-            execution,
-            self._clock,
-            self._network.caller(pod),
-            self.loads.cpu_of(pod, name),
-            partial(self._kill, pod, name),
-        )
+        work = partial(self._execute_for_client, pod, name, execution)
         return partial(with_terminal, work, has_terminal=request.has_terminal)
+
+    async def _execute_for_client(
+        self, pod: ReadOnlyTree, name: str, execution: Run, streams: Streams
+    ) -> int:
+        network, cpu = self._network.caller(pod), self.loads.cpu_of(pod, name)
+        try:
+            return await execute(execution, f"{meta.uid(pod)}/{name}", self._clock, network, cpu, streams)
+        except OutOfMemory:
+            self._kill(pod, name)
+            return KILLED
 
     # --- output and ports
 
@@ -357,9 +360,11 @@ class SimulatedRuntime:
             run.end(KILLED, run.stop_reason)
         except OutOfMemory:
             run.end(KILLED, OOM_KILLED)
+        except StartError as error:
+            run.end(NOT_STARTED, START_ERROR, message_of_start(error))
         except (UnknownProgram, ShellSyntaxError, RecursionError, ObjectsUnavailable) as error:
             LOG.warning("%s failed: %s", name, error)
-            run.end(NOT_STARTED, "StartError", str(error))
+            run.end(NOT_STARTED, START_ERROR, str(error))
         except Exception as error:
             LOG.exception("%s failed", name)
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")

@@ -13,6 +13,7 @@ from mockube.apimachinery.timestamps import after, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.pod_script import NEVER
+from mockube.container_runtime.start_errors import START_ERROR
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import EmitEvent, StopContainer
 from mockube.kubelet.start_checks import pod_reference
@@ -31,6 +32,8 @@ MAX_BACKOFF: Final = timedelta(minutes=5)
 BACKOFF_RESET: Final = timedelta(minutes=10)
 """The duration of a run that resets the back-off."""
 _DOUBLINGS: Final = 5
+RUN_ERROR: Final = "RunContainerError"
+"""Why a container waits whose program could not be started, until a kubelet looks at its pod again."""
 _SIGKILL_CODE: Final = 137
 _LOST_MESSAGE: Final = (
     "The container could not be located when the pod was synchronized. The container used to be Running"
@@ -190,11 +193,7 @@ def _back_off(
 ) -> ContainerUpdate:
     """Wait for the back-off between two runs, and then start the next run."""
     finished = parse_time(end["finishedAt"])
-    ran = (
-        timedelta()
-        if end["reason"] == container_start.START_ERROR
-        else finished - parse_time(end["startedAt"])
-    )
+    ran = timedelta() if end["reason"] == START_ERROR else finished - parse_time(end["startedAt"])
     delay = backoff(status["restartCount"], ran)
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
@@ -207,23 +206,32 @@ def _back_off(
             last=end,
             begin=after(finished, delay),
         )
-    if "waiting" in status["state"]:
-        return ContainerUpdate(status=status, due=after(finished, delay))
+    waiting = status["state"].get("waiting")
+    retry_at, shown_until = after(finished, delay), after(finished, container_start.SYNC_PERIOD)
+    if waiting is None and end["reason"] == START_ERROR:
+        failed = _waiting_after(status, end, RUN_ERROR, end.get("message") or "")
+        return ContainerUpdate(
+            status=failed, due=min(shown_until, retry_at), events=(_back_off_event(container),)
+        )
+    shows_error = waiting is not None and waiting["reason"] == RUN_ERROR
+    if waiting is not None and (not shows_error or shown_until > now):
+        return ContainerUpdate(status=status, due=min(shown_until, retry_at) if shows_error else retry_at)
     pod_ref = pod_reference(container.pod)
     span = format_duration(int(delay.total_seconds()) * 10**9)
     message = f"back-off {span} restarting failed container={container.name} pod={pod_ref}"
-    backed_off = {
-        **status,
-        "state": {"waiting": {"message": message, "reason": "CrashLoopBackOff"}},
-        "lastState": {"terminated": end},
-    }
-    event = EmitEvent(
-        "Warning",
-        "BackOff",
-        f"Back-off restarting failed container {container.name} in pod {pod_ref}",
-        container.field,
-    )
-    return ContainerUpdate(status=backed_off, events=(event,))
+    backed_off = _waiting_after(status, end, "CrashLoopBackOff", message)
+    return ContainerUpdate(status=backed_off, events=() if shows_error else (_back_off_event(container),))
+
+
+def _waiting_after(status: ReadOnlyTree, end: ReadOnlyTree, reason: str, message: str) -> ReadOnlyTree:
+    """Return the status of a container that has ended and is to run again later."""
+    state = {"waiting": {"message": message, "reason": reason}}
+    return {**status, "state": state, "lastState": {"terminated": end}}
+
+
+def _back_off_event(container: Container) -> EmitEvent:
+    message = f"Back-off restarting failed container {container.name} in pod {pod_reference(container.pod)}"
+    return EmitEvent("Warning", "BackOff", message, container.field)
 
 
 # --- a container that is a local process

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import EmitEvent, RunHook, StartContainer
 from mockube.kubelet.start_checks import CONFIG_ERROR, StartFailure, start_failure
@@ -18,9 +19,7 @@ from .hooks import first_start, hook_result
 from .probed_runs import ProbedRun, failure_message
 from .probing import Probe
 
-START_ERROR: Final = "StartError"
-_START_ERROR_CODE: Final = 128
-_START_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
+_SCRIPTED_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
 _NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
 SYNC_PERIOD: Final = timedelta(seconds=10)
 """The delay after which a container that could not be created is tried again."""
@@ -154,8 +153,8 @@ def start_container(
     container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None = None
 ) -> ContainerUpdate:
     """Return the start of a run, of a simulated container or of a process that has started."""
-    if container.process is None and container.script.fails_at_start(container.name, restarts):
-        return _failed_start(container, now, restarts=restarts, last=last)
+    if container.process is None and (problem := _start_problem(container, restarts)):
+        return _failed_start(container, now, problem, restarts=restarts, last=last)
     state = {"running": {"startedAt": format_time(now)}}
     status = container_status.running_status(container, restarts=restarts, state=state, last=last)
     probes = container.probed_run(restarts)
@@ -182,16 +181,23 @@ def _creation_events(container: Container) -> tuple[EmitEvent, ...]:
     )
 
 
+def _start_problem(container: Container, restarts: int) -> str:
+    """Return why a container that was created cannot be started; "" if it can."""
+    if container.script.fails_at_start(container.name, restarts):
+        return _SCRIPTED_MESSAGE
+    return "" if container.script.times_runs else container.program.start_error
+
+
 def _failed_start(
-    container: Container, now: datetime, *, restarts: int, last: ReadOnlyTree | None
+    container: Container, now: datetime, problem: str, *, restarts: int, last: ReadOnlyTree | None
 ) -> ContainerUpdate:
     """Return the end of a container that was created and cannot be started. Its time of start is that of Unix."""
     state = {"running": {"startedAt": _NEVER_STARTED}}
     created = container_status.running_status(container, restarts=restarts, state=state, last=last)
     status = container_status.end_container(
-        container, created, exit_code=_START_ERROR_CODE, at=now, message=_START_MESSAGE, reason=START_ERROR
+        container, created, exit_code=NOT_STARTED, at=now, message=problem, reason=START_ERROR
     )
-    failed_event = EmitEvent("Warning", "Failed", f"Error: {_START_MESSAGE}", container.field)
+    failed_event = EmitEvent("Warning", "Failed", f"Error: {problem}", container.field)
     return ContainerUpdate(status=status, events=(*_creation_events(container), failed_event))
 
 

@@ -101,7 +101,10 @@ def containers_of(
         run_program = context.predictions.program_of_run(
             pod, container, script, fails_unknown=context.fails_unknown_programs
         )
-        known_program = SERVICE if process is not None else run_program()
+        entrypoint_end = context.predictions.end_of_entrypoint(
+            pod, container, script, context.objects.config_map, context.objects.secret
+        )
+        known_program = SERVICE if process is not None else entrypoint_end or run_program()
         fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
         is_known = process is not None or (known_program is not None and not fails)
         program = known_program or _default_program(pod, container, role, fails=fails)

@@ -15,6 +15,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.config.variables import expand_probe_command
 from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.start_errors import message_of_exec
 
 from . import probing
 from .container_context import ContainerContext
@@ -105,6 +106,8 @@ def exec_result(result: CommandResult | None, probe: Probe, command: str, timeou
     """Return the result of an attempt whose command has ended so, or whose result nobody can know."""
     if result is None:
         return SUCCESS
+    if result.start_error:
+        return ProbeResult(is_success=None, message=_not_started(probe, command, result))
     if result.seconds > timeout:
         output = f"command timed out: {quote(command)} timed out after {timeout:g}s"
     elif result.exit_code:
@@ -113,6 +116,11 @@ def exec_result(result: CommandResult | None, probe: Probe, command: str, timeou
         return ProbeResult(seconds=result.seconds)
     seconds = min(result.seconds, timeout)
     return ProbeResult(is_success=False, message=probing.unhealthy_message(probe, output), seconds=seconds)
+
+
+def _not_started(probe: Probe, command: str, result: CommandResult) -> str:
+    problem = message_of_exec(command, result.start_error)
+    return probing.errored_message(probe, f"rpc error: code = Unknown desc = {problem}")
 
 
 # --- ports

@@ -14,6 +14,7 @@ from mockube.container_runtime.behavior import has_default_command, has_open_inp
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
@@ -25,10 +26,12 @@ from mockube.container_runtime.simulated.shell.network_programs.programs import 
 from mockube.container_runtime.simulated.shell.process import Host, Output, Run, Sleep, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 
 from . import program
 from .object_values import uses_objects
 from .program import identity_of
+from .requirements import unmet_requirement
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
@@ -65,6 +68,7 @@ def host_of(
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,
+        installed=programs_of_image(container.get("image") or ""),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
     )
@@ -87,11 +91,13 @@ def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     It reads input from clients, uses the network, or ends as the values of API objects demand. Empty if the command is
     interpreted at once, or not at all.
     """
-    return (
+    argv = (
         interactive_command(pod, container)
         or _network_command(pod, container)
         or _command_with_objects(pod, container)
     )
+    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    return argv if not argv or has_script or not program.start_problem_of(container) else ()
 
 
 def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
@@ -211,6 +217,8 @@ def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     argv = _main_argv(container, script_of(meta.annotations(pod)))
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
+    if script_of(meta.annotations(pod)).command(container["name"]) is not None:
+        host.installed = None  # The script stands for the program of the image, which need not have a shell.
     directory = container.get("workingDir") or "/"
     return (yield from run_command(host, expand_references(argv, environment), environment, directory))
 
@@ -222,6 +230,10 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     """
     image = behavior_of(container)
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    requirement = None if has_script else unmet_requirement(pod, container, references)
+    if requirement is not None:
+        yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
+        return requirement.exit_code
     if image is not None and has_default_command(container) and not has_script:
         default = program.default_run(container)
         is_server = (image.logs or image.ports) and not program.command_of(container)
@@ -233,6 +245,8 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
             yield Sleep(inf)
     try:
         return (yield from main_command(pod, container, references, host))
+    except StartError:
+        return NOT_STARTED
     except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
         yield Output(1, not_simulated_line(pod, container, error))
         return 0 if host.is_strict else NOT_FOUND

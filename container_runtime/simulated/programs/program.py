@@ -27,12 +27,13 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.load import NO_LOAD, Load
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
+from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND, start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -41,13 +42,16 @@ from mockube.container_runtime.simulated.shell.process import (
     Host,
     Input,
     Output,
+    Process,
     RepeatedIteration,
     Run,
     Sleep,
     UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.scheduling import ProcessScheduler
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.start_errors import NOT_STARTED, StartError, message_of_start
 
 from .cpu_meter import CpuMeter
 
@@ -142,7 +146,11 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
     variables = context.environment() if "$" in text else {}
     return Invocation(
         argv=tuple(expand_references(argv, variables)) if "$" in text else argv,
-        environment=tuple((name, value) for name, value in variables.items() if name in text),
+        environment=tuple(
+            (name, value)
+            for name, value in ({**_path_variable(container), **variables}).items()
+            if name in text or name == "PATH"
+        ),
         identity=context.identity,
         message_path=container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH,
         falls_back_to_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
@@ -153,9 +161,61 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         year=context.year,
         fails_unknown=context.fails_unknown,
         places=file_places(container),
+        installed=None if context.script is not None else installed_programs(container),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
     )
+
+
+def start_problem_of(container: Mapping[str, Any]) -> str:
+    """Return why the container's command cannot be started: its image lacks the program; "" if it can, as far as that is known."""
+    argv = command_of(container)
+    if not argv or (installed := installed_programs(container)) is None:
+        return ""
+    path = _path_variable(container).get("PATH") or ""
+    directory = container.get("workingDir") or "/"
+    return _start_problem(installed, argv[0], path, directory, file_places(container))
+
+
+def _path_variable(container: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the variable PATH of a container, which says where programs are looked for, if its specification sets it."""
+    return {
+        entry["name"]: entry.get("value") or ""
+        for entry in container.get("env") or ()
+        if entry["name"] == "PATH"
+    }
+
+
+@lru_cache(maxsize=4096)
+def _start_problem(
+    installed: ImagePrograms, name: str, path: str, directory: str, places: ImagePlaces
+) -> str:
+    host = Host(
+        name="",
+        files=FileSystem({}, is_partial=True, places=places),
+        now=lambda: datetime(ANY_YEAR, 1, 1, tzinfo=UTC),
+        programs=PROGRAMS,
+        installed=installed,
+    )
+    process = Process(
+        host=host,
+        argv=[name],
+        environment={"PATH": path} if path else {},
+        directory=directory,
+        processes=ProcessScheduler(),
+    )
+    return start_problem(process)
+
+
+def installed_programs(container: Mapping[str, Any]) -> ImagePrograms | None:
+    """Return the programs that the container's command may run; None if nobody knows them.
+
+    That of `args` alone depends on the entrypoint of the image, unless the image has none, as those of shells.
+    """
+    image = behavior_of(container)
+    if image is None or not (container.get("command") or image.reads_input):
+        return None
+    return programs_of_image(container["image"])
 
 
 def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
@@ -201,6 +261,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     year: int = ANY_YEAR
     fails_unknown: bool = False
     places: ImagePlaces | None = None
+    installed: ImagePrograms | None = None
+    """The programs of the image; None if nobody knows them."""
     has_open_input: bool = False
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
@@ -279,6 +341,7 @@ def start_invocation(
         now=lambda: now,
         is_strict=not invocation.fails_unknown,
         programs=PROGRAMS,
+        installed=invocation.installed,
         has_open_input=invocation.has_open_input,
         has_terminal=invocation.has_terminal,
     )
@@ -295,6 +358,8 @@ def _run_once(
     log, meter = bytearray(), CpuMeter()
     try:
         code = _run_to_end(execution, host, log, meter)
+    except StartError as error:
+        return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(error))
     except UnknownProgram as error:
         if invocation.fails_unknown:
             return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)

@@ -65,6 +65,8 @@ class ImagePlaces(NamedTuple):
     """Where a test finds a file."""
     possible: tuple[str, ...] | None = None
     """Where a file can be read; None: anywhere."""
+    volumes: tuple[str, ...] = ()
+    """Where volumes are mounted, whose files may not be known."""
 
 
 class FileSystem:
@@ -219,6 +221,11 @@ class FileSystem:
     def has(self, path: str) -> bool:
         """Return whether a path is that of an entry; the last component may be a symbolic link."""
         return self.knows(path)
+
+    def is_mounted(self, path: str) -> bool:
+        """Return whether a path is in a volume."""
+        volumes = () if self._places is None else self._places.volumes
+        return path.startswith(volumes) or self._find_mount(path) is not None
 
     def knows(self, path: str) -> bool:
         """Return whether a path is that of an entry, also where an image may have others."""

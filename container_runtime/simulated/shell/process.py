@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from mockube.container_runtime.images.programs import ImagePrograms
+
 from .filesystem import FileSystem
 from .memory import Memory
 from .messages import WordedError
@@ -138,6 +140,8 @@ class Host(Struct, kw_only=True):
     is_strict: bool = False
     """Whether an unknown program raises `UnknownProgram`; otherwise the shell reports it."""
     programs: "Mapping[str, Program]"
+    installed: ImagePrograms | None = None
+    """The programs of the image; None if nobody knows them, so that any counts as there."""
     address: str = ""
     user: int = 0
     group: int = 0
@@ -157,6 +161,11 @@ class Host(Struct, kw_only=True):
 
     def __post_init__(self) -> None:
         self.memory.elapsed = lambda: self.elapsed
+
+    @property
+    def has_busybox(self) -> bool:
+        """Return whether the shell is that of busybox, whose messages have no numbers of lines; otherwise it is dash, or bash."""
+        return self.installed is not None and "busybox" in self.installed.names
 
     @property
     def groups(self) -> list[int]:
@@ -263,6 +272,8 @@ class Process(Struct, kw_only=True):
     """The process id of a shell's parent; 0 for the first process."""
     is_bash: bool = False
     """Whether the process is bash, or a program that is a builtin of it."""
+    path_name: str = ""
+    """The path by which the program was called, which is the name of a shell in its messages; "" for one without a path."""
     place: str = ""
     """The place in the script with which the messages of a builtin begin, such as `sh: 1: `."""
 
@@ -306,6 +317,7 @@ class Process(Struct, kw_only=True):
         """Return the same process with another command line."""
         process = self.child(argv)
         process.pid = self.pid if pid is None else pid
+        process.path_name = self.path_name
         process.is_bash = self.is_bash
         return process
 

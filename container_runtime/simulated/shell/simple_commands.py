@@ -347,7 +347,9 @@ def run_program(
     if is_builtin:
         process.is_bash, process.place = shell.is_bash, shell.place()
     try:
-        program = find_program(process, shell="bash" if shell.is_bash else "sh")
+        program = find_program(
+            process, shell="bash" if shell.is_bash else "sh", is_builtin=is_builtin and not is_exec
+        )
     except CommandNotFound as error:
         note_unknown(process, error)
         yield from _report_missing(shell, process, error, is_exec=is_exec)

@@ -221,6 +221,8 @@ class Shell(ABC):
 
     def place(self) -> str:
         """Return the beginning of an error message: the file and the line."""
+        if not self.is_bash and self.process.host.has_busybox:
+            return f"{self.script_name}: " if self.letters else f"{self.script_name}: line {self.line}: "
         if not self.is_bash:
             return f"{self.script_name}: {self.line}: "
         if "i" in self.letters:

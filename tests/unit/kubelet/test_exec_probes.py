@@ -105,7 +105,8 @@ def test_command_makes_container_ready_at_its_end():
     ],
 )
 def test_command_with_unknown_result_succeeds(command):
-    assert state_of(simulated(container(readinessProbe=probe(*command)))) == (True, True, 0)
+    subject = simulated(container(image="example.com/app:1", readinessProbe=probe(*command)))
+    assert state_of(subject) == (True, True, 0)
 
 
 def test_command_uses_variables_of_the_container():

@@ -77,7 +77,11 @@ def test_plain_pod_is_ready_with_one_write():
             id="one failed, one succeeded",
         ),
         pytest.param(
-            pod(container("c", "make"), policy="Never"), 0, "Succeeded", {"c": 0}, id="a task completes"
+            pod(container("c", "make", image="app"), policy="Never"),
+            0,
+            "Succeeded",
+            {"c": 0},
+            id="a task completes",
         ),
         pytest.param(
             pod(container("c"), policy="Never", labels=JOB),
