@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
+from .behavior import UNKNOWN_TIMELINE, RunBehavior, StopReaction, Timeline
 from .load import NO_LOAD, Load
 from .pod_script import Script
 
@@ -43,6 +43,20 @@ class Predictions(Protocol):
         secret: Callable[[str], ReadOnlyTree | None],
     ) -> RunBehavior | None:
         """Return the end of an image's entrypoint that lacks a variable; None if it has all, or nobody knows. The functions find objects."""
+
+    def reaction_of_run(
+        self,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        script: Script,
+        *,
+        seconds: float,
+        fails_unknown: bool = False,
+    ) -> StopReaction:
+        """Return what a run whose script handles signals does if it is stopped after so many seconds."""
+
+    def ignores_term(self, container: ReadOnlyTree) -> bool:
+        """Return whether the image's own program goes on after SIGTERM."""
 
     def is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
         """Return whether the programs of a container's command are simulated, as far as its objects are known."""
@@ -97,6 +111,21 @@ class _NoPredictions:
         _secret: Callable[[str], ReadOnlyTree | None],
     ) -> RunBehavior | None:
         return None
+
+    def reaction_of_run(
+        self,
+        _pod: ReadOnlyTree,
+        _container: ReadOnlyTree,
+        _script: Script,
+        *,
+        seconds: float,
+        fails_unknown: bool = False,
+    ) -> StopReaction:
+        del seconds, fails_unknown
+        return StopReaction()
+
+    def ignores_term(self, _: ReadOnlyTree) -> bool:
+        return False
 
     def is_simulated(self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script) -> bool:
         return False

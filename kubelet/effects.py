@@ -29,6 +29,8 @@ class EmitEvent(Struct, frozen=True):
     message: str
     part: str = ""
     """The path of the container in the object; empty for the object itself."""
+    once: str = ""
+    """An occasion at which the event is recorded once for the object and its part, although later steps return it again; "" for none."""
 
 
 Effect = PatchObject | DeleteObject | EmitEvent

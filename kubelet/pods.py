@@ -31,7 +31,7 @@ from .nodes import EVENT_SOURCE
 from .pod_certificates import pod_certificates
 from .pod_lifecycle import pod as pod_lifecycle
 from .pod_lifecycle.container_status import container_field
-from .pod_lifecycle.containers import grace_seconds
+from .pod_lifecycle.containers import remaining_grace
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from .pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
@@ -133,6 +133,7 @@ class SimulatedPods:
             self._objects.certificates.forget(old.uid)
             self._started_values.forget(old.uid)
             self._status_writer.forget(old.key)
+            self._status_writer.forget_events(old.uid)
             self._stages.forget(old.key)
             self._handlers.forget(old.uid)
             self._runtime.remove_pod(old.uid)
@@ -221,7 +222,7 @@ class SimulatedPods:
                 case StartContainer(container=name, restarts=restarts):
                     self._runtime.start_container(present, name, restarts)
                 case StopContainer(container=name):
-                    self._runtime.stop_container(present, name, grace_seconds(present))
+                    self._runtime.stop_container(present, name, remaining_grace(present, now))
                 case RunHook():
                     pass  # by the handlers
         self._handlers.apply(present, step.actions)

@@ -24,9 +24,11 @@ _RECORDED_SECONDS: Final = 0.5
 class ClientPace:
     """The time of one command that runs in real time, its requests, and the CPU that it uses."""
 
-    def __init__(self, clock: Clock, cpu: CpuRecord) -> None:
+    def __init__(self, clock: Clock, cpu: CpuRecord | None = None) -> None:
+        """The CPU that the command uses is recorded in `cpu`."""
+        self.clock = clock
         self._now: Callable[[], float] = clock.monotonic
-        self._cpu = cpu
+        self._cpu = CpuRecord() if cpu is None else cpu
         self._sent_at: float | None = None
         self._seconds = 0.0
         """The seconds that the command takes from one request to the next."""

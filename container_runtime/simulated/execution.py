@@ -3,14 +3,12 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.runtime import CommandFailed
 from mockube.container_runtime.start_errors import StartError, message_of_exec
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
 
 from .client_pace import CLIENT, ClientPace
-from .cpu_record import CpuRecord
 from .network.calls import NetworkCaller
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
@@ -37,14 +35,13 @@ class CommandStreams(Protocol):
 async def execute(
     execution: Run,
     container: str,
-    clock: Clock,
+    pace: ClientPace,
     network: NetworkCaller,
-    cpu: CpuRecord,
     streams: Streams,
 ) -> int:
     """Execute a command of a client in a container to its end; return its exit code."""
     try:
-        return await run_to_end(execution, ProgramStreams(streams), clock, network, cpu=cpu)
+        return await run_to_end(execution, ProgramStreams(streams), pace, network)
     except StartError as error:
         message = message_of_exec(container, error)
         raise CommandFailed(f"error executing command in container: {message}") from error
@@ -60,17 +57,17 @@ async def execute(
 async def run_to_end(
     execution: Run,
     streams: CommandStreams,
-    clock: Clock,
+    pace: ClientPace,
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
-    cpu: CpuRecord | None = None,
+    sleep: Callable[[float], Awaitable[float | None]] | None = None,
 ) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network.
 
-    The CPU that it uses is recorded in `cpu`.
+    `sleep` replaces the clock's, and returns the time after which a signal has ended it, or None.
     """
-    pace = ClientPace(clock, CpuRecord() if cpu is None else cpu)
     CLIENT.set(pace)
+    wait: Callable[[float], Awaitable[float | None]] = sleep or pace.clock.sleep
     reply: bytes | None = None
     commands = 0
     short_sleeps = 0.0
@@ -94,8 +91,8 @@ async def run_to_end(
             else:
                 if isinstance(effect, Sleep):
                     with pace.waiting(effect.seconds, effect.cores):
-                        await clock.sleep(min(effect.seconds + short_sleeps, _LONGEST_SLEEP))
-                    short_sleeps, reply = 0.0, None
+                        slept = await wait(min(effect.seconds + short_sleeps, _LONGEST_SLEEP))
+                    short_sleeps, reply = 0.0, None if slept is None else str(slept).encode()
                 else:
                     reply = await _apply_effect(effect, streams)
                 if after_sleep is not None and isinstance(effect, Sleep):

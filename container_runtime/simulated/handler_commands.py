@@ -21,6 +21,7 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.start_errors import StartError
 
+from .client_pace import ClientPace
 from .connections.port_answers import open_port
 from .execution import container_command, run_to_end
 from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_call, decode_reply, encode_reply
@@ -145,7 +146,9 @@ async def run_handler_command(
     try:
         async with timeout(clock, limit):
             with suppress(OutOfMemory):
-                code = await run_to_end(container_command(execution, files), output, clock, own_server.call)
+                code = await run_to_end(
+                    container_command(execution, files), output, ClientPace(clock), own_server.call
+                )
     except StartError as error:
         return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=clock.monotonic() - begin)
     except UnknownProgram as error:

@@ -11,7 +11,13 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
+from mockube.container_runtime.behavior import (
+    UNKNOWN_TIMELINE,
+    RunBehavior,
+    StopReaction,
+    Timeline,
+    has_default_command,
+)
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
@@ -30,6 +36,7 @@ from .programs.program import (
     MountPaths,
     identity_of,
     invocation_of,
+    is_first_process,
     is_server_image,
     program_of,
     unknown_program_of,
@@ -85,6 +92,19 @@ def end_of_entrypoint(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
 ) -> RunBehavior | None:
     return requirements.end_of_entrypoint(pod, container, script, config_map, secret)
+
+
+def reaction_of_run(
+    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, seconds: float, fails_unknown: bool = False
+) -> StopReaction:
+    full_context = _full_context(pod, container, script, fails_unknown=fails_unknown)
+    invocation = invocation_of(container, full_context)
+    return StopReaction() if invocation is None else program.reaction_at(invocation, seconds)
+
+
+def ignores_term(container: ReadOnlyTree) -> bool:
+    image = behavior_of(container)
+    return image is not None and image.ignores_term and has_default_command(container)
 
 
 def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
@@ -203,6 +223,7 @@ def _context(
         environment=partial(known_environment, pod, container),
         identity=identity_of(pod, container),
         volumes=writable_paths(pod, container),
+        is_first=is_first_process(pod),
         shared_mounts=shared_mounts,
         earlier=earlier,
     )

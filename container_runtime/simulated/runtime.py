@@ -6,8 +6,9 @@ clients, use the network, or end as the values of API objects demand run in real
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import partial
 from math import inf
 from posixpath import normpath
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start
@@ -61,6 +63,7 @@ from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
 
 from . import predictions
+from .client_pace import ClientPace
 from .connections.pod_network import PodConnections
 from .connections.port_answers import open_port
 from .connections.port_responses import PortResponses
@@ -79,11 +82,11 @@ from .programs import commands
 from .programs.live_commands import live_commands
 from .programs.log_replay import LogReplay
 from .programs.object_values import uses_objects
-from .programs.program import termination_message
+from .programs.program import default_reaction, is_first_process, termination_message
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
-from .shell.process import Run, UnknownProgram
+from .shell.process import Host, Run, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
@@ -202,20 +205,43 @@ class SimulatedRuntime:
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
         runs[:] = [*runs[-1:], new_run]
-        new_run.task = task = start(
+        new_run.task = self._start(
             f"container {name} of {meta.namespaced_name(pod)}", self._run(pod, new_run)
         )
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def stop_container(self, pod: ReadOnlyTree, name: str, grace: float) -> None:
-        del grace  # a simulated command does not handle SIGTERM
         run = self.run_of(pod, name)
         if run is not None:
-            run.stop()
+            run.terminate()
+            self._kill_later(run, after(self._clock.now(), span_of(grace)))
 
     def update_pod(self, pod: ReadOnlyTree) -> None:
-        """Do nothing: each call has the pod, and commands read its latest version."""
+        """Shorten the time of the runs that are being stopped, if a later deletion of the pod has a shorter grace period."""
+        deadline = meta.deletion_timestamp(pod)
+        for runs in self._runs.get(meta.uid(pod), {}).values() if deadline is not None else ():
+            if deadline is not None and runs[-1].state.is_stopping:
+                self._kill_later(runs[-1], deadline)
+
+    def _kill_later(self, run: InteractiveRun, deadline: datetime) -> None:
+        """Kill a run at a time, unless it is killed or ends earlier."""
+        if run.state.exit is not None or (run.kill_at is not None and run.kill_at <= deadline):
+            return
+        run.kill_at = deadline
+        seconds = (deadline - self._clock.now()).total_seconds()
+        if seconds <= 0:
+            run.kill()
+        else:
+            self._start(f"the kill of container {run.container['name']}", self._kill(run, seconds))
+
+    async def _kill(self, run: InteractiveRun, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        run.kill()
+
+    def _start(self, name: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = start(name, work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)
@@ -224,7 +250,7 @@ class SimulatedRuntime:
         self._handler_references.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
             for run in runs:
-                run.stop()
+                run.kill()
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
         """Return the latest run in real time of a container; None if there is none."""
@@ -284,11 +310,13 @@ class SimulatedRuntime:
     async def _execute_for_client(
         self, pod: ReadOnlyTree, name: str, execution: Run, streams: Streams
     ) -> int:
-        network, cpu = self._network.caller(pod), self.loads.cpu_of(pod, name)
+        network = self._network.caller(pod)
         try:
-            return await execute(execution, f"{meta.uid(pod)}/{name}", self._clock, network, cpu, streams)
+            return await execute(
+                execution, f"{meta.uid(pod)}/{name}", self._pace(pod, name), network, streams
+            )
         except OutOfMemory:
-            self._kill(pod, name)
+            self._kill_container(pod, name)
             return KILLED
 
     # --- output and ports
@@ -357,7 +385,7 @@ class SimulatedRuntime:
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
-            run.end(KILLED, run.stop_reason)
+            run.end_stopped()
         except OutOfMemory:
             run.end(KILLED, OOM_KILLED)
         except StartError as error:
@@ -381,8 +409,9 @@ class SimulatedRuntime:
         argv = expand_references(commands.interactive_command(pod, container), environment)
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
-        cpu = self.loads.cpu_of(pod, container["name"])
-        return await run_to_end(execution, run, self._clock, self._network.caller(pod), cpu=cpu)
+        self._prepare_signals(pod, run, argv, host)
+        pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
+        return await run_to_end(execution, run, pace, network, sleep=run.sleep)
 
     async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
@@ -391,12 +420,17 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
         host.memory = self._memory(pod, container, references)
-        cpu = self.loads.cpu_of(pod, container["name"])
         execution = container_command(commands.main_command(pod, container, references, host), files)
         network = self._network.caller(pod)
+        self._prepare_signals(pod, run, commands.live_command(pod, container), host)
         try:
             code = await run_to_end(
-                execution, run, self._clock, network, after_sleep=self._refresher(pod, run), cpu=cpu
+                execution,
+                run,
+                self._pace(pod, container["name"]),
+                network,
+                after_sleep=self._refresher(pod, run),
+                sleep=run.sleep,
             )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, commands.not_simulated_line(pod, container, error))
@@ -406,11 +440,15 @@ class SimulatedRuntime:
             end = end_without_program(None if runs_on else code)
             self._note_unknown(pod, container["name"], program, end)
             if runs_on:
+                run.stop_code = 0
                 await self._clock.sleep(inf)
         message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
         if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             message = run.log.tail(MAX_LOG_MESSAGE)
         run.end(code, message=message)
+
+    def _pace(self, pod: ReadOnlyTree, name: str) -> ClientPace:
+        return ClientPace(self._clock, self.loads.cpu_of(pod, name))
 
     def _memory(self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Memory:
         """Return the memory of a command that runs in real time: up to the limit of its container, or of its node."""
@@ -422,14 +460,23 @@ class SimulatedRuntime:
         size = 0 if stats is None else round(stats.memory)
         files.put(f"{CGROUP}/memory.current", FileEntry(data=f"{size}\n".encode(), read_only=True))
 
-    def _kill(self, pod: ReadOnlyTree, name: str) -> None:
+    def _kill_container(self, pod: ReadOnlyTree, name: str) -> None:
         """End a container in which a command has used more memory than there is."""
         run = self.run_of(pod, name)
         if run is not None:
-            run.stop(OOM_KILLED)
+            run.kill(OOM_KILLED)
         else:
             self.loads.kill(self._pods.latest(pod) or pod, name)
             self._events.report_change(pod)
+
+    def _prepare_signals(
+        self, pod: ReadOnlyTree, run: InteractiveRun, argv: Sequence[str], host: Host
+    ) -> None:
+        """Note what a run does when it is stopped."""
+        run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
+        reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first_process(pod))
+        if not handles_signals and reaction.seconds == 0:
+            run.stop_code = reaction.exit_code
 
     def _note_unknown(self, pod: ReadOnlyTree, name: str, program: str, end: str) -> None:
         programs = self._unknown_programs.setdefault(meta.uid(pod), set())

@@ -25,7 +25,10 @@ from .probed_runs import ProbedRun
 from .probing import Probe, restart_message
 from .run_ends import end_of_run
 from .scripted_runs import scripted_program
+from .stops import reaction_of, stop_code
 
+DEFAULT_GRACE: Final = 30.0
+"""The seconds that a container has to end if its pod does not say it."""
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 MAX_BACKOFF: Final = timedelta(minutes=5)
 """The delays of a kubelet before restarts: CrashLoopBackOff."""
@@ -155,16 +158,7 @@ def _run_probed(
     """Advance a run with scripted or delayed probes whose command has not ended."""
     seconds = (now - started).total_seconds()
     if probes.killed_at <= seconds:
-        at = after(started, span_of(probes.killed_at))
-        ended_status = container_status.end_container(
-            container, status, exit_code=container.program.stop_code, at=at
-        )
-        failed = container_start.unhealthy_events(
-            container, probes.killed_by, status["restartCount"], probes.killed_at
-        )
-        message = restart_message(probes.killed_by, container.name)
-        killing_event = EmitEvent("Normal", "Killing", message, container.field)
-        return ContainerUpdate(status=ended_status, events=(*failed, killing_event))
+        return _kill_unhealthy(container, status, probes, after(started, span_of(probes.killed_at)), now)
     readiness = {
         "ready": container_status.counts_for_readiness(container) and probes.is_ready(seconds),
         "started": probes.started_at <= seconds,
@@ -179,6 +173,29 @@ def _run_probed(
     if readiness.items() <= status.items():
         return ContainerUpdate(status=status, due=due)
     return ContainerUpdate(status={**status, **readiness}, due=due, events=events)
+
+
+def _kill_unhealthy(
+    container: Container, status: ReadOnlyTree, probes: ProbedRun, begin: datetime, now: datetime
+) -> ContainerUpdate:
+    """Stop a container whose probe has failed, with the grace period of the probe or of the pod."""
+    restarts = status["restartCount"]
+    failed = container_start.unhealthy_events(container, probes.killed_by, restarts, probes.killed_at)
+    message = restart_message(probes.killed_by, container.name)
+    killing_event = EmitEvent("Normal", "Killing", message, container.field)
+    events = tuple(replace(event, once=f"killed {restarts}") for event in (*failed, killing_event))
+    probe_spec = container.spec.get(probes.killed_by.value) or {}
+    grace = probe_spec.get("terminationGracePeriodSeconds")
+    if grace is None:
+        grace = container.pod["spec"].get("terminationGracePeriodSeconds")
+    limit = DEFAULT_GRACE if grace is None else float(grace)
+    reaction = reaction_of(container, status, begin)
+    ends_at = after(begin, span_of(min(reaction.seconds, limit)))
+    if ends_at > now:
+        return ContainerUpdate(status=status, due=ends_at, events=events)
+    exit_code = reaction.exit_code if reaction.seconds <= limit else _SIGKILL_CODE
+    ended_status = container_status.end_container(container, status, exit_code=exit_code, at=ends_at)
+    return ContainerUpdate(status=ended_status, events=events)
 
 
 def pre_stop_failure(container: Container, status: ReadOnlyTree, now: datetime) -> tuple[EmitEvent, ...]:
@@ -313,7 +330,9 @@ def _definition_changed_message(container: Container) -> str:
 
 def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: datetime) -> ContainerUpdate:
     """Restart a container whose image was changed, whatever its restart policy."""
-    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
+    old = container_status.end_container(
+        container, status, exit_code=stop_code(container, status, now, now), at=now
+    )
     end = old["state"]["terminated"]
     new = container_start.start_run(
         container, old, now, restarts=status["restartCount"] + 1, last=end, begin=now
@@ -324,7 +343,9 @@ def _restart_with_new_image(container: Container, status: ReadOnlyTree, now: dat
 
 def restart_container(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
     """Return the status after an immediate restart, for a resize with RestartContainer."""
-    old = container_status.end_container(container, status, exit_code=container.program.stop_code, at=now)
+    old = container_status.end_container(
+        container, status, exit_code=stop_code(container, status, now, now), at=now
+    )
     end = old["state"]["terminated"]
     return container_start.start_container(
         container, now, restarts=status["restartCount"] + 1, last=end

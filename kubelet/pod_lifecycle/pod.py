@@ -37,6 +37,7 @@ from .containers import (
     grace_seconds,
     has_run,
     keep_waiting,
+    killing_events,
     processes_to_stop,
     run_containers,
     stop_containers,
@@ -45,10 +46,11 @@ from .default_commands import default_command_events
 from .eviction import EVICTED, GRACE_SECONDS, Eviction, evicted_status
 from .observations import ObservedRun
 from .pod_conditions import PodState, kubelet_conditions
-from .pre_stops import pending_pre_stops, pre_stop_ends, pre_stop_seconds
+from .pre_stops import pending_pre_stops, pre_stop_ends
 from .preemption import preempted_status
 from .resize import NodeResources, resize
 from .status_patch import status_patch
+from .stops import stop_seconds
 from .unknown_programs import not_simulated_events
 
 MIN_MOUNT_DELAY: Final = timedelta(milliseconds=500)
@@ -169,8 +171,8 @@ def _kill(
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else timestamps.after(since, timestamps.span_of(min(duration, grace)))
     if ends_at > now:
-        return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, since))
-    update = replace(stop_containers(containers, now), phase=FAILED)
+        return _stopping_step(containers, context, since, ends_at)
+    update = replace(stop_containers(containers, now, begin=since), phase=FAILED)
     status = final_status(_status(pod, update, context, now))
     return Step(effects=(*(update.events if context.details else ()), *_writes(pod, status)))
 
@@ -282,14 +284,25 @@ def _terminate(
     )
     ends_at = now if context.processes else ends_at  # Its processes have ended already.
     if ends_at > now:
-        return Step(requeue_at=ends_at, actions=pending_pre_stops(containers, begin))
+        return _stopping_step(containers, context, begin, ends_at)
     effects: list[Effect] = []
     # Without finalizers the last status is deleted with the pod at once.
     if context.details or meta.finalizers(pod):
-        update = stop_containers(containers, now)
+        update = stop_containers(containers, now, begin=begin)
         effects += _writes(pod, _status(pod, update, context, now))
         effects += update.events if context.details else ()
     return Step(effects=(*effects, DeleteObject()))
+
+
+def _stopping_step(
+    containers: PodContainers, context: NodeContext, begin: datetime, ends_at: datetime
+) -> Step:
+    """Return the step of a pod whose containers stop until a time."""
+    return Step(
+        effects=killing_events(containers) if context.details else (),
+        actions=pending_pre_stops(containers, begin),
+        requeue_at=ends_at,
+    )
 
 
 def _stop_step(
@@ -309,8 +322,9 @@ def _stop_step(
 
 
 def _stop_seconds(containers: PodContainers, script: Script, begin: datetime) -> float:
-    """Return the duration of a termination without its limit: that of an annotation, or else of the preStop hooks."""
-    return script.terminate_after or pre_stop_seconds(containers, begin)
+    """Return the duration of a termination without its limit: that of an annotation, or else of the containers' ends."""
+    others = (*containers.main, *containers.ephemeral)
+    return script.terminate_after or stop_seconds(containers.init, others, begin)
 
 
 # --- the pod's status

@@ -4,7 +4,7 @@ Pure. The command is interpreted. The result is None for a command that is not s
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import inf
@@ -19,8 +19,10 @@ from mockube.container_runtime.behavior import (
     KILLED,
     MAX_LOG_MESSAGE,
     MAX_MESSAGE,
-    RUNS_FOREVER,
+    SERVICE,
+    TERM,
     RunBehavior,
+    StopReaction,
     has_default_command,
     has_open_input,
     name_unknown,
@@ -29,7 +31,7 @@ from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.load import NO_LOAD, Load
+from mockube.container_runtime.load import Load
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -63,6 +65,12 @@ MAX_COMMANDS: Final = 5_000
 MAX_EFFECTS: Final = 50_000
 
 
+_GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
+"""Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
+_GO_EXIT: Final = 2
+_SIGNALED: Final = 128
+_MAX_REACTION: Final = 3600.0
+"""The seconds after a signal for which a command is interpreted."""
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
 _HOSTNAME: Final = re.compile(r"hostname|uname", re.IGNORECASE)
@@ -90,6 +98,8 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     """The year in which the pod was created."""
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
+    is_first: bool = True
+    """Whether the command is the first process of its namespace, and not one in that of its pod or node."""
 
 
 _DEFAULT_CONTEXT: Final = CommandContext()
@@ -107,7 +117,7 @@ def program_of(
         return default
     invocation = invocation_of(container, context)
     if invocation is None:
-        return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
+        return SERVICE if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
     program = _interpret(invocation, min(restarts, MAX_RUNS), None)
     if isinstance(program, RunBehavior) and program.reads_time and started is not None:
         program = _interpret(invocation, min(restarts, MAX_RUNS), started)
@@ -160,6 +170,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         year=context.year,
         fails_unknown=context.fails_unknown,
+        is_first=context.is_first,
         places=file_places(container),
         installed=None if context.script is not None else installed_programs(container),
         has_open_input=has_open_input(container),
@@ -260,6 +271,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     hostname: str = "localhost"
     year: int = ANY_YEAR
     fails_unknown: bool = False
+    is_first: bool = True
     places: ImagePlaces | None = None
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them."""
@@ -374,19 +386,88 @@ def _run_once(
             load=Load(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
         )
     load = meter.load(host)
+    reaction, handles_signals = default_reaction(invocation.argv, is_first=invocation.is_first)
     if code is None:
-        return RUNS_FOREVER if load == NO_LOAD else replace(RUNS_FOREVER, load=load)
+        return RunBehavior(
+            seconds=None,
+            stop_code=reaction.exit_code,
+            stop_seconds=reaction.seconds,
+            handles_signals=handles_signals,
+            load=load,
+        )
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
     return RunBehavior(
         seconds=seconds,
         exit_code=code,
-        stop_code=KILLED if seconds else 0,
+        stop_code=reaction.exit_code if seconds else 0,
+        stop_seconds=reaction.seconds if seconds else 0.0,
+        handles_signals=handles_signals and seconds > 0,
         message=termination_message(files, invocation.message_path) or log_tail,
         leaves_files=any(files.exists(volume) for volume in invocation.volumes),
         reads_time=host.time_reads > 0,
         load=load,
     )
+
+
+def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReaction, bool]:
+    """Return what a command does after SIGTERM, unless a trap decides that; also return whether one may.
+
+    The command may not be the first process of its namespace.
+    """
+    program = argv[0].rpartition("/")[2]
+    if program in _GO_PROGRAMS:
+        is_pause = program == "agnhost" and "pause" in argv[1:2]
+        return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
+    handles_signals = any("trap" in argument for argument in argv)
+    if not is_first:
+        return StopReaction(0.0, _SIGNALED + TERM), handles_signals
+    return StopReaction(inf, KILLED), handles_signals
+
+
+def reaction_at(invocation: Invocation, seconds: float, started: datetime | None = None) -> StopReaction:
+    """Return what a command with a trap does if it gets SIGTERM after so many seconds of its run."""
+    host, execution = start_invocation(invocation, initial_files(invocation, started), started)
+    try:
+        return _run_with_signal(execution, host, seconds)
+    except (StartError, UnknownProgram, ShellSyntaxError, RecursionError):
+        return StopReaction()
+    finally:
+        execution.close()
+
+
+def _run_with_signal(execution: Run, host: Host, at: float) -> StopReaction:
+    """Run a command that gets SIGTERM while it sleeps at a time, or earlier if it takes too many steps up to then."""
+    reply: bytes | None = None
+    signalled_at: float | None = None
+    for count in range(2 * MAX_EFFECTS):
+        try:
+            effect = execution.send(reply) if reply else next(execution)
+        except StopIteration as stop:
+            return StopReaction(
+                host.elapsed - (host.elapsed if signalled_at is None else signalled_at), stop.value
+            )
+        reply = None
+        if isinstance(effect, RepeatedIteration) and signalled_at is None:
+            iterations = int((at - host.elapsed) / effect.seconds) - 1
+            reply = str(iterations).encode() if iterations > 0 else None
+        elif isinstance(effect, Input) and host.has_open_input:
+            break
+        elif (
+            isinstance(effect, Sleep)
+            and signalled_at is None
+            and (host.elapsed + effect.seconds > at or count > MAX_EFFECTS)
+        ):
+            slept = min(max(at - host.elapsed, 0.0), effect.seconds)
+            host.elapsed += slept
+            signalled_at = host.elapsed
+            host.send_signal(TERM)
+            reply = str(slept).encode()
+        elif isinstance(effect, Sleep):
+            host.elapsed += effect.seconds
+            if host.elapsed - (signalled_at or 0.0) > _MAX_REACTION and signalled_at is not None:
+                break
+    return StopReaction(inf, KILLED)
 
 
 def termination_message(files: FileSystem, path: str) -> str:
@@ -422,6 +503,11 @@ def is_endless(effect: Effect, host: Host) -> bool:
     if isinstance(effect, Input):
         return host.has_open_input
     return isinstance(effect, RepeatedIteration) or (isinstance(effect, Sleep) and effect.seconds == inf)
+
+
+def is_first_process(pod: ReadOnlyTree) -> bool:
+    """Return whether the command of a container is the first process of its namespace."""
+    return not (pod["spec"].get("hostPID") or pod["spec"].get("shareProcessNamespace"))
 
 
 def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:

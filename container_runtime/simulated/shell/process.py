@@ -23,7 +23,7 @@ class Output(Struct, frozen=True):
 
 
 class Sleep(Struct, frozen=True):
-    """A wait; infinite if the command does not end by itself."""
+    """A wait; infinite if the command does not end by itself. The reply, if there is one, is the time after which a signal has ended it."""
 
     seconds: float
     cores: float = 0.0
@@ -153,6 +153,8 @@ class Host(Struct, kw_only=True):
     """The seconds that commands have slept, if sleeping takes no real time."""
     on_unknown: Callable[[str], None] = lambda _: None
     """Called with the name of an unknown program that fails."""
+    send_signal: Callable[[int], None] = lambda _: None
+    """Sends a signal to the first process of the command that runs."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
     time_reads: int = 0

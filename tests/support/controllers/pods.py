@@ -101,6 +101,8 @@ class SimulatedPod:
         self.now = START
         self.writes = 0
         self.events = []
+        self.occasions = set()
+        """Those at which an event was recorded once."""
         self.removed = False
         self.due = None
         self.retry_at = None
@@ -132,7 +134,10 @@ class SimulatedPod:
                 self.pod = {**self.pod, "status": patched(self.pod["status"], body["status"])}
                 self.writes += 1
             case EmitEvent():
-                self.events.append(effect)
+                occasion = (effect.reason, effect.part, effect.once)
+                if not effect.once or occasion not in self.occasions:
+                    self.events.append(effect)
+                self.occasions.add(occasion)
             case DeleteObject():
                 self.removed = True
 

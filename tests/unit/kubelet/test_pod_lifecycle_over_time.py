@@ -274,7 +274,8 @@ def test_deleted_pod_has_exit_codes_with_details():
     simulated = SimulatedPod(
         pod(container("c", "sleep", "infinity")), context=node_context(details=True)
     ).delete()
-    assert simulated.removed
+    assert not simulated.pass_time(29).removed
+    assert simulated.pass_time(1).removed
     assert (simulated.phase, simulated.containers()) == ("Failed", {"c": 137})
     assert [item.message for item in simulated.events if item.reason == "Killing"] == ["Stopping container c"]
 

@@ -146,7 +146,7 @@ def test_container_with_invalid_configuration_is_not_created(fields, message):
         env("secretKeyRef", "s", "a"),
         env("secretKeyRef", "s", "c", optional=True),
         {"securityContext": {"runAsNonRoot": True}, "image": "example.org/unknown"},
-        {"securityContext": {"runAsNonRoot": True}, "image": "bitnami/redis"},
+        {"securityContext": {"runAsNonRoot": True}, "image": "bitnami/nginx"},
         {"securityContext": {"runAsNonRoot": True, "runAsUser": 1}},
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.behavior import KILLED, RunBehavior
+from mockube.container_runtime.behavior import RunBehavior
 from mockube.container_runtime.simulated.programs.program import program_of
 
 
@@ -83,7 +83,7 @@ def test_script_of_an_image_is_not_simulated():
     ],
 )
 def test_pause_images_run_forever(image, known):
-    assert (program_of({"image": image}) == RunBehavior(seconds=None, stop_code=KILLED)) is known
+    assert (program_of({"image": image}) == RunBehavior(seconds=None)) is known
 
 
 def test_arguments_without_command_are_the_command():
