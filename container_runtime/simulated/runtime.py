@@ -231,7 +231,7 @@ class SimulatedRuntime:
         if seconds <= 0:
             run.kill()
         else:
-            self._start(f"the kill of container {run.container['name']}", self._kill(run, seconds))
+            _ = self._start(f"the kill of container {run.container['name']}", self._kill(run, seconds))
 
     async def _kill(self, run: InteractiveRun, seconds: float) -> None:
         await self._clock.sleep(seconds)

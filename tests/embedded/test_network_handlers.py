@@ -15,12 +15,13 @@ pytestmark = [
 ]
 
 
-def pod(name, image="example/app", command=("sleep", "infinity"), annotations=None, **fields):
+def pod(name, image="example/app", command=("sleep", "infinity"), annotations=None, grace=1, **fields):
     container = {"name": "c", "image": image, **fields}
     if command:
         container["command"] = list(command)
     metadata = {"name": name, "labels": {"app": name}, "annotations": annotations or {}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": grace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def probe(*command, **fields):
@@ -45,7 +46,7 @@ def start_database(cluster, apply):
 
     def start(name):
         port = {"port": 5432}
-        apply(pod(name, image="postgres:16", command=()))
+        apply(pod(name, image="postgres:16", command=(), env=[{"name": "POSTGRES_PASSWORD", "value": "x"}]))
         spec = {"selector": {"app": name}, "ports": [port]}
         apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
 
@@ -121,7 +122,7 @@ def test_post_start_hook_that_reaches_nothing_kills_the_container(cluster, apply
 
 
 def test_pre_stop_hook_runs_before_the_pod_goes(cluster, apply):
-    apply(pod("stopped", lifecycle={"preStop": hook("sleep 4; wget -q missing")}))
+    apply(pod("stopped", grace=5, lifecycle={"preStop": hook("sleep 4; wget -q missing")}))
     cluster.wait("Pod", "stopped", "Ready")
     cluster.delete("Pod", "stopped")
     cluster.advance(2)
@@ -223,7 +224,7 @@ def test_command_with_network_is_restarted_by_its_probe(cluster, apply):
 def test_hooks_of_a_command_with_network_run(cluster, apply):
     command = ["sh", "-c", WAITS.format(host="missing", end="true")]
     lifecycle = {"postStart": hook("sleep 3; touch /tmp/go"), "preStop": hook("sleep 4; false")}
-    apply(pod("hooks", command=command, lifecycle=lifecycle, readinessProbe=probe("cat", "/tmp/go")))
+    apply(pod("hooks", grace=5, command=command, lifecycle=lifecycle, readinessProbe=probe("cat", "/tmp/go")))
     cluster.wait("Pod", "hooks", lambda pod: status_of(pod).get("state"))
     assert status_of(cluster.get("Pod", "hooks"))["state"] == {"waiting": {"reason": "ContainerCreating"}}
     cluster.advance(6)
