@@ -26,7 +26,7 @@ _SMALLEST, _SIZES = 5 * _MIB, 145 * _MIB
 """The sizes of images whose size is unknown begin at the first, and are all different."""
 
 
-class Resolution(Struct, frozen=True, kw_only=True):
+class ImageResolution(Struct, frozen=True, kw_only=True):
     """What a reference resolves to."""
 
     name: str
@@ -51,17 +51,17 @@ class Resolution(Struct, frozen=True, kw_only=True):
         return f"rpc error: code = {self.code} desc = {self.problem}" if self.problem else ""
 
 
-def resolve(reference: str, *, has_pull_secret: bool = False) -> Resolution:
+def resolve(reference: str, *, has_pull_secret: bool = False) -> ImageResolution:
     """Return what a reference resolves to on a node, for a pod that has a pull secret for its registry or not."""
     return _resolve(reference, IMAGES.version, has_pull_secret=has_pull_secret)
 
 
 @lru_cache(maxsize=8192)
-def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resolution:  # noqa: ARG001 - the table has versions
+def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageResolution:  # noqa: ARG001 - the table has versions
     try:
         parsed = parse_reference(reference)
     except InvalidReference as error:
-        return Resolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
+        return ImageResolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
     image = behavior_of_image(reference)
     is_loaded = parsed.name in IMAGES.loaded
     refusal = None if is_loaded else _pull_error(parsed, image, has_pull_secret=has_pull_secret)
@@ -69,7 +69,7 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
         prefix = (
             f'failed to pull and unpack image "{parsed.name}": failed to resolve reference "{parsed.name}"'
         )
-        return Resolution(
+        return ImageResolution(
             name=parsed.name,
             repository=parsed.repository,
             image=image,
@@ -78,7 +78,9 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
         )
     digest = parsed.digest or f"sha256:{_digest(parsed)}"
     size = int(image.size) if image is not None and image.size else _SMALLEST + int(digest[-12:], 16) % _SIZES
-    return Resolution(name=parsed.name, repository=parsed.repository, digest=digest, size=size, image=image)
+    return ImageResolution(
+        name=parsed.name, repository=parsed.repository, digest=digest, size=size, image=image
+    )
 
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
