@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from .load import NO_LOAD, Load
+from .load import NO_LOAD, RunLoad
 
 TERM: Final = 15
 """The number of SIGTERM."""
@@ -39,7 +39,7 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     """Whether the run leaves files in its volumes, which the next run can read."""
     reads_time: bool = False
     """Whether the run ends, and may do so as the time demands at which it starts."""
-    load: Load = NO_LOAD
+    load: RunLoad = NO_LOAD
     start_error: str = ""
     """Why the container cannot be started; "" if it can."""
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import UNKNOWN_TIMELINE, RunBehavior, StopReaction, Timeline
-from .load import NO_LOAD, Load
+from .load import NO_LOAD, RunLoad
 from .pod_script import Script
 
 
@@ -31,7 +31,7 @@ class Predictions(Protocol):
         `fails_unknown`: programs that are not simulated fail, if no annotation says otherwise.
         """
 
-    def server_load(self, container: ReadOnlyTree, script: Script) -> Load:
+    def server_load(self, container: ReadOnlyTree, script: Script) -> RunLoad:
         """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
 
     def end_of_entrypoint(
@@ -99,7 +99,7 @@ class _NoPredictions:
         del fails_unknown
         return lambda **_: None
 
-    def server_load(self, _container: ReadOnlyTree, _script: Script) -> Load:
+    def server_load(self, _container: ReadOnlyTree, _script: Script) -> RunLoad:
         return NO_LOAD
 
     def end_of_entrypoint(

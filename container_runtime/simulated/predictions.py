@@ -21,7 +21,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.load import NO_LOAD, Load
+from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
 
 from .files.image_places import file_places
@@ -82,7 +82,7 @@ def program_of_run(
     return run_program
 
 
-def server_load(container: ReadOnlyTree, script: Script) -> Load:
+def server_load(container: ReadOnlyTree, script: Script) -> RunLoad:
     """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
     is_scripted = script.command(container["name"]) is not None
     return NO_LOAD if is_scripted else image_load.at_rest(container)

@@ -12,7 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior
-from mockube.container_runtime.load import NO_LOAD, Load
+from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.effects import ContainerAction, EmitEvent
@@ -53,7 +53,7 @@ class Container(Struct, frozen=True, kw_only=True):
     program: RunBehavior
     program_of_run: Callable[..., RunBehavior | None] | None = None
     """Return the program of the run after `restarts` restarts that `started` then; None if all runs have the same program."""
-    server_load: Load = NO_LOAD
+    server_load: RunLoad = NO_LOAD
     """What the server of its image uses, if that is what it runs."""
     unknown_program: Callable[[], str] | None = None
     """Return the program of the command that is not simulated, or ""; None if all programs are simulated."""

@@ -31,7 +31,7 @@ from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.load import Load
+from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -383,7 +383,7 @@ def _run_once(
         return RunBehavior(
             seconds=None,
             stop_code=KILLED,
-            load=Load(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
+            load=RunLoad(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
         )
     load = meter.load(host)
     reaction, handles_signals = default_reaction(invocation.argv, is_first=invocation.is_first)

@@ -161,9 +161,6 @@ class Host(Struct, kw_only=True):
     """The number of times that commands have read the time."""
     memory: Memory = field(default_factory=Memory)
 
-    def __post_init__(self) -> None:
-        self.memory.elapsed = lambda: self.elapsed
-
     @property
     def has_busybox(self) -> bool:
         """Return whether the shell is that of busybox, whose messages have no numbers of lines; otherwise it is dash, or bash."""
@@ -342,7 +339,7 @@ def fill_memory(process: Process, size: float) -> Steps:
     memory = process.host.memory
     if seconds := memory.seconds_to_fill(size):
         yield Sleep(seconds, cores=1.0)
-    memory.change(size, process.processes.current_pid())
+    memory.change(size, process.processes.current_pid(), process.host.elapsed)
 
 
 def read_input(limit: int) -> Generator[Effect, bytes | None, bytes]:

@@ -279,7 +279,7 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
     try:
         with (
             processes.hold(process.descriptors),
-            process.host.memory.freed_at_end(processes.current_pid()),
+            process.host.memory.freed_at_end(processes.current_pid(), lambda: process.host.elapsed),
         ):
             return (yield from _deliver_all(execution, process))
     except BrokenPipe:

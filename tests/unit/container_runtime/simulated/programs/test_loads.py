@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from mockube.container_runtime.load import Load, MemoryStep
+from mockube.container_runtime.load import MemoryStep, RunLoad
 from mockube.container_runtime.simulated.programs.program import program_of
 
 MEBIBYTE = 1 << 20
@@ -78,7 +78,7 @@ def test_stress_ends_after_its_timeout():
     ],
 )
 def test_time_at_which_memory_exceeds_a_limit(steps, limit, expected):
-    load = Load(memory=tuple(MemoryStep(*step) for step in steps))
+    load = RunLoad(memory=tuple(MemoryStep(*step) for step in steps))
     assert load.exceeds_at(limit) == expected
 
 
