@@ -32,8 +32,7 @@ class ClientPace:
         self._sent_at: float | None = None
         self._seconds = 0.0
         """The seconds that the command takes from one request to the next."""
-        self.backends: Callable[[], Sequence[Backend]] = tuple
-        """Returns the pods and containers among which a Service balances the requests that the present one stands for."""
+        self._backends: Callable[[], Sequence[Backend]] = tuple
         self._recorded_at = self._now()
         self._unrecorded = 0.0
         self._busy = 0.0
@@ -64,6 +63,13 @@ class ClientPace:
         weight = max((now - self._recorded_at) / self._unrecorded, 1.0)
         self._cpu.add(self._recorded_at, now, self._busy * weight)
         self._recorded_at, self._unrecorded, self._busy = now, 0.0, 0.0
+
+    def balance_among(self, backends: Callable[[], Sequence[Backend]]) -> None:
+        """Note the pods and containers among which a Service balances the requests for which the next one stands."""
+        self._backends = backends
+
+    def backends(self) -> Sequence[Backend]:
+        return self._backends()
 
     def weigh_request(self) -> tuple[float, float]:
         """Return for how many requests the present one stands, and the seconds since the last one."""

@@ -154,7 +154,7 @@ class PodConnections:
         target, port = self._choose(pod_route.targets, address, number, protocol)
         client = CLIENT.get()
         if client is not None:
-            client.backends = partial(_backends, pod_route.targets)
+            client.balance_among(partial(_backends, pod_route.targets))
         if not is_allowed(self._view, source, target.peer, target.port, protocol):
             return Reply(outcome=Outcome.TIMEOUT.value)
         if target.is_api_server:
