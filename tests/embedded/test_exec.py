@@ -85,7 +85,9 @@ def test_exec_names_missing_program(pods):
     session.run_forever(timeout=10)
     status = orjson.loads(session.read_channel(3))
     prefix, _, problem = status["message"].partition("OCI runtime exec failed: exec failed: ")
-    assert prefix.startswith("Internal error occurred: error executing command in container: failed to exec in container: ")
+    assert prefix.startswith(
+        "Internal error occurred: error executing command in container: failed to exec in container: "
+    )
     assert problem == 'unable to start container process: exec: "nginx": executable file not found in $PATH'
 
 
