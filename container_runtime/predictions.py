@@ -10,6 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
 from .pod_script import Script
+from .port_probe import PortAnswer, PortProbe
 
 
 class Predictions(Protocol):
@@ -51,8 +52,13 @@ class Predictions(Protocol):
     def unknown_handler_program(self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]) -> str:
         """Return the program that the command of a probe or a hook lacks; "" if there is none."""
 
-    def is_closed(self, pod: ReadOnlyTree, port: int, script: Script) -> bool:
-        """Return whether nothing in the pod can listen on the port."""
+    def port_answer(
+        self, pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0
+    ) -> PortAnswer:
+        """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of its container."""
+
+    def port_changes(self, pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
+        """Return the seconds after the start of a container at which the answers of a port change."""
 
 
 class _NoPredictions:
@@ -95,8 +101,14 @@ class _NoPredictions:
     ) -> str:
         return ""
 
-    def is_closed(self, _pod: ReadOnlyTree, _port: int, _script: Script) -> bool:
-        return False
+    def port_answer(
+        self, _pod: ReadOnlyTree, _request: PortProbe, _script: Script, *, seconds: float = 0.0
+    ) -> PortAnswer:
+        del seconds
+        return PortAnswer(unknown="the container", is_listening=False)
+
+    def port_changes(self, _pod: ReadOnlyTree, _port: int) -> tuple[float, ...]:
+        return ()
 
 
 NO_PREDICTIONS: Final[Predictions] = _NoPredictions()

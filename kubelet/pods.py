@@ -32,6 +32,7 @@ from .pod_lifecycle.container_status import container_field
 from .pod_lifecycle.containers import grace_seconds
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
+from .pod_lifecycle.probing import event_reason
 from .pod_lifecycle.unknown_programs import NOT_SIMULATED, event_of_live_run
 from .pod_objects import PodObjects
 from .possible_creators import PossibleCreators
@@ -160,7 +161,8 @@ class SimulatedPods:
     def _on_probe_failure(self, pod: ReadOnlyTree, container: str, message: str) -> None:
         if self._details:
             part = container_field(pod, container)
-            self._recorder.record_on(_node_name(pod), pod, "Warning", "Unhealthy", message, part=part)
+            reason = event_reason(message)
+            self._recorder.record_on(_node_name(pod), pod, "Warning", reason, message, part=part)
 
     def _record_address(self, pod: PodView) -> None:
         address = (pod.object.get("status") or {}).get("podIP")

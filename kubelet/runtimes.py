@@ -13,6 +13,7 @@ from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.images.table import load_table, table_of
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.logs import LogSource
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runs import ContainerRun
 from mockube.container_runtime.runtime import (
@@ -97,6 +98,11 @@ class ChosenRuntime:
     ) -> CommandResult | None:
         runtime = self._of(pod, name)
         return await runtime.exec_sync(pod, name, command, seconds, restarts=restarts, on_unknown=on_unknown)
+
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        return await self._of(pod, name).probe_port(pod, name, request, restarts=restarts)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         return await self._of(pod, name).exec(pod, name, request)

@@ -33,6 +33,10 @@ class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknow
     content_type: str = "text/plain; charset=utf-8"
     body: str = ""
     """The body; $(hostname), $(namespace), $(address), $(client), $(method), $(path), $(host) and $(headers) are replaced."""
+    location: str = ""
+    """The target of a redirect; $(loc) and $(location) are the values of these parameters of the request's query."""
+    since: float = 0.0
+    """The seconds of a run after which the route exists; it then goes before those that follow it."""
 
 
 class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -50,8 +54,24 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """The controller whose Ingresses the server serves."""
     missing: str = "404 page not found\n"
     """The body of the response 404."""
+    only_routes: bool = False
+    """Whether the server has no other paths than its routes: then a probe of another path fails. Otherwise nobody knows."""
+    lists_folders: bool = False
+    """Whether a request for a folder of `root` without an index.html gets a list of its files."""
+    plain_status: int = 400
+    """The status with which a server with TLS answers a request without; 0 if it closes the connection."""
+    access_log: str = ""
+    """The format of the line that is logged for each request: `main`, nginx' own, `combined`, `common` or `python`; "" for none."""
+    greeting: str = ""
+    """What a server of another protocol sends to a client before it has received anything; characters up to U+00FF are bytes."""
     replies: Mapping[str, str] = field(default_factory=dict)
     """What a server of another protocol replies to a text of its client."""
+    grpc_health: Mapping[str, str] | None = None
+    """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
+    options: tuple[str, ...] = ()
+    """The options of the server's program that name another port, such as --port."""
+    variables: tuple[str, ...] = ()
+    """The variables of the container that name another port, such as PORT; options go before them."""
 
 
 class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -75,6 +95,8 @@ class ImageBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """The exit code with which the default command ends at once; None for a server, or a command that is interpreted."""
     listens: bool = False
     """Whether its programs may listen on any port."""
+    servers: tuple[str, ...] = ()
+    """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
     user: int | None = None
     """The user of the image; None if it is unknown."""
     files: Mapping[str, str] = field(default_factory=dict)

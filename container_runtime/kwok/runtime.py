@@ -11,6 +11,7 @@ from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import PodVersions
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.process.connections import connect_port
 from mockube.container_runtime.runs import ContainerRun, running_container
 from mockube.container_runtime.runtime import (
@@ -79,6 +80,11 @@ class KwokRuntime:
         return await self._simulated.exec_sync(
             pod, name, command, seconds, restarts=restarts, on_unknown=on_unknown
         )
+
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        return await self._simulated.probe_port(pod, name, request, restarts=restarts)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         running_container(pod, name)

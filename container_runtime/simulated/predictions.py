@@ -15,6 +15,7 @@ from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Ti
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
 from .files.mounts import shared_mount_paths, writable_paths
 from .programs import handlers, program
@@ -27,10 +28,11 @@ from .programs.program import (
     MountPaths,
     identity_of,
     invocation_of,
-    is_server_image,
     program_of,
     unknown_program_of,
 )
+from .servers import probe_answers
+from .servers.listeners import listeners_of
 
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
@@ -207,24 +209,40 @@ def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
     return tuple(invocation for invocation in invocations if invocation is not None)
 
 
+def port_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0) -> PortAnswer:
+    """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of the container."""
+    answer = probe_answers.predicted_answer(pod, request, script, seconds)
+    if (
+        answer.unknown
+        and answer.is_open
+        and not pod["spec"].get("hostNetwork")
+        and is_closed(pod, request.port, script)
+    ):
+        return REFUSED
+    return answer
+
+
+def port_changes(pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
+    """Return the seconds after the start of a container at which the answers of a port change."""
+    return probe_answers.times_of_changes(pod, port)
+
+
 def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
     """Return whether nothing in the pod can listen on the port."""
     if str(port) in script.answers or pod["spec"].get("hostNetwork"):
         return False
-    has_port = any(
-        declared["containerPort"] == port and (declared.get("protocol") or "TCP") == "TCP"
-        for container in every_container(pod["spec"])
-        for declared in container.get("ports") or ()
+    return not any(
+        _may_listen(pod, container, port, script) for container in probe_answers.running_containers(pod)
     )
-    running = (
-        *pod["spec"]["containers"],
-        *(pod["spec"].get("ephemeralContainers") or ()),
-        *(init for init in pod["spec"].get("initContainers") or () if init.get("restartPolicy") == "Always"),
-    )
-    return not has_port and not any(_may_listen(pod, container, script) for container in running)
 
 
-def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
-    """Return whether the container's program is not simulated, or is one that a user's script stands for."""
+def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, port: int, script: Script) -> bool:
+    """Return whether a container listens on a port, or runs a program that is not simulated and may do so.
+
+    A command that is interpreted from its start to its end listens nowhere but where its known servers do.
+    """
+    listeners = listeners_of(pod, container)
+    if port in listeners.ports or not listeners.may_listen(port):
+        return port in listeners.ports
     is_scripted = script.command(container["name"]) is not None
-    return is_scripted or is_server_image(container) or program_of_run(pod, container, script)() is None
+    return is_scripted or port in listeners.possible or program_of_run(pod, container, script)() is None

@@ -44,6 +44,7 @@ from mockube.container_runtime.objects import (
     retry_until_available,
 )
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe
 from mockube.container_runtime.runs import ContainerRun, container_spec, running_container
 from mockube.container_runtime.runtime import (
     Attachment,
@@ -57,6 +58,7 @@ from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
 from mockube.container_runtime.streams import ClientConnection
 
 from . import predictions
+from .connections.access_logs import AccessLogs
 from .connections.pod_network import PodConnections
 from .connections.port_answers import open_port
 from .connections.port_responses import PortResponses
@@ -74,6 +76,8 @@ from .programs.live_commands import live_commands
 from .programs.log_replay import LogReplay
 from .programs.object_values import uses_objects
 from .programs.program import termination_message
+from .servers.live_probes import answer_from_files, live_port_probes
+from .servers.probe_answers import server_of_files
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.process import UnknownProgram
@@ -129,7 +133,8 @@ class SimulatedRuntime:
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
         self.files = PodFiles(context.objects, context.clock)
-        self._responses = PortResponses(self.files, context.view)
+        self._access_logs = AccessLogs(context.clock, context.events.report_output)
+        self._responses = PortResponses(self.files, context.view, self._access_logs, context.clock)
         self._network = PodConnections(
             context.view,
             context.api_server,
@@ -172,8 +177,10 @@ class SimulatedRuntime:
         return commands.may_run_live(pod)
 
     def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
-        is_changed = self.files.is_changed(meta.uid(pod), container["name"])
-        return live_commands(pod, container, has_changed_files=is_changed)
+        is_changed = partial(self.files.is_changed, meta.uid(pod))
+        handlers = live_commands(pod, container, has_changed_files=is_changed(container["name"]))
+        port_probes = [*live_port_probes(pod, container, is_changed)]
+        return {**handlers, **dict.fromkeys(port_probes, ())} if port_probes else handlers
 
     # --- starting and stopping
 
@@ -203,6 +210,7 @@ class SimulatedRuntime:
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)
+        self._access_logs.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
@@ -246,6 +254,18 @@ class SimulatedRuntime:
         )
         network = self._network.caller(pod)
         return await run_handler_command(handler_run, list(command), self._clock, network, limit=seconds)
+
+    async def probe_port(
+        self, pod: ReadOnlyTree, name: str, request: PortProbe, *, restarts: int | None = None
+    ) -> PortAnswer:
+        served = server_of_files(pod, request.port)
+        if served is None:
+            return predictions.port_answer(pod, request, script_of(meta.annotations(pod)))
+        container, behavior = served
+        run = restarts if container["name"] == name else None
+        references = await self._handler_references_of(pod, container, (), run)
+        files = await self.files.file_system(pod, container, restarts=run, references=references)
+        return answer_from_files(pod, container, behavior, request, 0.0, files)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
@@ -292,7 +312,8 @@ class SimulatedRuntime:
                 volumes=known_mounts(pod, container, references),
                 places=file_places(container),
             )
-        return LogReplay(commands.main_process(pod, container, references, host), host, run.started)
+        replay = LogReplay(commands.main_process(pod, container, references, host), host, run.started)
+        return self._access_logs.with_requests(replay, pod, name, run.restarts)
 
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
         connect = self.listener(pod, port)
@@ -356,7 +377,7 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
         host.now = self._clock.now
         execution = container_command(commands.main_command(pod, container, references, host), files)
-        network = self._network.caller(pod)
+        network = self._network.caller(pod, partial(self._note_unknown, pod, container["name"]))
         try:
             code = await run_to_end(
                 execution, run, self._clock, network, after_sleep=self._refresher(pod, run)

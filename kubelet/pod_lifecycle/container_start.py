@@ -16,7 +16,7 @@ from . import container_status
 from .container_status import Container, ContainerUpdate
 from .hooks import first_start, hook_result
 from .probed_runs import ProbedRun, failure_message
-from .probing import Probe
+from .probing import Probe, event_reason
 
 START_ERROR: Final = "StartError"
 _START_ERROR_CODE: Final = 128
@@ -224,4 +224,5 @@ def unhealthy_events(
     if probe in container.observed_run.probes:
         return ()
     results = container.probe_results(restarts)[probe]
-    return (EmitEvent("Warning", "Unhealthy", failure_message(results, seconds), container.field),)
+    message = failure_message(results, seconds)
+    return (EmitEvent("Warning", event_reason(message), message, container.field),)

@@ -83,7 +83,7 @@ def run_to_end(cluster, tree):
 def test_pod_that_reaches_service_succeeds(cluster):
     phase, log = run_to_end(cluster, pod("good", "wget", "-qO-", "web:80", restartPolicy="Never"))
     assert phase == "Succeeded"
-    assert log == "mockube: pod default/web is simulated: GET / on port 8080\n"
+    assert log == "mockube: pod default/web is simulated, but not the image example/web: GET / on port 8080\n"
 
 
 def test_pod_that_reaches_no_service_fails(cluster):
@@ -112,7 +112,7 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
         while b"does not run\n" not in text:
             text += next(chunks)
     assert text.splitlines() == [
-        b"mockube: pod default/web is simulated: GET / on port 8080",
+        b"mockube: pod default/web is simulated, but not the image example/web: GET / on port 8080",
         b"mockube: container c is simulated: my-server does not run",
     ]
     assert cluster.get("Pod", "mixed")["status"]["phase"] == "Running"
@@ -178,7 +178,10 @@ def test_exec_reaches_service(shell):
     code, output = shell("curl -s -o /dev/null -w '%{http_code}' http://web.default.svc")
     assert (code, output) == (0, "200")
     output = shell("curl -s web.default.svc.cluster.local/x")[1]
-    assert output == "mockube: pod default/web is simulated: GET /x on port 8080\n"
+    assert (
+        output
+        == "mockube: pod default/web is simulated, but not the image example/web: GET /x on port 8080\n"
+    )
 
 
 def test_own_port_without_server_refuses(shell):
@@ -248,7 +251,10 @@ def test_ingress_controller_forwards_by_host_and_path(cluster, shell):
         cluster.apply(orjson.dumps(tree).decode())
     address = cluster.wait("Pod", "controller", "Ready")["status"]["podIP"]
     script = f"until curl -sf -H 'Host: shop.example' {address}/a/x; do sleep 0.1; done"
-    assert shell(script) == (0, "mockube: pod default/web is simulated: GET /a/x on port 8080\n")
+    assert shell(script) == (
+        0,
+        "mockube: pod default/web is simulated, but not the image example/web: GET /a/x on port 8080\n",
+    )
     assert shell(f"curl -s -o /dev/null -w '%{{http_code}}' -H 'Host: other.example' {address}/a")[1] == "404"
 
 

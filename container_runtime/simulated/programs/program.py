@@ -55,7 +55,7 @@ MAX_COMMANDS: Final = 5_000
 MAX_EFFECTS: Final = 50_000
 
 
-_PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
+PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
 _HOSTNAME: Final = re.compile(r"hostname|uname", re.IGNORECASE)
 
@@ -99,7 +99,7 @@ def program_of(
         return default
     invocation = invocation_of(container, context)
     if invocation is None:
-        return RUNS_FOREVER if _PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
+        return RUNS_FOREVER if PAUSE_IMAGE.fullmatch(container.get("image") or "") else None
     program = _interpret(invocation, min(restarts, MAX_RUNS), None)
     if isinstance(program, RunBehavior) and program.reads_time and started is not None:
         program = _interpret(invocation, min(restarts, MAX_RUNS), started)
@@ -174,12 +174,6 @@ def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
     if image.wraps_programs and arguments and arguments[0].rpartition("/")[2] in PROGRAMS:
         return tuple(arguments)
     return (*image.entrypoint, *(arguments or image.arguments))
-
-
-def is_server_image(container: Mapping[str, Any]) -> bool:
-    """Return whether the container's image is a known one whose programs may listen on any port."""
-    image = behavior_of(container)
-    return image is not None and image.listens
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
