@@ -119,7 +119,8 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
     message = (
         "my-server of the image busybox is not simulated: the container runs without it until it is stopped"
     )
-    cluster.wait("Event", event_name(cluster, "mixed"), lambda event: event["message"] == message)
+    answered = "the image example/web is not simulated: mockube answers on port 8080 of pod default/web in its place"
+    until(lambda: not_simulated(cluster, "mixed") == {answered, message}, "the events")
 
 
 @pytest.mark.parametrize("stdin", [False, True])
@@ -163,11 +164,9 @@ def test_interactive_command_reports_each_program_that_is_not_simulated_once(clu
     }
 
 
-def event_name(cluster, pod_name):
-    """Return the name of the Event NotSimulated of a pod."""
-    until(lambda: any(is_not_simulated(event, pod_name) for event in cluster.list("Event")), "an event")
-    events = [event for event in cluster.list("Event") if is_not_simulated(event, pod_name)]
-    return events[0]["metadata"]["name"]
+def not_simulated(cluster, pod_name):
+    """Return the messages of the Events NotSimulated of a pod."""
+    return {event["message"] for event in cluster.list("Event") if is_not_simulated(event, pod_name)}
 
 
 def is_not_simulated(event, pod_name):
