@@ -139,8 +139,9 @@ def _make_containers(context: KubeletContext) -> Containers:
     processes = _process_runtime(context, events, records)
     settings = context.settings
     images = [table_of(images) for images in settings.pack_images]
-    if settings.simulated_images is not None:
-        images.append(load_table(settings.simulated_images))
+    images += [
+        load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
+    ]
     simulation = SimulationContext(
         clock=context.clock,
         events=events,

@@ -224,7 +224,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
     if image is not None and has_default_command(container) and not has_script:
         default = program.default_run(container)
-        is_server = image.logs and not program.command_of(container)
+        is_server = (image.logs or image.ports) and not program.command_of(container)
         if default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
         if default is not None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import ImageBehavior, PortBehavior, behavior_of, behavior_of_image
+from mockube.container_runtime.images.table import IMAGES, Image, PortBehavior, behavior_of, behavior_of_image
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.program import PAUSE_IMAGE
 from mockube.container_runtime.simulated.shell.command_lookup import (
@@ -26,6 +26,7 @@ from mockube.container_runtime.simulated.shell.command_lookup import (
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
+from .http_paths import HTTP
 from .server_programs import SERVERS, Behaviors, port_number
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
@@ -63,6 +64,8 @@ class Listeners(Struct, frozen=True, kw_only=True):
 class _Key(Struct, frozen=True):
     """What determines the ports of a container."""
 
+    version: int
+    """The version of the table of images."""
     image: str
     command: tuple[str, ...]
     arguments: tuple[str, ...]
@@ -79,6 +82,7 @@ def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     mounts = container.get("volumeMounts") or ()
     listeners = _listeners(
         _Key(
+            IMAGES.version,
             container.get("image") or "",
             tuple(container.get("command") or ()),
             tuple(container.get("args") or ()),
@@ -95,21 +99,22 @@ def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     return listeners
 
 
-def _reads_variables(image: ImageBehavior | None) -> bool:
+def _reads_variables(image: Image | None) -> bool:
     return image is not None and any(behavior.variables for behavior in image.ports.values())
 
 
 @lru_cache(maxsize=4096)
 def _listeners(key: _Key) -> Listeners:
     image = behavior_of_image(key.image)
-    environment = {name: value for name, value in key.environment if value is not None}
+    environment = dict(image.env) if image is not None else {}
+    environment |= {name: value for name, value in key.environment if value is not None}
     words = _words(key, image)
     if not words:
         return _of_image(key, image, (), environment)
     return _of_command([_expand(word, environment) for word in words], key, image, environment)
 
 
-def _words(key: _Key, image: ImageBehavior | None) -> tuple[str, ...]:
+def _words(key: _Key, image: Image | None) -> tuple[str, ...]:
     """Return the command that a container runs; empty for the server of its image without arguments.
 
     The entrypoints of images give arguments that begin with a dash to the server.
@@ -125,7 +130,7 @@ def _words(key: _Key, image: ImageBehavior | None) -> tuple[str, ...]:
 
 
 def _of_image(
-    key: _Key, image: ImageBehavior | None, arguments: Sequence[str], environment: Mapping[str, str]
+    key: _Key, image: Image | None, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> Listeners:
     """Return the ports of the server of an image, whose arguments and variables may name others."""
     if image is None or not image.ports:
@@ -138,20 +143,24 @@ def _of_image(
     ports: dict[int, PortBehavior | None] = {}
     for number, behavior in image.ports.items():
         at = _port_by_setting(behavior, arguments, environment) or number
-        ports[at] = behavior if behavior.speaks != "http" or _has_answers(behavior) else None
+        ports[at] = behavior if _has_answers(behavior, image) else None
     configured = [path for path in image.configuration if _overlaps(path, key.mounts)] or [
         argument for argument in arguments if argument.startswith("/") and _overlaps(argument, key.mounts)
     ]
     if configured:
         unknown = f"the configuration in {configured[0]} of the image {key.image}"
         return Listeners(ports=dict.fromkeys(ports), unknown=unknown)
-    unknown = f"the image {key.image}" if image.listens else ""
-    text = "\0".join((*arguments, *environment.values()))
+    unknown = f"the image {key.image}" if image.listens or image.is_guess else ""
+    text = "\0".join((*arguments, *(value for _, value in key.environment if value)))
     return Listeners(ports=ports, unknown=unknown, possible=frozenset(map(int, _NUMBER.findall(text))))
 
 
-def _has_answers(behavior: PortBehavior) -> bool:
-    return bool(behavior.routes or behavior.root or behavior.ingress or behavior.only_routes)
+def _has_answers(behavior: PortBehavior, image: Image) -> bool:
+    """Return whether something is known of the answers on a port."""
+    if behavior.speaks != HTTP:
+        return True
+    is_known = behavior.routes or behavior.root or behavior.ingress or behavior.only_routes
+    return bool(is_known) and not image.is_guess
 
 
 def _port_by_setting(
@@ -177,12 +186,12 @@ def _overlaps(path: str, mounts: Sequence[str]) -> bool:
 
 
 def _of_command(
-    words: Sequence[str], key: _Key, image: ImageBehavior | None, environment: Mapping[str, str]
+    words: Sequence[str], key: _Key, image: Image | None, environment: Mapping[str, str]
 ) -> Listeners:
     """Return the ports of all programs that a command runs, in a script of a shell, too."""
     found: dict[int, PortBehavior | None] = {}
     unknown, possible = "", frozenset[int]()
-    folder = key.folder or "/"
+    folder = key.folder or (image.workdir if image is not None else "") or "/"
     for command in _simple_commands(words):
         if command and command[0] == "cd":
             folder = normpath(join(folder, next(iter(command[1:]), "/root")))
@@ -251,7 +260,7 @@ def _without_wrappers(words: Sequence[str]) -> Sequence[str]:
 def _of_simple_command(
     words: Sequence[str],
     key: _Key,
-    image: ImageBehavior | None,
+    image: Image | None,
     environment: Mapping[str, str],
     folder: str,
 ) -> Listeners:
@@ -272,7 +281,7 @@ def _of_simple_command(
     return Listeners(ports=ports, unknown=f"{program} of the image {key.image}")
 
 
-def _is_server(program: str, word: str, key: _Key, image: ImageBehavior) -> bool:
+def _is_server(program: str, word: str, key: _Key, image: Image) -> bool:
     """Return whether the first word of a command is the server of the image, or an argument for it."""
     if program in image.servers or (image.entrypoint and word == image.entrypoint[0]):
         return program not in SERVERS or program in image.servers

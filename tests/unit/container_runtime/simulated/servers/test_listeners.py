@@ -30,6 +30,8 @@ def script(text, **fields):
         ({"image": "mysql", "args": ["--port=3307"]}, {3307}),
         ({"image": "bitnami/nginx", "env": [{"name": "NGINX_HTTP_PORT_NUMBER", "value": "81"}]}, {81}),
         ({"image": "traefik/whoami", "args": ["--port", "81"]}, {81}),
+        ({"image": "gcr.io/google-samples/hello-app:1.0", "env": [{"name": "PORT", "value": "81"}]}, {81}),
+        ({"image": "ghcr.io/stefanprodan/podinfo:6.9.0", "command": ["./podinfo", "--port=9899"]}, {9899}),
         ({"image": NETEXEC}, set()),
         ({"image": NETEXEC, "args": ["pause"]}, set()),
         ({"image": NETEXEC, "args": ["netexec"]}, {8080}),
@@ -66,6 +68,7 @@ def test_ports_of_known_programs(container, ports):
     ("container", "unknown"),
     [
         ({"image": "example/own"}, "the image example/own"),
+        ({"image": "example.org/team/nginx"}, "the image example.org/team/nginx"),
         ({"image": "example/own", "command": ["/server", "--port=81"]}, "server of the image example/own"),
         ({"image": "example/own", **script("prepare; exec /server")}, "prepare of the image example/own"),
         ({"image": "example/own", **script('exec "$@"')}, "$@ of the image example/own"),
