@@ -119,7 +119,9 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
     message = (
         "my-server of the image busybox is not simulated: the container runs without it until it is stopped"
     )
-    answered = "the image example/web is not simulated: mockube answers on port 8080 of pod default/web in its place"
+    answered = (
+        "the image example/web is not simulated: mockube answers on port 8080 of pod default/web in its place"
+    )
     until(lambda: not_simulated(cluster, "mixed") == {answered, message}, "the events")
 
 
