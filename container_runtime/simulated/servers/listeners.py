@@ -278,7 +278,9 @@ def _of_simple_command(
         return Listeners()
     # Another program of an image with a server may be what starts it.
     ports = dict.fromkeys(image.ports) if image is not None and not image.entrypoint else {}
-    return Listeners(ports=ports, unknown=f"{program} of the image {key.image}")
+    is_argument = not key.command and words[0] == next(iter(key.arguments), "")
+    unknown = f"the image {key.image}" if is_argument else f"{program} of the image {key.image}"
+    return Listeners(ports=ports, unknown=unknown)
 
 
 def _is_server(program: str, word: str, key: _Key, image: Image) -> bool:

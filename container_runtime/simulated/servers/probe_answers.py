@@ -22,7 +22,7 @@ def predicted_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, elap
     """Return the answer of a pod's port, some seconds after the start of the container that listens on it."""
     if str(request.port) in script.answers:
         return PortAnswer(uses_tls=None)
-    unknown = "another pod in the network of the node" if pod["spec"].get("hostNetwork") else ""
+    unknown = ""
     for container in running_containers(pod):
         listeners = listeners_of(pod, container)
         if request.port in listeners.ports:
@@ -34,6 +34,8 @@ def predicted_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, elap
             return answer_of(container, behavior, request, elapsed, _kind_in_image(container))
         if not unknown and listeners.may_listen(request.port):
             unknown = listeners.unknown or server_name(container, request.port)
+    if not unknown and pod["spec"].get("hostNetwork"):
+        unknown = "another pod in the network of the node"
     return PortAnswer(unknown=unknown, is_listening=False) if unknown else REFUSED
 
 

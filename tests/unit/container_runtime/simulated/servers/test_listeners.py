@@ -69,6 +69,7 @@ def test_ports_of_known_programs(container, ports):
     [
         ({"image": "example/own"}, "the image example/own"),
         ({"image": "example.org/team/nginx"}, "the image example.org/team/nginx"),
+        ({"image": "example/own", "args": ["--port=81"]}, "the image example/own"),
         ({"image": "example/own", "command": ["/server", "--port=81"]}, "server of the image example/own"),
         ({"image": "example/own", **script("prepare; exec /server")}, "prepare of the image example/own"),
         ({"image": "example/own", **script('exec "$@"')}, "$@ of the image example/own"),
@@ -76,7 +77,7 @@ def test_ports_of_known_programs(container, ports):
         ({"image": "python:3", "command": ["python", "app.py"]}, "python of the image python:3"),
         ({"image": "nginx", "volumeMounts": [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]}, "the configuration in /etc/nginx of the image nginx"),
         ({"image": "nginx", **script("envsubst < /a > /etc/nginx/nginx.conf; nginx")}, "the configuration of the image nginx"),
-        ({"image": "redis", "args": ["/etc/redis/redis.conf"], "volumeMounts": [{"name": "v", "mountPath": "/etc/redis"}]}, "redis.conf of the image redis"),
+        ({"image": "redis", "args": ["/etc/redis/redis.conf"], "volumeMounts": [{"name": "v", "mountPath": "/etc/redis"}]}, "the image redis"),
         ({"image": "redis", "command": ["redis-server", "/c/redis.conf"], "volumeMounts": [{"name": "v", "mountPath": "/c"}]}, "the configuration in /c/redis.conf of the image redis"),
         ({"image": "bitnami/redis", "envFrom": [{"configMapRef": {"name": "a"}}]}, "the variables of the image bitnami/redis"),
     ],
