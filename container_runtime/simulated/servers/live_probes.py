@@ -21,7 +21,7 @@ _KNOWN_VOLUMES: Final = API_VOLUMES | {"emptyDir"}
 """The kinds of volumes in which nobody but the pod's containers can have written files."""
 
 
-class UnknownFile(Exception):
+class FileNotKnown(Exception):
     """Nobody knows whether a file exists."""
 
 
@@ -83,7 +83,7 @@ def answer_from_files(
         return answer_of(
             container, behavior, request, elapsed, _kind(files, _unknown_folders(pod, container))
         )
-    except UnknownFile as error:
+    except FileNotKnown as error:
         return PortAnswer(unknown=f"what writes {error} in the image {container.get('image')}")
 
 
@@ -95,7 +95,7 @@ def _kind(files: FileSystem, unknown_folders: tuple[str, ...]) -> KindOfFile:
         except FileError:
             return ""
         if f"{path}/".startswith(unknown_folders):
-            raise UnknownFile(path)
+            raise FileNotKnown(path)
         return ""
 
     return kind
