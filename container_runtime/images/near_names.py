@@ -1,8 +1,10 @@
-"""Short names that are nearly the name of an official image, such as ngnix: a mistake, which no registry has an image for.
+"""Names that no registry has an image for: short ones that are nearly the name of an official image, such as ngnix, and names that say
+themselves that nothing has them, such as does-not-exist.
 
-A name that people give their own images, such as app or registrar, is none, even if it is near to one.
+A name that people give their own images, such as app or registrar, is neither, even if it is near to an official one.
 """
 
+import re
 from collections.abc import Collection
 from typing import Final
 
@@ -22,13 +24,17 @@ _OWN: Final = frozenset(
 """Plausible names of other images that are near to an official one."""
 _ALIASES: Final = frozenset({"apache", "apache2", "jdk", "mongodb", "mosquitto", "nodejs", "postgresql"})
 """Names that people use for official images, which have other names."""
+_MISSING: Final = re.compile(
+    r"non-?exist|(does-?no?t|not)-?exist|no-?such-?(image|registry|repo|tag)|not-?a-?real|"
+    r"(bogus|fake|invalid|missing|wrong)-?(image|registry|repo|tag)|(image|registry|tag)-?(missing|not-?found)"
+)
 _SHORTEST, _ANY_EDIT, _TWO_EDITS = 4, 5, 8
 """The lengths of official names from which on a swap or a repetition of letters, one other edit, and two edits are mistakes."""
 
 
 def is_mistaken(name: str, official: Collection[str]) -> bool:
     """Return whether a name is nearly one of those of official images, and not plausible as the name of another image."""
-    if name in official or name in _OWN:
+    if "/" in name or name in official or name in _OWN:
         return False
     if name in _ALIASES:
         return True
@@ -36,6 +42,11 @@ def is_mistaken(name: str, official: Collection[str]) -> bool:
     if base != name and len(base) >= _SHORTEST and base in official:
         return True
     return any(_is_near(name, other) for other in official if abs(len(name) - len(other)) <= 2)
+
+
+def says_missing(name: str) -> bool:
+    """Return whether a host, a path or a tag says that it does not exist, as those in examples of failing pulls do."""
+    return _MISSING.search(name.replace("_", "-")) is not None
 
 
 def _is_near(name: str, official: str) -> bool:

@@ -9,6 +9,7 @@ from .references import DOCKER_HUB, Reference
 KUBERNETES: Final = "registry.k8s.io"
 MIRRORS: Final[Mapping[str, str]] = {
     "docker.m.daocloud.io/": "docker.io/",
+    "ecr-public.aws.com/docker/": "docker.io/",
     "gcr.io/google-containers/": "registry.k8s.io/",
     "gcr.io/google_containers/": "registry.k8s.io/",
     "gcr.io/google_samples/": "gcr.io/google-samples/",
@@ -47,7 +48,7 @@ def origin(repository: str) -> str:
     return repository
 
 
-def home(name: str) -> str:
+def repository_of(name: str) -> str:
     """Return the repository that a name in the table of images means, such as docker.io/library/nginx for nginx."""
     first, slash, _ = name.partition("/")
     if slash and ("." in first or ":" in first):
@@ -58,6 +59,14 @@ def home(name: str) -> str:
 def is_reserved(reference: Reference) -> bool:
     """Return whether the registry is in a domain in which no host exists."""
     return _host(reference).rpartition(".")[2] in _RESERVED and "." in reference.host
+
+
+def says_private(reference: Reference) -> bool:
+    """Return whether the host of a registry says that it needs credentials."""
+    return any(
+        name in _host(reference)
+        for name in ("private-registry", "privateregistry", "private.registry", "registry-private")
+    )
 
 
 def _host(reference: Reference) -> str:
@@ -81,6 +90,11 @@ def access_denied() -> PullError:
         "pull access denied, repository does not exist or may require authorization: "
         "server message: insufficient_scope: authorization failed",
     )
+
+
+def no_such_repository(reference: Reference) -> PullError:
+    is_on_docker_hub = origin(reference.repository).startswith(f"{DOCKER_HUB}/")
+    return access_denied() if is_on_docker_hub else no_such_tag(reference)
 
 
 def unauthorized(reference: Reference) -> PullError:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from . import registries
-from .near_names import is_mistaken
+from .near_names import is_mistaken, says_missing
 from .references import DOCKER_HUB, InvalidReference, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
@@ -26,7 +26,7 @@ _SMALLEST, _SIZES = 5 * _MIB, 145 * _MIB
 """The sizes of images whose size is unknown begin at the first, and are all different."""
 
 
-class Resolution(Struct, frozen=True, kw_only=True):
+class ImageResolution(Struct, frozen=True, kw_only=True):
     """What a reference resolves to."""
 
     name: str
@@ -51,17 +51,17 @@ class Resolution(Struct, frozen=True, kw_only=True):
         return f"rpc error: code = {self.code} desc = {self.problem}" if self.problem else ""
 
 
-def resolve(reference: str, *, has_pull_secret: bool = False) -> Resolution:
+def resolve(reference: str, *, has_pull_secret: bool = False) -> ImageResolution:
     """Return what a reference resolves to on a node, for a pod that has a pull secret for its registry or not."""
     return _resolve(reference, IMAGES.version, has_pull_secret=has_pull_secret)
 
 
 @lru_cache(maxsize=8192)
-def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resolution:  # noqa: ARG001 - the table has versions
+def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageResolution:  # noqa: ARG001 - the table has versions
     try:
         parsed = parse_reference(reference)
     except InvalidReference as error:
-        return Resolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
+        return ImageResolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
     image = behavior_of_image(reference)
     is_loaded = parsed.name in IMAGES.loaded
     refusal = None if is_loaded else _pull_error(parsed, image, has_pull_secret=has_pull_secret)
@@ -69,7 +69,7 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
         prefix = (
             f'failed to pull and unpack image "{parsed.name}": failed to resolve reference "{parsed.name}"'
         )
-        return Resolution(
+        return ImageResolution(
             name=parsed.name,
             repository=parsed.repository,
             image=image,
@@ -78,28 +78,25 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> Resoluti
         )
     digest = parsed.digest or f"sha256:{_digest(parsed)}"
     size = int(image.size) if image is not None and image.size else _SMALLEST + int(digest[-12:], 16) % _SIZES
-    return Resolution(name=parsed.name, repository=parsed.repository, digest=digest, size=size, image=image)
+    return ImageResolution(
+        name=parsed.name, repository=parsed.repository, digest=digest, size=size, image=image
+    )
 
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
-    if image is not None and image.private and not has_pull_secret:
-        return registries.unauthorized(reference)
-    if image is not None and IMAGES.is_added(image):
-        exists = image.releases is None or bool(reference.digest) or image.releases.has(reference.tag)
-        return None if exists else registries.no_such_tag(reference)
-    if registries.is_reserved(reference):
+    is_added = image is not None and IMAGES.is_added(image)
+    if not is_added and (registries.is_reserved(reference) or says_missing(reference.host)):
         return registries.no_such_host(reference)
-    repository = origin(reference.repository)
-    releases = image.releases if image is not None else None
-    if repository.startswith(_OFFICIAL):
-        name = repository.removeprefix(_OFFICIAL)
-        official = official_images()
-        if image is None and is_mistaken(name, official.keys()):
-            return registries.access_denied()
-        releases = releases or official.get(name)
-    if reference.digest or releases is None or releases.has(reference.tag):
-        return None
-    return registries.no_such_tag(reference)
+    is_private = image.private if image is not None else registries.says_private(reference)
+    if is_private and not has_pull_secret:
+        return registries.unauthorized(reference)
+    official = origin(reference.repository).removeprefix(_OFFICIAL)
+    if image is None and (is_mistaken(official, official_images().keys()) or says_missing(reference.path)):
+        return registries.no_such_repository(reference)
+    releases = (image and image.releases) or (None if is_added else official_images().get(official))
+    if releases is not None and not reference.digest:
+        return None if releases.has(reference.tag) else registries.no_such_tag(reference)
+    return registries.no_such_tag(reference) if says_missing(reference.tag) and not is_added else None
 
 
 def is_loaded(reference: str) -> bool:

@@ -16,8 +16,8 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.suggestions import nearest
 from mockube.container_runtime.images.references import InvalidReference, parse_reference
-from mockube.container_runtime.images.registries import home, origin
-from mockube.container_runtime.images.resolution import Resolution, official_images, resolve
+from mockube.container_runtime.images.registries import origin, repository_of
+from mockube.container_runtime.images.resolution import ImageResolution, official_images, resolve
 from mockube.container_runtime.images.table import (
     IMAGES,
     Image,
@@ -91,13 +91,13 @@ def _list(options: argparse.Namespace) -> int:
 
 def _row(name: str, entry: Image) -> tuple[str, str, str, str]:
     others = [_short(other) for other in entry.names[1:]]
-    shown = ", ".join(others[:2]) + (f" and {len(others) - 2} more" if len(others) > 2 else "")
+    other_names = ", ".join(others[:2]) + (f" and {len(others) - 2} more" if len(others) > 2 else "")
     tags = f" ({', '.join(entry.tags)})" if entry.tags else ""
     return (
         name + tags,
         _ports(entry) or "-",
         _command(entry) or ("a server" if entry.ports or entry.logs else "-"),
-        shown,
+        other_names,
     )
 
 
@@ -127,13 +127,13 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(resolution: Resolution, image: Image) -> Iterator[tuple[str, str]]:
+def _facts(resolution: ImageResolution, image: Image) -> Iterator[tuple[str, str]]:
     """Yield what is known of an image, with a label for the first line of each fact."""
     yield "Image", resolution.name
     if resolution.problem:
         yield "Problem", resolution.problem
     yield from _lines(
-        "Other names", [_short(name) for name in image.names if home(name) != resolution.repository]
+        "Other names", [_short(name) for name in image.names if repository_of(name) != resolution.repository]
     )
     if image.source:
         yield "Source", image.source
@@ -190,7 +190,7 @@ def _command(entry: Image) -> str:
 
 def _short(name: str) -> str:
     """Return a name as people write it in pods."""
-    full = home(name)
+    full = repository_of(name)
     return next(
         (full.removeprefix(beginning) for beginning in _DOCKER_HUB if full.startswith(beginning)), full
     )
@@ -204,7 +204,7 @@ def _resolve(options: argparse.Namespace) -> int:
     return 1 if any(resolution.problem or resolution.invalid for resolution in resolutions) else 0
 
 
-def _outcome(resolution: Resolution) -> str:
+def _outcome(resolution: ImageResolution) -> str:
     if resolution.problem or resolution.invalid:
         return resolution.problem or resolution.invalid
     is_official = origin(resolution.repository).removeprefix("docker.io/library/") in official_images()

@@ -53,11 +53,38 @@ def test_mistaken_name_of_official_image_is_denied(name):
 
 
 @pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("does-not-exist", _DENIED),
+        ("nonexistent/app:1", _DENIED),
+        ("team/invalid-image:latest", _DENIED),
+        ("quay.io/team/no-such-image:1", "quay.io/team/no-such-image:1: not found"),
+        ("team/app:nonexistent", "docker.io/team/app:nonexistent: not found"),
+        ("team/app:invalid_tag", "docker.io/team/app:invalid_tag: not found"),
+        (
+            "nonexistent-registry.io/app:1",
+            "dial tcp: lookup nonexistent-registry.io on 172.18.0.1:53: no such host",
+        ),
+        (
+            "my-private-registry.io/app:1",
+            "https://my-private-registry.io/v2/app/manifests/1: 401 Unauthorized",
+        ),
+    ],
+)
+def test_name_that_says_it_does_not_exist_does_not(reference, reason):
+    assert resolve(reference).problem.endswith(reason)
+
+
+def test_registry_that_says_it_is_private_has_images_for_pull_secrets():
+    assert resolve("my-private-registry.io/app:1", has_pull_secret=True).error == ""
+
+
+@pytest.mark.parametrize(
     "reference",
     [
         "app", "web", "operator", "myapp:1.0", "trainer", "store:1", "mango", "solar", "http", "telegram", "registrar", "my-nginx", "nginx-app",
         "rocker", "note", "mode", "a", "hook", "helloworld", "example.org/app:x", "example.com/nginx:nope", "localhost:5000/ngnix", "team/ngnix",
-        "nginx.example.org/app", "invalid/app", "test/app", "registry.corp:5000/app:x",
+        "nginx.example.org/app", "invalid/app", "test/app", "missing", "private/app", "image-validator", "existential", "registry.corp:5000/app:x",
     ],
 )  # fmt: skip
 def test_image_of_ones_own_may_exist(reference):

@@ -76,7 +76,7 @@ def test_file_of_images_is_read_before_a_cluster_has_it(images, tmp_path):
         (["add", "none.yaml"], "none.yaml: No such file or directory"),
     ],
 )
-def test_what_cannot_be_added_is_refused(images, arguments, message):
+def test_invalid_name_or_file_is_not_added(images, arguments, message):
     code, out, err = images(*arguments)
     assert (code > 0, out, err.count("\n")) == (True, "", 1)
     assert message in err
