@@ -52,7 +52,7 @@ KindOfFile = Callable[[str], str]
 def served_file(behavior: PortBehavior, path: str, kind: KindOfFile) -> ServedFile:
     """Return what a server of files sends for the path of a request: a folder has an index.html, or is forbidden."""
     inner = normpath("/" + path.partition("?")[0].lstrip("/"))
-    file = normpath(f"{behavior.root}{inner}")
+    file = normpath(f"{behavior.root.rstrip('/')}{inner}")
     if not path.partition("?")[0].endswith("/"):
         if kind(file) == "folder":
             return ServedFile(status=301, path=file, location=f"{inner}/")

@@ -82,6 +82,14 @@ async def test_server_answers_with_the_files_of_its_volume(volume, writes, path,
     assert await answers(tree, *writes, path=path) == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"), [("/", 200), ("/tmp/", 200), ("/tmp", 301), ("/etc/hosts", 200), ("/nope", 404)]
+)
+async def test_server_in_the_root_folder_lists_its_files(path, expected):
+    command = ["httpd", "-f", "-p", "80"] if path == "/nope" else ["python3", "-m", "http.server", "80"]
+    assert await answers(pod(container("c", *command, image="python:3")), path=path) == expected
+
+
 async def test_another_container_that_is_not_simulated_may_write_the_file():
     other = container("d", image="example/git-sync", volumeMounts=[{"name": "v", "mountPath": "/git"}])
     tree = pod(container(volumeMounts=HTML), other, volumes=[{"name": "v", "emptyDir": {}}])
