@@ -174,6 +174,25 @@ def test_probe_sees_files_that_a_client_writes(cluster, apply):
         assert status_of(cluster.get("Pod", "files"))["ready"] is is_ready
 
 
+def test_probe_follows_the_files_of_a_server_and_fails_on_another_port(cluster, apply):
+    action = {"httpGet": {"port": 80}, "periodSeconds": 1, "failureThreshold": 1}
+    apply(pod("served", image="nginx", command=(), readinessProbe=action))
+    apply(pod("unserved", image="nginx", command=(), readinessProbe={**action, "httpGet": {"port": 81}}))
+    cluster.wait("Pod", "served", "Ready")
+    api = official.CoreV1Api(cluster.kubernetes())
+    command = ["rm", "/usr/share/nginx/html/index.html"]
+    stream(api.connect_get_namespaced_pod_exec, "served", "default", command=command, stdout=True)
+    cluster.advance(5)
+    assert not status_of(cluster.get("Pod", "served"))["ready"]
+    address = cluster.get("Pod", "unserved")["status"]["podIP"]
+    refused = f'Get "http://{address}:81/": dial tcp {address}:81: connect: connection refused'
+    until(
+        lambda: warnings(cluster, "unserved", "Unhealthy") == {f"Readiness probe failed: {refused}"},
+        "the event",
+    )
+    assert not status_of(cluster.get("Pod", "unserved"))["ready"]
+
+
 def test_probe_runs_the_script_of_a_config_map(cluster, apply):
     text = 'test "$MODE" = on || { echo "the mode is $MODE"; exit 1; }'
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts"}}

@@ -49,9 +49,12 @@ def database(image):
     return {**POD, "spec": {"containers": [{"name": "c", "image": image}]}}
 
 
-async def test_server_that_speaks_first_greets_its_client():
-    _, received = await served(tree=database("mysql:8.4"), port=3306)
-    assert received.startswith(b"J\0\0\x00\n8.")
+@pytest.mark.parametrize(
+    ("image", "version"), [("mysql:8.4", b"8."), ("mariadb:11.8", b"5.5.5-11.8.2-MariaDB\0")]
+)
+async def test_server_that_speaks_first_greets_its_client(image, version):
+    _, received = await served(tree=database(image), port=3306)
+    assert received[3:].startswith(b"\0\n" + version)
     assert len(received) == 4 + received[0]
 
 
