@@ -239,9 +239,22 @@ def load_table(path: Path, *, has_processes: bool = False) -> Table:
     if len(data) > MAX_BYTES:
         raise ImageTableError(f"{path} has more than {MAX_BYTES} bytes")
     try:
-        return table_of(described_images(_read(data))) if has_processes else read_table(data)
+        tree = _read(data)
+        if has_processes:
+            return table_of(described_images(tree))
+        _refuse_processes(tree)
+        return table_of(tree)
     except ImageTableError as error:
         raise ImageTableError(f"{path}: {error}") from error
+
+
+def _refuse_processes(tree: Any) -> None:
+    """Raise an error for an entry that is one of `container_runtime.process`: a command by the name of an image."""
+    for key, entry in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(entry, dict) and entry and "names" not in entry:
+            raise ImageTableError(
+                f"{key} has no names: an image runs as a process with --container-runtime=process only"
+            )
 
 
 def described_images(tree: Any) -> Any:
