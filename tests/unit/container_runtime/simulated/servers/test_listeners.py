@@ -98,3 +98,17 @@ def test_port_that_an_argument_names_may_be_open():
 def test_script_in_an_annotation_stands_for_a_program_that_may_listen():
     pod = {"metadata": {"name": "p", "annotations": {"mockube.dev/run": "sleep 1d"}}, "spec": {}}
     assert listeners_of(pod, {"name": "c", "image": "nginx"}).unknown == "the script in an annotation"
+
+
+@pytest.mark.parametrize(
+    ("container", "root"),
+    [
+        (script("cd /www; python3 -m http.server 81"), "/www"),
+        (script("cd /srv && cd www && httpd -f -p 81"), "/srv/www"),
+        ({"command": ["httpd", "-f", "-p", "81"], "workingDir": "/data"}, "/data"),
+        ({"command": ["python3", "-m", "http.server", "-d", "/files", "81"]}, "/files"),
+        ({"command": ["httpd", "-f", "-p", "81"]}, "/"),
+    ],
+)
+def test_server_of_files_serves_its_working_folder(container, root):
+    assert listeners(**container).ports[81].root == root
