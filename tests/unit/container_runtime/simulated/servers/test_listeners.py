@@ -82,7 +82,7 @@ def test_ports_of_known_programs(container, ports):
         ({"image": "bitnami/redis", "envFrom": [{"configMapRef": {"name": "a"}}]}, "the variables of the image bitnami/redis"),
     ],
 )  # fmt: skip
-def test_what_is_not_simulated_may_listen_on_any_port(container, unknown):
+def test_program_that_is_not_simulated_may_listen_on_any_port(container, unknown):
     subject = listeners(**container)
     assert subject.unknown == unknown
     assert subject.may_listen(81)
