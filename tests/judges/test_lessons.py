@@ -1,0 +1,80 @@
+"""`make lessons`: how the steps of a page are read, and how outputs are compared. No page is replayed."""
+
+import pytest
+
+from judges.lessons.comparison import missing_lines
+from judges.lessons.pages import read_steps
+
+PAGE = """
+1. Create it:
+
+   ```shell
+   kubectl apply -f a.yaml
+   ```
+
+   The output is similar to this:
+
+   ```
+   NAME   READY
+   a      1/1
+   ```
+
+2. A file, which is no output:
+
+   ```yaml
+   kind: Pod
+   ```
+
+<!--
+```shell
+rm -rf /
+```
+-->
+
+```console
+$ kubectl get pods
+No resources found in default namespace.
+$ kubectl get \\
+    services
+```
+
+```go
+fmt.Println()
+```
+"""
+
+
+def test_steps_of_a_page_have_their_outputs():
+    assert [(step.command, step.output) for step in read_steps(PAGE)] == [
+        ("kubectl apply -f a.yaml", "NAME   READY\na      1/1"),
+        ("kubectl get pods\nkubectl get \\\n    services", "No resources found in default namespace."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        pytest.param(
+            "web-5d4f6c8b7d-x2k4p 1/1 Running 0 5s",
+            "web-86c57db685-bbbbb 1/1 Running 0 2m",
+            id="name and age",
+        ),
+        pytest.param("web   ClusterIP  10.0.0.7", "web ClusterIP 10.96.1.2", id="address"),
+        pytest.param("pod/a created\n...\n", "pod/a created", id="ellipsis"),
+        pytest.param("b", "a\nb\nc", id="more is printed"),
+    ],
+)
+def test_outputs_that_differ_in_values_are_the_same(shown, printed):
+    assert missing_lines(shown, printed) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        pytest.param("pod/a created", 'Error from server: the pod "a" is invalid', id="error"),
+        pytest.param("a 0/1 CrashLoopBackOff", "a 1/1 Running", id="state"),
+        pytest.param("a", "", id="nothing"),
+    ],
+)
+def test_outputs_with_another_state_differ(shown, printed):
+    assert missing_lines(shown, printed) == [shown]
