@@ -71,7 +71,7 @@ class UnreconciledObjects:
         """Write the events that are due."""
         for row in [row for row in self._registry.rows.values() if row.custom]:
             cache = self._registry.watch_cache.resource_cache(self._registry.layout.prefix(row))
-            if not cache.objects or not self._operators.may_be_simulated(row):
+            if not cache.objects or not self._operators.may_be_simulated(self._registry, row):
                 continue
             for stored in cache.select(cache.prefix, limit=MAX_OBJECTS):
                 await yield_to_loop()

@@ -4,22 +4,27 @@ A resource has one if the service account of a running pod on a simulated node m
 could. Clusters without such a pod, as of a test suite that runs its operator or none, have no simulated operator.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import NODES, PODS, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.authz.rbac.policy import NoRole, RBACPolicy
+from mockube.apiserver.authz.rbac.policy import Binding, NoRole, RBACPolicy
 from mockube.apiserver.authz.rbac.rules import ALL
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.clock import Clock
 
 from .registry import Backend
 from .subresources.locations import SIMULATED
 from .watch_stream import ClientWatch
 
 GUIDE: Final = "docs/guides/operators.md"
+MAX_ACCOUNTS: Final = 20
+"""The number of service accounts whose pods are searched; those whose rules name the group come first."""
 MAX_PODS: Final = 1_000
 """The number of pods of a namespace among which the operator is searched, in the order of their names."""
 _OBSERVERS: Final = frozenset(
@@ -39,6 +44,8 @@ quotas and the packs of this cluster are parts of the controller manager.
 """
 _SYSTEM: Final = "system:"
 """The start of the names of roles for components of Kubernetes, of which none reconciles custom resources."""
+_PAUSE: Final = 20
+"""How many times longer than reading the roles and bindings the pause before the next reading is."""
 _WATCH: Final = "watch"
 _WRITES: Final = ("update", "patch")
 
@@ -61,64 +68,93 @@ class _Account(NamedTuple):
     scope: str
 
 
+class _Grant(NamedTuple):
+    """The rules that a binding gives to service accounts."""
+
+    rules: Sequence[Mapping[str, Any]]
+    binding: Binding
+
+
 class SimulatedOperators:
     def __init__(self, policy: RBACPolicy, reconciled: Collection[GroupResource] = ()) -> None:
         """`reconciled` are the resources that packs of this cluster reconcile."""
         self._policy = policy
         self.reconciled = reconciled
         self._generation = -1
+        self._reads_again_at = 0.0
+        self._grants: dict[str, list[_Grant]] = {}
+        """By API group of custom resources, and "*", for the roles and bindings of `_generation`."""
         self._accounts: dict[GroupResource, Sequence[_Account]] = {}
-        """By resource, for the roles and bindings of `_generation`."""
         self._pods: dict[tuple[str, str], bytes] = {}
         """By namespace and name of an account, the key of its pod that was found last."""
 
-    def may_be_simulated(self, resource: Resource) -> bool:
+    def may_be_simulated(self, backend: Backend, resource: Resource) -> bool:
         """Return whether accounts may reconcile a resource, so that its operator may be simulated."""
         return resource.group_resource not in self.reconciled and bool(
-            self._accounts_for(resource.group_resource)
+            self._accounts_for(backend, resource.group_resource)
         )
 
     def operator_of(self, backend: Backend, resource: Resource, namespace: str) -> str:
         """Return the workload that is to reconcile the objects of a resource in a namespace, if it is simulated; "" otherwise."""
-        if not self.may_be_simulated(resource) or _is_watched(backend, resource, namespace):
+        if not self.may_be_simulated(backend, resource) or _is_watched(backend, resource, namespace):
             return ""
-        for account in self._accounts_for(resource.group_resource):
-            if account.scope in ("", namespace) and (pod := self._find_pod(backend, account)):
-                return _workload(pod)
-        return ""
+        accounts = self._accounts_for(backend, resource.group_resource)
+        in_scope = (account for account in accounts if account.scope in ("", namespace))
+        pods = (self._find_pod(backend, account) for account in islice(in_scope, MAX_ACCOUNTS))
+        return next((_workload(pod) for pod in pods if pod is not None), "")
 
-    def _accounts_for(self, resource: GroupResource) -> Sequence[_Account]:
+    def _accounts_for(self, backend: Backend, resource: GroupResource) -> Sequence[_Account]:
         if self._generation != self._policy.generation:
-            self._accounts.clear()
-            self._generation = self._policy.generation
+            self._read_policy(backend.clock.real)
         accounts = self._accounts.get(resource)
         if accounts is None:
-            accounts = self._accounts[resource] = sorted({*_accounts(self._policy, resource)})
+            grants = (*self._grants.get(resource.group, ()), *self._grants.get(ALL, ()))
+            accounts = self._accounts[resource] = sorted({*_accounts(grants, resource)})
         return accounts
+
+    def _read_policy(self, clock: Clock) -> None:
+        """Read all roles and bindings. Where they are many and change often, that takes a small part of the time."""
+        began = clock.monotonic()
+        if began < self._reads_again_at:
+            return
+        self._generation = self._policy.generation
+        self._accounts.clear()
+        self._grants = _grants_by_group(self._policy)
+        now = clock.monotonic()
+        self._reads_again_at = now + _PAUSE * (now - began)
 
     def _find_pod(self, backend: Backend, account: _Account) -> ReadOnlyTree | None:
         """Return a running pod of an account on a simulated node."""
         cache, text = backend.resource_cache(PODS), b'"serviceAccountName":"%b"' % account.name.encode()
         key = account.namespace, account.name
-        known_pod = cache.get(self._pods.get(key, b""))
-        pods = cache.select(backend.layout.scope(backend.rows[PODS], account.namespace), limit=MAX_PODS)
-        for stored in (known_pod, *pods) if known_pod is not None else pods:
-            # Most pods of a large namespace are those of other accounts: they are not decoded.
-            if text in stored.value and (pod := _simulated_pod(backend, stored, account.name)) is not None:
-                self._pods[key] = stored.key
-                return pod
-        self._pods.pop(key, None)
+        scope = backend.layout.scope(backend.rows[PODS], account.namespace)
+        for prefix in filter(None, (self._pods.pop(key, b""), scope)):
+            for stored in cache.select(prefix, limit=MAX_PODS):
+                # Most pods of a large namespace are those of other accounts: they are not decoded.
+                if (
+                    text in stored.value
+                    and (pod := _simulated_pod(backend, stored, account.name)) is not None
+                ):
+                    self._pods[key] = stored.key
+                    return pod
         return None
 
 
-def _accounts(policy: RBACPolicy, resource: GroupResource) -> Iterator[_Account]:
+def _grants_by_group(policy: RBACPolicy) -> dict[str, list[_Grant]]:
+    grants: dict[str, list[_Grant]] = {}
     for binding in policy.bindings:
         if binding.role[1].startswith(_SYSTEM):
             continue
-        try:
+        with suppress(NoRole):
             rules = policy.rules_of(*binding.role, binding.namespace).trees
-        except NoRole:
-            continue
+            for group in {group for rule in rules for group in rule.get("apiGroups") or ()}:
+                if "." in group or group == ALL:  # others are built-in
+                    grants.setdefault(group, []).append(_Grant(rules, binding))
+    return grants
+
+
+def _accounts(grants: Iterable[_Grant], resource: GroupResource) -> Iterator[_Account]:
+    for rules, binding in grants:
         is_named = _allows(rules, resource, (_WATCH,), resource.group)
         if is_named or all(_allows(rules, resource, verbs, ALL) for verbs in ((_WATCH,), _WRITES)):
             for namespace, name in binding.accounts:

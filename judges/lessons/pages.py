@@ -17,7 +17,7 @@ _OUTPUTS = frozenset({"", "console", "json", "none", "output", "text"})
 _INTRODUCTION = re.compile(
     r"(?i)output|similar|should (?:see|be)|shows|look like|prints|returns|response|you(?:'ll| will)? see"
 )
-_PROMPT = re.compile(r"^(?:\$|#) (?=\S)", re.MULTILINE)
+_PROMPT = re.compile(r"^\$ (?=\S)", re.MULTILINE)
 _COMMAND_WORD = re.compile(r"^(?:kubectl|curl|cat|echo|export|helm)\b")
 
 

@@ -38,6 +38,11 @@ $ kubectl get \\
     services
 ```
 
+```bash
+# a comment
+kubectl get nodes
+```
+
 ```go
 fmt.Println()
 ```
@@ -48,6 +53,7 @@ def test_steps_of_a_page_have_their_outputs():
     assert [(step.command, step.output) for step in read_steps(PAGE)] == [
         ("kubectl apply -f a.yaml", "NAME   READY\na      1/1"),
         ("kubectl get pods\nkubectl get \\\n    services", "No resources found in default namespace."),
+        ("# a comment\nkubectl get nodes", ""),
     ]
 
 
