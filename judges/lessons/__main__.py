@@ -34,6 +34,7 @@ COMMAND_SECONDS = 40
 SHOWN_SECONDS = 20
 """The time in which the shown output must appear: a reader is slower than a program."""
 _ONLY_LOOKS = re.compile(r"\s*kubectl (?:get|describe|top|logs|rollout status|events)\b")
+_FILE = re.compile(r"(?:-f|--filename)[ =]([\w.-]+\.ya?ml)\b")
 _REPEATED = "Error from server (AlreadyExists)"
 _RUN = """set -a; . {state}; {{ {command}
 }} </dev/null; code=$?; {{ export -p; printf 'cd %q\\n' "$PWD"; }} >{state}; exit $code
@@ -136,6 +137,8 @@ class _Replay:
         command, deadline = step.command, time.monotonic() + SHOWN_SECONDS
         for url, path in self._examples.items():
             command = command.replace(url, path)
+        for name in _FILE.findall(command):
+            shell.write_missing(name, step.manifest)
         code, printed = shell.run(command)
         while (
             not _is_shown(step, code, printed) and _ONLY_LOOKS.match(command) and time.monotonic() < deadline
@@ -174,6 +177,12 @@ class _Shell:
             "KUBECONFIG": str(kubeconfig),
             "TERM": "dumb",
         }
+
+    def write_missing(self, name: str, text: str) -> None:
+        """Write a file that no step has written: the page tells the reader to."""
+        path = self._folder / name
+        if text and not path.exists():
+            path.write_text(text)
 
     def run(self, command: str) -> tuple[int, str]:
         process = subprocess.Popen(

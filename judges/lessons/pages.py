@@ -13,6 +13,7 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SHELLS = frozenset({"bash", "console", "sh", "shell", "zsh"})
+_MANIFESTS = frozenset({"yaml", "yml"})
 _OUTPUTS = frozenset({"", "console", "json", "none", "output", "text"})
 _INTRODUCTION = re.compile(
     r"(?i)output|similar|should (?:see|be)|shows|look like|prints|returns|response|you(?:'ll| will)? see"
@@ -26,6 +27,8 @@ class Step(NamedTuple):
     command: str
     output: str = ""
     """What the page shows; "" if it shows nothing."""
+    manifest: str = ""
+    """The last manifest that the page shows before the step, which the reader writes into a file."""
 
     @property
     def title(self) -> str:
@@ -46,15 +49,17 @@ class _Block(NamedTuple):
 
 def read_steps(page: str) -> Iterator[Step]:
     """Yield the steps of a page in order. Each block of commands is one step."""
-    blocks = [*_blocks(page)]
+    blocks, manifest = [*_blocks(page)], ""
     for number, block in enumerate(blocks):
+        if block.language in _MANIFESTS:
+            manifest = block.text
         if not block.is_command:
             continue
         command, shown = _split_session(block.text)
         following = blocks[number + 1] if number + 1 < len(blocks) else None
         if not shown and following is not None and _is_output(following):
             shown = following.text
-        yield Step(block.line, command, shown)
+        yield Step(block.line, command, shown, manifest)
 
 
 def _is_output(block: _Block) -> bool:

@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +56,17 @@ def run_set(name: str, settings: Mapping[str, Any], chosen: list[str], options) 
             for task in chosen
         ]
         print(f"{name:44} {' '.join(f'{step:>6}' for step in STEPS)}", flush=True)
-        with (
-            running_cluster(options.flags) as (kubeconfig, _),
-            ThreadPoolExecutor(options.jobs) as pool,
-        ):
-            results = pool.map(lambda task: run_task(task, settings["form"], kubeconfig), tasks)
-            counts, unexpected = Counter(), 0
-            for task, outcomes in zip(tasks, results, strict=True):
-                counts.update(step for step, outcome in outcomes.items() if outcome.succeeded)
-                unexpected += _print_row(task, outcomes)
+        counts, unexpected = Counter(), 0
+        for nodes in sorted({task.nodes for task in tasks}):
+            group = [task for task in tasks if task.nodes == nodes]
+            with (
+                running_cluster(options.flags, nodes) as (kubeconfig, _),
+                ThreadPoolExecutor(options.jobs) as pool,
+            ):
+                results = pool.map(partial(run_task, form=settings["form"], kubeconfig=kubeconfig), group)
+                for task, outcomes in zip(group, results, strict=True):
+                    counts.update(step for step, outcome in outcomes.items() if outcome.succeeded)
+                    unexpected += _print_row(task, outcomes)
     passed = ", ".join(f"{step} {counts[step]}" for step in STEPS)
     print(f"{len(tasks)} tasks: {passed}; {unexpected} results are unexpected\n", flush=True)
     return unexpected

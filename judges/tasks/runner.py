@@ -25,6 +25,8 @@ class Task(NamedTuple):
     folder: Path
     shows: Mapping[str, str] = {}
     solution: str = ""
+    nodes: int = 3
+    """Tasks with the same number share a cluster."""
     fails: Mapping[str, str] = {}
 
 

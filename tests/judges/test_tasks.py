@@ -14,7 +14,7 @@ def test_listed_tasks_have_valid_patterns_and_reasons():
         assert settings["form"] in ("scripts", "fixtures"), name
         for task, listed in settings["tasks"].items():
             fields = listed or {}
-            assert fields.keys() <= {"shows", "solution", "fails"}, task
+            assert fields.keys() <= {"shows", "solution", "nodes", "fails"}, task
             for pattern in (fields.get("shows") or {}).values():
                 re.compile(pattern)
             assert set(fields.get("fails") or {}) <= set(STEPS), task
