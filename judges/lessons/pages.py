@@ -18,6 +18,8 @@ _OUTPUTS = frozenset({"", "console", "json", "none", "output", "text"})
 _INTRODUCTION = re.compile(
     r"(?i)output|similar|should (?:see|be)|shows|look like|prints|returns|response|you(?:'ll| will)? see"
 )
+_TABLE = re.compile(r"^[A-Z][A-Z-]+(?:[ \t]{2,}[A-Z][A-Z()/-]+)+\s*$|^NAME\s*$", re.MULTILINE)
+"""The head of a table that kubectl prints."""
 _PROMPT = re.compile(r"^\$ (?=\S)", re.MULTILINE)
 _COMMAND_WORD = re.compile(r"^(?:kubectl|curl|cat|echo|export|helm)\b")
 
@@ -44,6 +46,8 @@ class _Block(NamedTuple):
 
     @property
     def is_command(self) -> bool:
+        if _TABLE.match(self.text):
+            return False
         return self.language in _SHELLS or (not self.language and bool(_COMMAND_WORD.match(self.text)))
 
 
@@ -65,13 +69,15 @@ def read_steps(page: str) -> Iterator[Step]:
 def _is_output(block: _Block) -> bool:
     has_words = bool(_INTRODUCTION.search(block.introduction)) or not block.introduction.strip()
     is_near = block.introduction.count("\n\n") <= 3 and "\n#" not in block.introduction
-    return not block.is_command and block.language in _OUTPUTS and has_words and is_near
+    is_output = block.language in _OUTPUTS or bool(_TABLE.match(block.text))
+    return not block.is_command and is_output and has_words and is_near
 
 
 def _split_session(text: str) -> tuple[str, str]:
     """Return the commands and the output of a block with prompts; one without prompts is commands only."""
     if not _PROMPT.match(text):
-        return text.rstrip(), ""
+        table = _TABLE.search(text)
+        return (text[: table.start()].rstrip(), text[table.start() :]) if table else (text.rstrip(), "")
     commands, shown, is_continued = [], [], False
     for line in text.splitlines():
         if is_continued or _PROMPT.match(line):

@@ -43,6 +43,23 @@ $ kubectl get \\
 kubectl get nodes
 ```
 
+```shell
+kubectl get pod b
+NAME   READY
+b      0/1
+```
+
+```shell
+kubectl get pod c
+```
+
+You see:
+
+```shell
+NAME   READY
+c      0/1
+```
+
 ```go
 fmt.Println()
 ```
@@ -54,6 +71,8 @@ def test_steps_of_a_page_have_their_outputs():
         ("kubectl apply -f a.yaml", "NAME   READY\na      1/1"),
         ("kubectl get pods\nkubectl get \\\n    services", "No resources found in default namespace."),
         ("# a comment\nkubectl get nodes", ""),
+        ("kubectl get pod b", "NAME   READY\nb      0/1"),
+        ("kubectl get pod c", "NAME   READY\nc      0/1"),
     ]
 
 
