@@ -57,8 +57,7 @@ class Page(NamedTuple):
 
 def main() -> int:
     options = _options()
-    settings = yaml.safe_load((HERE / "lessons.yaml").read_text())
-    not_run = {re.compile(pattern): reason for pattern, reason in settings.pop("notRun").items()}
+    settings, not_run = read_settings()
     unexpected = 0
     with tempfile.TemporaryDirectory(prefix="mockube-lessons-") as text:
         for name, lesson in settings.items():
@@ -74,6 +73,13 @@ def main() -> int:
             pages = [page for page in read_pages(name, lesson, folder) if _is_chosen(page.name, options.only)]
             unexpected += run_pages(pages, _Replay(folder, lesson, not_run, options.flags), options.jobs)
     return int(bool(unexpected))
+
+
+def read_settings() -> tuple[dict[str, Any], Mapping[re.Pattern[str], str]]:
+    """Return the sources of pages, and the reasons why commands are not run, by their patterns."""
+    settings = yaml.safe_load((HERE / "lessons.yaml").read_text())
+    reasons = settings.pop("notRun")
+    return settings, {re.compile(pattern, re.MULTILINE): reason for pattern, reason in reasons.items()}
 
 
 def read_pages(name: str, lesson: Mapping[str, Any], folder: Path) -> Iterator[Page]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from judges.lessons.__main__ import read_settings
 from judges.lessons.comparison import missing_lines
 from judges.lessons.pages import read_steps
 
@@ -64,6 +65,24 @@ c      0/1
 fmt.Println()
 ```
 """
+
+
+@pytest.mark.parametrize(
+    ("command", "is_run"),
+    [
+        ("kubectl apply -f https://k8s.io/examples/pods/a.yaml", True),
+        ("kubectl get pods\nkubectl logs a", True),
+        ("kubectl exec a -- curl http://web:8080/", True),
+        ("kubectl get pod <name>", False),
+        ("kubectl get pods\nsudo ls", False),
+        ("kubectl port-forward pod/a 8080", False),
+        ("kubectl get pods --watch", False),
+        ("curl https://example.com/a", False),
+    ],
+)
+def test_commands_that_a_replay_cannot_run_are_left_out(command, is_run):
+    _, not_run = read_settings()
+    assert not any(pattern.search(command) for pattern in not_run) is is_run
 
 
 def test_steps_of_a_page_have_their_outputs():
