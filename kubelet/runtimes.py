@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.kinds import PODS
 from mockube.container_runtime.behavior import CommandResult
+from mockube.container_runtime.images.table import load_table, table_of
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.predictions import Predictions
@@ -23,7 +24,6 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
 )
 from mockube.container_runtime.simulated import predictions as simulated_predictions
-from mockube.container_runtime.simulated.images.table import load_table, table_of
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.state import ContainerState
 
@@ -133,8 +133,9 @@ def _make_containers(context: KubeletContext) -> Containers:
     processes = _process_runtime(context, events, records)
     settings = context.settings
     images = [table_of(images) for images in settings.pack_images]
-    if settings.simulated_images is not None:
-        images.append(load_table(settings.simulated_images))
+    images += [
+        load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
+    ]
     simulation = SimulationContext(
         clock=context.clock,
         events=events,

@@ -13,9 +13,9 @@ from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 
+from .files.image_places import file_places
 from .files.mounts import files_of, known_mounts, shared_mounts, shared_volumes
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
-from .images.table import file_places
 from .programs import commands as runs
 from .programs.live_commands import WRITE_COMMAND
 from .programs.log_replay import LogReplay

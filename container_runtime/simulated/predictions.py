@@ -13,10 +13,10 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import UNKNOWN_TIMELINE, RunBehavior, Timeline
 from mockube.container_runtime.config.environment import hostname_of, known_environment
+from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import Script
 
 from .files.mounts import shared_mount_paths, writable_paths
-from .images.table import behavior_of
 from .programs import handlers, program
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand

@@ -33,6 +33,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.images.table import IMAGES, Table
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import (
@@ -61,10 +62,10 @@ from .connections.port_answers import open_port
 from .connections.port_responses import PortResponses
 from .connections.ports import serve_port
 from .execution import container_command, execute, run_to_end
+from .files.image_places import file_places
 from .files.mounts import files_of, known_mounts, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
-from .images.table import IMAGES, Table, file_places
 from .interactive import InteractiveRun, RunLogReader
 from .network.view import SyncedView
 from .pod_files import PodFiles

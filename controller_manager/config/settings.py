@@ -317,15 +317,17 @@ class Simulation(Struct, frozen=True, kw_only=True):
     simulated_images: Annotated[
         Path | None,
         Flag(
-            "file with the behaviors of images: what simulated containers answer and run (built in)",
+            "file with the behaviors of images",
             Path,
             metavar="FILE",
+            deprecated="use --images instead",
         ),
     ] = None
     images: Annotated[
         Path | None,
         Flag(
-            "images that run as local processes (none)",
+            "file that describes images: what simulated containers of them run and answer, and, with --container-runtime=process, "
+            "which run as local processes (none)",
             Path,
             metavar="FILE",
             topic="Nodes and pods",

@@ -332,7 +332,7 @@ shop:
 def test_images_of_file_answer_and_log(tmp_path):
     path = tmp_path / "images.yaml"
     path.write_text(IMAGES)
-    with Cluster(nodes=1, manager_flags=[f"--simulated-images={path}"]) as cluster:
+    with Cluster(nodes=1, manager_flags=[f"--images={path}"]) as cluster:
         api = official.CoreV1Api(cluster.kubernetes())
         server = pod("shop")
         server["spec"]["containers"] = [{"name": "c", "image": "example.test/shop:1"}]

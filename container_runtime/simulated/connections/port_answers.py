@@ -10,9 +10,9 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import hostname_of
+from mockube.container_runtime.images.table import HttpRoute, PortBehavior, behavior_of
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status
-from mockube.container_runtime.simulated.images.table import HttpRoute, PortBehavior, behavior_of
 from mockube.container_runtime.simulated.programs.program import command_of
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 

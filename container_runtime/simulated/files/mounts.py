@@ -15,7 +15,7 @@ from mockube.container_runtime.config.volumes import (
     volume_content,
     volume_kind,
 )
-from mockube.container_runtime.simulated.images.table import behavior_of
+from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS

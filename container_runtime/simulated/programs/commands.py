@@ -14,9 +14,10 @@ from mockube.container_runtime.behavior import has_default_command, has_open_inp
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
-from mockube.container_runtime.simulated.images.table import behavior_of, file_places
+from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
@@ -223,7 +224,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
     if image is not None and has_default_command(container) and not has_script:
         default = program.default_run(container)
-        is_server = image.logs and not program.command_of(container)
+        is_server = (image.logs or image.ports) and not program.command_of(container)
         if default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
         if default is not None:

@@ -27,7 +27,8 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.simulated.images.table import behavior_of, file_places
+from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, ImagePlaces
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
