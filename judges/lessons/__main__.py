@@ -31,7 +31,7 @@ from tests.support.processes.process import ROOT
 HERE = Path(__file__).parent
 BUILD = ROOT / "build/lessons"
 COMMAND_SECONDS = 40
-SHOWN_SECONDS = 20
+SHOWN_SECONDS = 45
 """The time in which the shown output must appear: a reader is slower than a program."""
 _ONLY_LOOKS = re.compile(r"\s*kubectl (?:get|describe|top|logs|rollout status|events)\b")
 _FILE = re.compile(r"(?:-f|--filename)[ =]([\w.-]+\.ya?ml)\b")
