@@ -105,7 +105,7 @@ class SimulatedOperators:
 
     def _accounts_for(self, backend: Backend, resource: GroupResource) -> Sequence[_Account]:
         if self._generation != self._policy.generation:
-            self._read_policy(backend.clock.real)
+            self._read_policy(backend.clock)
         accounts = self._accounts.get(resource)
         if accounts is None:
             grants = (*self._grants.get(resource.group, ()), *self._grants.get(ALL, ()))
