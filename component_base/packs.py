@@ -63,7 +63,7 @@ class Pack(Struct, frozen=True, kw_only=True):
     roles: Sequence[Mapping[str, Any]] = ()
     """The rules of RBAC that the controllers need."""
     images: Mapping[str, Any] = MappingProxyType({})
-    """The behaviours of images in simulated containers, as in a file of `--simulated-images`."""
+    """The behaviours of images in simulated containers, as in a file of `--images`."""
 
     def options(self) -> Any:
         """Return the values of `flags` that no command line has changed; None if the pack has no flags."""

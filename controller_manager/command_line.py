@@ -54,6 +54,8 @@ def parse(
     options = {pack: records.pop(_section_of(pack)) for pack in packs if _section_of(pack) in records}
     nodes = _replace_deprecated(sections, records["simulation"].simulate_nodes, records.pop(DEPRECATED))
     records["simulation"] = replace(records["simulation"], simulate_nodes=nodes)
+    if records["simulation"].simulated_images is not None:
+        deprecated.report(["--simulated-images"], "--images")
     controllers = records.pop("controllers")
     if controllers.packs is not None:
         controllers = replace(controllers, packs=tuple(dict.fromkeys(controllers.packs)))
@@ -212,14 +214,18 @@ def _scheduler_problem(config: Config) -> str:
 
 
 def _image_table_problem(simulation: Simulation) -> str:
-    if simulation.simulated_images is None:
+    files = {"--images": simulation.images, "--simulated-images": simulation.simulated_images}
+    if not any(files.values()):
         return ""
-    from mockube.container_runtime.simulated.images.table import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
+    from mockube.container_runtime.images.table import ImageTableError, load_table  # noqa: PLC0415 - rarely needed
 
-    try:
-        load_table(simulation.simulated_images)
-    except ImageTableError as error:
-        return f"--simulated-images: {error}"
+    runs_processes = simulation.container_runtime == PROCESS
+    for flag, path in files.items():
+        try:
+            if path is not None:
+                load_table(path, has_processes=flag == "--images" and runs_processes)
+        except ImageTableError as error:
+            return f"{flag}: {error}"
     return ""
 
 
@@ -227,7 +233,7 @@ def _images_of_packs_problem(packs: Sequence[str]) -> str:
     images = {name: pack.images for name, pack in load_packs(packs).items() if pack.images}
     if not images:
         return ""
-    from mockube.container_runtime.simulated.images.table import ImageTableError, table_of  # noqa: PLC0415 - rarely needed
+    from mockube.container_runtime.images.table import ImageTableError, table_of  # noqa: PLC0415 - rarely needed
 
     for name, tree in images.items():
         try:
@@ -238,11 +244,10 @@ def _images_of_packs_problem(packs: Sequence[str]) -> str:
 
 
 def _runtime_problem(simulation: Simulation) -> str:
-    runs_processes = simulation.container_runtime == PROCESS
-    if runs_processes != (simulation.images is not None):
-        return f"--images and --container-runtime={PROCESS} must be set together"
-    if simulation.images is None:
+    if simulation.container_runtime != PROCESS:
         return ""
+    if simulation.images is None:
+        return f"--container-runtime={PROCESS} needs --images"
     if simulation.stages:
         return f"--container-runtime={PROCESS} cannot be combined with --stages"
     from mockube.container_runtime.process.images import ImageMapError, load_images  # noqa: PLC0415 - rarely needed

@@ -24,6 +24,7 @@ from mockube.client.resources import Key
 from mockube.component_base.serving_certificates import self_signed_certificate, tls_context_of_pair
 
 from .kwok_objects import kwok_objects
+from .live_images import LiveImagesReader
 from .pod_lifecycle.container_context import ContainerContext
 from .runtimes import PREDICTIONS, containers_of_nodes
 from .server.authorization import KubeletAuthorizer
@@ -48,6 +49,7 @@ class SimulatedKubelets:
         self._claims = context.informers.of(PERSISTENT_VOLUME_CLAIMS)
         self._containers = containers_of_nodes(context)
         self._config_maps.add_handler(self._on_config_map_change)
+        self._live_images = LiveImagesReader(self._config_maps)
         self._data: dict[str, str] = {}
         self._loop = ReconcileLoop(
             "simulated-kubelets", self._publish, workers=1, clock=context.clock, metrics=context.metrics
@@ -79,7 +81,8 @@ class SimulatedKubelets:
         async with serving(endpoints, listener, tls):
             self._data = {"address": self._advertised_address(listener), "certificate": certificate}
             self._loop.add(ENDPOINT)
-            await self._loop.run()
+            with self._live_images.running():
+                await self._loop.run()
 
     def _advertised_address(self, listener: socket.socket) -> str:
         address, port = self._settings.address, listener.getsockname()[1]

@@ -1,7 +1,7 @@
 """The simulated usage of each container of a pod, by resource.
 
 The source is the ResourceUsage with the pod's name, else the first ClusterResourceUsage that selects the pod, else the
-pod's annotations, else the container's requests.
+pod's annotations, else what the container's program uses as far as it is known, else the container's requests.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,13 +39,27 @@ class Usages(Protocol):
         """Return the ClusterResourceUsages, in the order of their precedence."""
 
 
+UsageByContainer = Mapping[str, Amounts]
+_NOTHING: Final[Amounts] = {}
+_NOTHING_KNOWN: Final[UsageByContainer] = {}
+
+
 def containers_usage(
-    pod: ReadOnlyTree, node: ReadOnlyTree, usages: Usages, expressions: Expressions
+    pod: ReadOnlyTree,
+    node: ReadOnlyTree,
+    usages: Usages,
+    expressions: Expressions,
+    measured: UsageByContainer = _NOTHING_KNOWN,
 ) -> dict[str, Amounts]:
-    """Return the usage of each running container, by name and in order. An amount that cannot be computed is left out."""
+    """Return the usage of each running container, by name and in order. An amount that cannot be computed is left out.
+
+    `measured` is what containers use whose programs are known.
+    """
     rules = _rules(pod, usages)
     return {
-        container["name"]: dict(_usage(pod, node, container, rules, expressions))
+        container["name"]: dict(
+            _usage(pod, node, container, rules, expressions, measured.get(container["name"], _NOTHING))
+        )
         for container in running_containers(pod)
     }
 
@@ -105,6 +119,7 @@ def _usage(
     container: ReadOnlyTree,
     rules: Iterable[ReadOnlyTree],
     expressions: Expressions,
+    measured: Amounts,
 ) -> Iterator[tuple[str, Quantity]]:
     """Yield the usage of each resource; an amount that cannot be computed is left out, not guessed."""
     values: dict[str, ReadOnlyTree] = {}
@@ -116,7 +131,7 @@ def _usage(
     for resource in dict.fromkeys((*ANNOTATIONS, *values)):
         try:
             if resource not in values:
-                yield resource, _simulated_usage(pod, container, resource)
+                yield resource, _simulated_usage(pod, container, resource, measured)
             elif values[resource].get("value") is not None:
                 yield resource, quantity.from_json(values[resource]["value"])
             elif values[resource].get("expression"):
@@ -126,10 +141,22 @@ def _usage(
             continue
 
 
-def _simulated_usage(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) -> Quantity:
+def measured_amounts(cores: float, memory: float) -> Amounts:
+    """Return the amounts of cores and bytes that were measured."""
+    return {
+        "cpu": Quantity(Decimal(str(cores)), Format.DECIMAL_SI).round_up(NANO),
+        "memory": Quantity(Decimal(round(memory)), Format.BINARY_SI),
+    }
+
+
+def _simulated_usage(
+    pod: ReadOnlyTree, container: ReadOnlyTree, resource: str, measured: Amounts
+) -> Quantity:
     annotated = meta.annotations(pod).get(ANNOTATIONS[resource])
     if annotated is not None:
         return quantity.parse(annotated)
+    if resource in measured:
+        return measured[resource]
     request = ((container.get("resources") or {}).get("requests") or {}).get(resource)
     if request is None:
         return MIN_USAGE[resource]

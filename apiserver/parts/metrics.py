@@ -16,6 +16,8 @@ from mockube.component_base.process_metrics import count_build, count_process
 from mockube.component_base.version import version
 
 from .caches import ResourceCaches
+from .environment import ServerEnvironment
+from .outgoing import make_kubelet_usage
 
 
 def observe_parts(
@@ -39,11 +41,16 @@ class SimulatedMetrics(Struct, frozen=True, kw_only=True):
 
 
 def make_simulated_metrics(
-    config: Config, registry: Registry, catalog: Catalog, aggregator: Aggregator
+    config: Config,
+    environment: ServerEnvironment,
+    registry: Registry,
+    catalog: Catalog,
+    aggregator: Aggregator,
 ) -> SimulatedMetrics | None:
     if not config.features.simulate_metrics:
         return None
     expressions = Expressions(registry.clock.now, registry.random)
     pages = MetricsPages(registry, expressions, aggregator.served_elsewhere)
     catalog.on_resource.append(pages.handle_definition)
-    return SimulatedMetrics(pages=pages, verbs=ResourceMetrics(expressions).verbs())
+    usage = make_kubelet_usage(environment, registry)
+    return SimulatedMetrics(pages=pages, verbs=ResourceMetrics(expressions, usage.measure).verbs())

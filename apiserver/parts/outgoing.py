@@ -7,6 +7,7 @@ from msgspec import Struct
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
 from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
+from mockube.apiserver.http.kubelet_usage import KubeletUsage
 from mockube.apiserver.http.outgoing_client import RemoteServices
 from mockube.apiserver.http.proxy import ReverseProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
@@ -55,6 +56,11 @@ def make_aggregator(
 def make_proxy(environment: ServerEnvironment) -> ReverseProxy:
     """Return the proxy to nodes, pods and Services."""
     return ReverseProxy(_kubelets(environment), environment.clock.real)
+
+
+def make_kubelet_usage(environment: ServerEnvironment, registry: Registry) -> KubeletUsage:
+    """Return what reads the usage of containers from the kubelets."""
+    return KubeletUsage(registry, _kubelets(environment), environment.clock.real)
 
 
 def _kubelets(environment: ServerEnvironment) -> KubeletClient:

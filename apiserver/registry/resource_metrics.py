@@ -1,6 +1,6 @@
 """The verbs of metrics.k8s.io: what the pods and nodes in the watch cache use, computed for each request."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta, status
@@ -9,7 +9,7 @@ from mockube.apimachinery.quota.amounts import Amounts, to_tree
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apimachinery.usage.usage import containers_usage, total
+from mockube.apimachinery.usage.usage import UsageByContainer, containers_usage, total
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME
 from mockube.apiserver.storage.stored_object import StoredObject, canonical
 from mockube.component_base.loop import yield_to_loop
@@ -49,19 +49,35 @@ class ResourceUsages:
             yield from (stored.tree() for stored in self._backend.list_cached(resource))
 
 
+MeasuredUsage = Mapping[str, UsageByContainer]
+"""What containers use, by the uid of their pod and their name."""
+_NOTHING_MEASURED: Final[MeasuredUsage] = {}
+
+
+async def _measure_nothing(_namespace: str = "", _name: str = "") -> MeasuredUsage:
+    return _NOTHING_MEASURED
+
+
 class UsageMeter:
     """Computes the usage of pods at the time of one request."""
 
-    def __init__(self, backend: Backend, expressions: Expressions) -> None:
+    def __init__(
+        self, backend: Backend, expressions: Expressions, measured: MeasuredUsage = _NOTHING_MEASURED
+    ) -> None:
+        """`measured` is what containers use whose programs are known."""
         self._backend = backend
         self._expressions = expressions
+        self._measured = measured
         self._usages = ResourceUsages(backend)
         self._nodes: dict[str, ReadOnlyTree | None] = {}
 
     def pod(self, pod: ReadOnlyTree) -> Mapping[str, Amounts]:
         """Return usage by container; none for a pod that does not run, or whose node is not ready."""
         node = self.ready_node((pod.get("spec") or {}).get("nodeName") or "")
-        return {} if node is None else containers_usage(pod, node, self._usages, self._expressions)
+        if node is None:
+            return {}
+        measured = self._measured.get(meta.uid(pod), {})
+        return containers_usage(pod, node, self._usages, self._expressions, measured)
 
     def ready_node(self, name: str) -> ReadOnlyTree | None:
         if name not in self._nodes:
@@ -73,8 +89,17 @@ class UsageMeter:
 
 
 class ResourceMetrics:
-    def __init__(self, expressions: Expressions) -> None:
+    def __init__(
+        self,
+        expressions: Expressions,
+        measure: Callable[[str, str], Awaitable[MeasuredUsage]] = _measure_nothing,
+    ) -> None:
+        """`measure` returns the usage of the pods of a namespace, or all, of those with a name, or any."""
         self._expressions = expressions
+        self._measure = measure
+
+    async def _meter(self, backend: Backend, namespace: str = "", name: str = "") -> UsageMeter:
+        return UsageMeter(backend, self._expressions, await self._measure(namespace, name))
 
     def verbs(self) -> OwnVerbs:
         return {
@@ -86,7 +111,8 @@ class ResourceMetrics:
         stored = backend.find_cached(PODS, context.namespace, context.name)
         if stored is None:
             raise status.not_found(PODS, context.name)
-        metrics = _pod_metrics(context, backend, UsageMeter(backend, self._expressions), stored)
+        measure = await self._meter(backend, context.namespace, context.name)
+        metrics = _pod_metrics(context, backend, measure, stored)
         if metrics is None:
             resource = GroupResource(GROUP_NAME, "podmetrics")
             raise status.not_found(resource, f"{context.namespace}/{context.name}")
@@ -94,7 +120,7 @@ class ResourceMetrics:
 
     async def list_pods(self, backend: Backend, context: RequestContext) -> ListResult:
         _, chosen = await select_by(backend, context)
-        matches, measure = chosen.matches, UsageMeter(backend, self._expressions)
+        matches, measure = chosen.matches, await self._meter(backend, context.namespace)
         items = []
         for index, stored in enumerate(backend.list_cached(PODS, context.namespace)):
             if index % SLICE == SLICE - 1:
@@ -107,7 +133,7 @@ class ResourceMetrics:
     async def get_node(self, backend: Backend, context: RequestContext) -> ObjectResult:
         if backend.find_cached(NODES, "", context.name) is None:
             raise status.not_found(NODES, context.name)
-        measure = UsageMeter(backend, self._expressions)
+        measure = await self._meter(backend)
         node = measure.ready_node(context.name)
         if node is None:
             raise status.not_found(GroupResource(GROUP_NAME, "nodemetrics"), context.name)
@@ -116,7 +142,7 @@ class ResourceMetrics:
 
     async def list_nodes(self, backend: Backend, context: RequestContext) -> ListResult:
         _, chosen = await select_by(backend, context)
-        matches, measure = chosen.matches, UsageMeter(backend, self._expressions)
+        matches, measure = chosen.matches, await self._meter(backend)
         matching = [stored for stored in backend.list_cached(NODES) if matches is None or matches(stored)]
         nodes = [
             node for stored in matching if (node := measure.ready_node(meta.name(stored.tree()))) is not None

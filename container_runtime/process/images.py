@@ -12,7 +12,8 @@ images:
     files: {/operator/manager: bin/manager}   files and folders of the image, which are read-only, by their paths in the container
     user: "1000:1000"               the user and group of a pod that sets none, if mockube runs as root
 
-Without `folder`, the image names may be at the top level. Pure, apart from `load_images`.
+Without `folder`, the image names may be at the top level. The file may also describe images of simulated containers, whose
+entries have `names`. Pure, apart from `load_images`.
 """
 
 import re
@@ -80,6 +81,11 @@ def load_images(path: Path) -> ImageMap:
         raise ImageMapError(f"{path}: {error}") from error
     try:
         images, folder = _images_and_folder(tree)
+        if isinstance(images, Mapping):  # entries with names describe images of simulated containers
+            described = [
+                name for name, tree in images.items() if isinstance(tree, Mapping) and "names" in tree
+            ]
+            images = {name: tree for name, tree in images.items() if name not in described}
         return image_map(images, path.absolute().parent / folder)
     except ImageMapError as error:
         raise ImageMapError(f"{path}: {error}") from error

@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.runtime import CommandFailed
+from mockube.container_runtime.start_errors import StartError, message_of_exec
 from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
 
+from .client_pace import CLIENT, ClientPace
 from .network.calls import NetworkCaller
 from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
@@ -16,6 +17,7 @@ from .shell.syntax import ShellSyntaxError
 
 SLICE = 50
 """The number of commands after which other tasks run."""
+_LONGEST_SLEEP = 1e9
 _SHORT_SLEEP = 0.01
 _MAX_SHORT_SLEEPS = 0.1
 """The seconds of short sleeps, such as the round trips of the network, that are slept together: a timer costs more than they do."""
@@ -30,10 +32,19 @@ class CommandStreams(Protocol):
     async def write(self, stream: int, data: bytes) -> None: ...
 
 
-async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams: Streams) -> int:
-    """Execute a command of a client to its end; return its exit code."""
+async def execute(
+    execution: Run,
+    container: str,
+    pace: ClientPace,
+    network: NetworkCaller,
+    streams: Streams,
+) -> int:
+    """Execute a command of a client in a container to its end; return its exit code."""
     try:
-        return await run_to_end(execution, ProgramStreams(streams), clock, network)
+        return await run_to_end(execution, ProgramStreams(streams), pace, network)
+    except StartError as error:
+        message = message_of_exec(container, error)
+        raise CommandFailed(f"error executing command in container: {message}") from error
     except UnknownProgram as error:
         raise CommandFailed(
             "error executing command in container: the container is simulated, and has no program "
@@ -46,11 +57,17 @@ async def execute(execution: Run, clock: Clock, network: NetworkCaller, streams:
 async def run_to_end(
     execution: Run,
     streams: CommandStreams,
-    clock: Clock,
+    pace: ClientPace,
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None = None,
+    sleep: Callable[[float], Awaitable[float | None]] | None = None,
 ) -> int:
-    """Execute a command to its end; return its exit code. `network` answers its use of the network."""
+    """Execute a command to its end; return its exit code. `network` answers its use of the network.
+
+    `sleep` replaces the clock's, and returns the time after which a signal has ended it, or None.
+    """
+    CLIENT.set(pace)
+    wait: Callable[[float], Awaitable[float | None]] = sleep or pace.clock.sleep
     reply: bytes | None = None
     commands = 0
     short_sleeps = 0.0
@@ -69,11 +86,15 @@ async def run_to_end(
                 and effect.seconds < _SHORT_SLEEP
             ):
                 short_sleeps, reply = short_sleeps + effect.seconds, None
+                pace.pass_time(effect.seconds, effect.cores)
                 await yield_to_loop()
             else:
                 if isinstance(effect, Sleep):
-                    effect, short_sleeps = Sleep(effect.seconds + short_sleeps), 0.0
-                reply = await _apply_effect(effect, streams, clock)
+                    with pace.waiting(effect.seconds, effect.cores):
+                        slept = await wait(min(effect.seconds + short_sleeps, _LONGEST_SLEEP))
+                    short_sleeps, reply = 0.0, None if slept is None else str(slept).encode()
+                else:
+                    reply = await _apply_effect(effect, streams)
                 if after_sleep is not None and isinstance(effect, Sleep):
                     await after_sleep()
     except StopIteration as stop:
@@ -83,13 +104,11 @@ async def run_to_end(
         execution.close()
 
 
-async def _apply_effect(effect: Effect, streams: CommandStreams, clock: Clock) -> bytes | None:
+async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None:
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)
             await yield_to_loop()
-        case Sleep(seconds=seconds):
-            await clock.sleep(min(seconds, 1e9))
         case Input(limit=limit):
             return b"" if streams.stdin is None else await streams.stdin.read(limit)
         case _:

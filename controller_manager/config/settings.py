@@ -314,18 +314,27 @@ class Simulation(Struct, frozen=True, kw_only=True):
             simulation_values.parse_unknown_programs,
         ),
     ] = simulation_values.SUCCEED
+    unknown_images: Annotated[
+        str,
+        Flag(
+            "what becomes of containers whose images are not known: run, or fail, so that they cannot be pulled (run)",
+            simulation_values.parse_unknown_images,
+        ),
+    ] = simulation_values.RUN
     simulated_images: Annotated[
         Path | None,
         Flag(
-            "file with the behaviors of images: what simulated containers answer and run (built in)",
+            "file with the behaviors of images",
             Path,
             metavar="FILE",
+            deprecated="use --images instead",
         ),
     ] = None
     images: Annotated[
         Path | None,
         Flag(
-            "images that run as local processes (none)",
+            "file that describes images: what simulated containers of them run and answer, and, with --container-runtime=process, "
+            "which run as local processes (none)",
             Path,
             metavar="FILE",
             topic="Nodes and pods",

@@ -26,6 +26,7 @@ from .status_patch import status_patch
 _EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 _OS_LABEL: Final = "kubernetes.io/os"
 _MIRROR: Final = "kubernetes.io/config.mirror"
+_MEMORY_TAINT: Final = {"key": wellknown.TAINT_MEMORY_PRESSURE, "effect": "NoSchedule"}
 _SAFE_SYSCTLS: Final[Mapping[str, tuple[str, str]]] = {
     "kernel.shm_rmid_forced": ("IPC", "hostIPC"),
     **dict.fromkeys(
@@ -97,11 +98,22 @@ def admission_rejection(
     """Return the first reason why the node cannot run the pod, or None. A critical pod's lack of resources is no reason."""
     spec = pod["spec"]
     return (
-        _sysctl_rejection(spec)
+        _pressure_rejection(pod, node)
+        or _sysctl_rejection(spec)
         or _os_rejection(pod, node)
         or (None if is_critical(pod) else _resource_rejection(requested, usage))
         or _predicate_rejection(spec, node, ports, usage)
     )
+
+
+def _pressure_rejection(pod: ReadOnlyTree, node: ReadOnlyTree) -> PodRejection | None:
+    """Reject a BestEffort pod on a node that lacks memory."""
+    if not conditions.is_true(node, "MemoryPressure") or is_critical(pod):
+        return None
+    is_best_effort = (pod.get("status") or {}).get("qosClass") == "BestEffort"
+    if not is_best_effort or not find_untolerated_taint(pod["spec"], (_MEMORY_TAINT,), ("NoSchedule",)):
+        return None
+    return PodRejection("Evicted", "The node had condition: [MemoryPressure]. ")
 
 
 def _sysctl_rejection(spec: ReadOnlyTree) -> PodRejection | None:

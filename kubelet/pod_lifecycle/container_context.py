@@ -1,14 +1,17 @@
 """What the containers of a pod need and the pod itself does not contain."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from math import inf
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects
 
+from .image_pulls import PRESENT_IMAGES, PodImages
 from .observations import ObservedRun
 
 
@@ -19,6 +22,8 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """The objects that the containers refer to."""
     retry_at: datetime | None = None
     """The time of the next attempt to create one, if the last attempt failed."""
+    images: PodImages = PRESENT_IMAGES
+    """The images of the pod: on its node, or pulled."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
     pod_ip: str = ""
@@ -27,6 +32,10 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """What is known of the containers before they run."""
     observed: Mapping[str, ObservedRun] = {}
     """What was observed of the containers whose probes and hooks run in real time, by name."""
+    kills: Mapping[str, ContainerKill] = {}
+    """The containers that a command of a client has ended, by name."""
+    node_memory: Callable[[], float] = lambda: inf
+    """Returns the bytes of memory of the node."""
 
     def observed_run(self, name: str) -> ObservedRun:
         return self.observed.get(name, _NOTHING_OBSERVED)

@@ -10,6 +10,7 @@ import orjson
 from aiohttp import web
 from msgspec import Struct
 
+from mockube.apimachinery.quota.amounts import to_tree
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -18,6 +19,7 @@ from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.podview import PodView
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import run_until
 from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.log_stream import LogStream, current_run
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from .node_usage import FindClaim
 
 NODE_HEADER: Final = "Mockube-Node"
+USAGE_PATH: Final = "/mockube/usage"
+"""What the containers of all nodes use; a real metrics-server reads it node by node."""
 _POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
 
 
@@ -122,7 +126,8 @@ class KubeletEndpoints:
         pod = self._find_pod(parts)
         node = pod.node if pod is not None else request.headers.get(NODE_HEADER, "")
         await self._authorize(request, node)
-        self._check_node(request, node)
+        if request.path != USAGE_PATH:
+            self._check_node(request, node)
         match (request.method, parts):
             case ("GET", ["healthz", *_]) | ("GET" | "DELETE", ["metrics", "slis"]):
                 return self._health.respond(request, self._nodes.get("", node) or {})
@@ -134,7 +139,7 @@ class KubeletEndpoints:
                 return await self._exec(request, self._require_pod(pod, name), container)
             case ("GET" | "POST", ["portForward", _, name, *_]):
                 return await self._ports.forward(request, self._require_pod(pod, name))
-            case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"]):
+            case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"] | ["mockube", "usage"]):
                 return await self._node_page(request, node)
             case ("GET", ["connect", address, port]):
                 return await self._ports.connect(request, address, port, node)
@@ -177,6 +182,8 @@ class KubeletEndpoints:
         return web.Response(body=body, content_type="application/json")
 
     async def _node_page(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
+        if request.path == USAGE_PATH:
+            return await self._usage(request)
         node = self._nodes.get("", name)
         page = None
         if node is not None:
@@ -187,12 +194,41 @@ class KubeletEndpoints:
             raise HttpError(404, "404 page not found\n")
         return page
 
+    async def _usage(self, request: web.BaseRequest) -> web.Response:
+        """Return what containers use whose programs are known, for all nodes, by the uid of their pod and their name."""
+        from .node_usage import SLICE, measured_usage  # noqa: PLC0415 - rarely used
+
+        namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
+        pods = (
+            [pod for pod in (self._pods.get(namespace, name),) if pod is not None]
+            if name
+            else self._pods.all()
+        )
+        usage = {}
+        for number, pod in enumerate(pods):
+            if number % SLICE == SLICE - 1:
+                await yield_to_loop()
+            if pod.node and (not namespace or pod.key.namespace == namespace):
+                usage[pod.uid] = {
+                    container: to_tree(amounts)
+                    for container, amounts in measured_usage(pod.object, self._runtime).items()
+                }
+        body = orjson.dumps({uid: containers for uid, containers in usage.items() if containers})
+        return web.Response(body=body, content_type="application/json")
+
     def _make_node_pages(self) -> "NodePages":
         from .node_pages import NodePages  # noqa: PLC0415 - rarely used
-        from .node_usage import NodeUsage  # noqa: PLC0415 - rarely used
+        from .node_usage import NodeUsage, UsageSources, measured_usage  # noqa: PLC0415 - rarely used
 
         pages = self._pages
-        usage = NodeUsage(self._pods, pages.kwok, self._clock, pages.random, pages.find_claim, pages.counters)
+        sources = UsageSources(
+            kwok=pages.kwok,
+            random=pages.random,
+            find_claim=pages.find_claim,
+            counters=pages.counters,
+            measure=lambda pod: measured_usage(pod, self._runtime),
+        )
+        usage = NodeUsage(self._pods, self._clock, sources)
         return NodePages(
             usage, pages.kwok, self._clock, self._probe_records, pages.container_context, pages.counters
         )

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from msgspec import Struct
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.cel.declarations import declare
 from mockube.apimachinery.cel.environment import Library
@@ -13,13 +15,20 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.expressions import Expressions
-from mockube.apimachinery.usage.usage import containers_usage, running_containers, total
+from mockube.apimachinery.usage.usage import (
+    UsageByContainer,
+    containers_usage,
+    measured_amounts,
+    running_containers,
+    total,
+)
 from mockube.client.cache.store import Lister
 from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.podview import PodView
 from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.runtime import ContainerRuntime
 from mockube.kubelet.kwok_objects import KwokObjects
 
 from .node_counters import KubeletCounters, UsageTotal, UsageTotals
@@ -116,22 +125,27 @@ class Measurement(ScrapedNode):
         return [by_pod[name]] if name in by_pod else []
 
 
+class UsageSources(Struct, frozen=True, kw_only=True):
+    """What the usage of containers is made from, besides their pods."""
+
+    kwok: KwokObjects
+    random: Random
+    """The source of randomness for metric expressions."""
+    find_claim: FindClaim
+    counters: KubeletCounters
+    measure: Callable[[ReadOnlyTree], UsageByContainer] = lambda _: {}
+    """Returns what the containers of a pod use whose programs are known, by name."""
+
+
 class NodeUsage:
-    def __init__(
-        self,
-        pods: Lister[PodView],
-        kwok: KwokObjects,
-        clock: Clock,
-        random: Random,
-        find_claim: FindClaim,
-        counters: KubeletCounters,
-    ) -> None:
+    def __init__(self, pods: Lister[PodView], clock: Clock, sources: UsageSources) -> None:
         self._pods = pods
-        self._find_claim = find_claim
-        self._kwok = kwok
+        self._measure = sources.measure
+        self._find_claim = sources.find_claim
+        self._kwok = sources.kwok
         self._clock = clock
         self._current: Measurement | None = None
-        self._totals = counters.usage_totals
+        self._totals = sources.counters.usage_totals
         functions: Mapping[str, Callable[..., Any]] = {
             "metric_usage": self._usage_of,
             "metric_usage_container": self._usage_of,
@@ -139,7 +153,7 @@ class NodeUsage:
             "metric_cumulative_container": self._cumulative_usage,
             "metric_started": self._started_total,
         }
-        self._expressions = Expressions(clock.now, random, Library(_DECLARED, functions))
+        self._expressions = Expressions(clock.now, sources.random, Library(_DECLARED, functions))
 
     def scraped_node(self, node: ReadOnlyTree) -> ScrapedNode:
         views = self._pods.by_index(BY_NODE, meta.name(node))
@@ -157,7 +171,8 @@ class NodeUsage:
             if number % SLICE == SLICE - 1:
                 await yield_to_loop()
             key = (meta.namespace(pod), meta.name(pod))
-            measurement.usage[key] = usage = containers_usage(pod, node, usages, self._expressions)
+            measured = self._measure(pod)
+            measurement.usage[key] = usage = containers_usage(pod, node, usages, self._expressions, measured)
             measurement.sums[key] = after.begin_sum(meta.uid(pod), before)
             measurement.totals[key] = {
                 name: dict(_totals(pod, name, amounts, before, after)) for name, amounts in usage.items()
@@ -186,6 +201,19 @@ class NodeUsage:
         if self._current is None:
             raise CelError("no such overload")
         return self._current
+
+
+def measured_usage(pod: ReadOnlyTree, runtime: ContainerRuntime) -> dict[str, Amounts]:
+    """Return what the running containers of a pod use whose programs are known, by name."""
+    measured = {
+        container["name"]: runtime.container_stats(pod, container["name"])
+        for container in running_containers(pod)
+    }
+    return {
+        name: measured_amounts(stats.cores, stats.memory)
+        for name, stats in measured.items()
+        if stats is not None
+    }
 
 
 def started_at(pod: ReadOnlyTree, name: str) -> datetime | None:

@@ -216,8 +216,11 @@ class Locator:
 def gateway_of(backend: Backend, node: ReadOnlyTree) -> KubeletGateway | None:
     """Return the listener of a simulated node; None if the node is not simulated or has no listener."""
     key, value = SIMULATED
-    if meta.annotations(node).get(key) != value:
-        return None
+    return gateway(backend, meta.name(node)) if meta.annotations(node).get(key) == value else None
+
+
+def gateway(backend: Backend, node: str = "") -> KubeletGateway | None:
+    """Return the listener of the simulated nodes, for requests to one of them or to all; None if there is none."""
     config_map = backend.find_cached(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
     data = {} if config_map is None else config_map.tree().get("data") or {}
     host, _, port = (data.get("address") or "").rpartition(":")
@@ -227,7 +230,7 @@ def gateway_of(backend: Backend, node: ReadOnlyTree) -> KubeletGateway | None:
         host=host.strip("[]"),
         port=int(port[:6]),
         certificate=data.get("certificate") or "",
-        node=meta.name(node),
+        node=node,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.container_runtime.logs import MAX_LINE, LogLine
+from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     Input,
@@ -64,7 +65,7 @@ class LogReplay:
     def _step(self, until: datetime) -> Iterator[LogLine]:
         try:
             effect = self._execution.send(self._reply) if self._reply else next(self._execution)
-        except StopIteration:
+        except (StopIteration, OutOfMemory):
             self.has_ended = True
             for stream, part in self._parts.items():
                 yield from self._flush(stream, part)

@@ -6,7 +6,7 @@ from . import limits
 from .arithmetic import evaluate
 from .parameters import ExpressionVariables, element, element_key
 from .process import Effect, Steps
-from .state import ExpansionError, Shell
+from .state import ExpansionTooLong, Shell
 from .syntax import Assignment
 from .variables import ShellVariable
 from .words import expand_text, expand_words
@@ -42,7 +42,7 @@ def assign_text(shell: Shell, name: str, value: str, *, appends: bool = False) -
     elif appends:
         value = (shell.parameter(name) or "") + value
         if len(value) > limits.MAX_VALUE:
-            raise ExpansionError("the value is too long")
+            raise ExpansionTooLong("the value is too long")
     shell.assign(name, value)
 
 

@@ -1,14 +1,15 @@
 """The execution of `if`, loops and `case`."""
 
 from collections.abc import Generator, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from . import words
 from .patterns import matches, parse_pattern
-from .process import CommandStart, Effect, RepeatedIteration, Run, Sleep
+from .process import CommandStart, Effect, RepeatedIteration, Run, Sleep, fill_memory
 from .state import LoopControl, Shell
 from .syntax import ArithmeticFor, Case, Command, CommandList, For, If, Loop
-from .variables import ReadOnlyVariable
+from .variables import ReadOnlyVariable, ValueTooLong
 
 ITERATION_SECONDS: Final = 0.001
 """The duration of a loop's iteration in which no command sleeps."""
@@ -23,6 +24,7 @@ class _IterationStart(NamedTuple):
     time: float
     is_alone: bool
     time_reads: int
+    busy_seconds: float
 
 
 class CompoundCommands(Shell):
@@ -55,6 +57,8 @@ class CompoundCommands(Shell):
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
                     timed = yield from self._pass_time(before, timed)
+        except ValueTooLong:  # a loop without a number of iterations lets it grow on
+            yield from fill_memory(self.process, inf)
         finally:
             self.loops -= 1
         return code
@@ -62,7 +66,11 @@ class CompoundCommands(Shell):
     def _iteration_start(self) -> _IterationStart:
         processes = self.process.processes
         return _IterationStart(
-            self.changes, processes.time, processes.is_alone(), self.process.host.time_reads
+            self.changes,
+            processes.time,
+            processes.is_alone(),
+            self.process.host.time_reads,
+            processes.busy_seconds,
         )
 
     def _pass_time(self, before: _IterationStart, timed: int) -> Generator[Effect, bytes | None, int]:
@@ -74,11 +82,12 @@ class CompoundCommands(Shell):
         processes = self.process.processes
         timed += self.process.host.time_reads != before.time_reads
         if processes.time == before.time:
-            yield Sleep(ITERATION_SECONDS)
+            yield Sleep(ITERATION_SECONDS, cores=1.0)
         duration = processes.time - before.time
         depends_on_time = 0 < timed <= _TIMED_ITERATIONS
         if before.is_alone and before.changes == self.changes and duration > 0 and not depends_on_time:
-            iterations = yield RepeatedIteration(duration)
+            cores = (processes.busy_seconds - before.busy_seconds) / duration
+            iterations = yield RepeatedIteration(duration, cores)
             if iterations:
                 self.process.host.elapsed += duration * int(iterations)
                 processes.skip(duration * int(iterations))

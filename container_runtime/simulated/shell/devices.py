@@ -1,17 +1,19 @@
 """The devices of a container: the open descriptors of a process, the null device, zeros, and random bytes.
 
-The last two end after a mebibyte, because programs read their whole input. The random bytes are the same in each run of a command, whose results
+The last two have no end. A program that reads them by name gets a mebibyte, and then works for ever (`endless_reads.py`). The random bytes are the same in each run of a command, whose results
 are computed in advance, and differ from one use to the next.
 """
 
 from hashlib import shake_128
 from typing import Final
 
+from .proc_files import read_proc
 from .process import Host
 
 DEVICE_BYTES: Final = 1 << 20
 RANDOM: Final = ("/dev/random", "/dev/urandom")
-DEVICES: Final = ("/dev/zero", *RANDOM)
+ZERO: Final = "/dev/zero"
+DEVICES: Final = (ZERO, *RANDOM)
 NULL: Final = "/dev/null"
 _STREAMS: Final = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, "/dev/tty": 2}
 _DESCRIPTOR_FOLDERS: Final = ("/dev/fd/", "/proc/self/fd/")
@@ -32,9 +34,14 @@ def is_special(path: str) -> bool:
     return path == NULL or path in DEVICES or descriptor_number(path) is not None
 
 
+def is_endless(path: str) -> bool:
+    """Return whether a read of a path never reaches an end."""
+    return path in DEVICES
+
+
 def read_device(host: Host, path: str) -> bytes | None:
     """Return what a device contains for one use; None if the path is not that of such a device."""
     if path in RANDOM:
         host.changes += 1
         return shake_128(f"{host.name}/{host.changes}".encode()).digest(DEVICE_BYTES)
-    return bytes(DEVICE_BYTES) if path in DEVICES else None
+    return bytes(DEVICE_BYTES) if path in DEVICES else read_proc(host, path)

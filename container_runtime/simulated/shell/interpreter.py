@@ -14,7 +14,15 @@ from .messages import message_of
 from .process import BrokenPipe, CommandStart, DescriptorStream, Effect, Run, Steps, WaitUntil, count_work
 from .scheduling import TooManyProcesses
 from .signals import exit_trap, run_pending_traps
-from .state import DiscardError, ExpansionError, FunctionReturn, LoopControl, OutputPipe, ShellExit
+from .state import (
+    DiscardError,
+    ExpansionError,
+    ExpansionTooLong,
+    FunctionReturn,
+    LoopControl,
+    OutputPipe,
+    ShellExit,
+)
 from .streams import SIGPIPE_CODE, CaptureStream, NullStream, ShellPipe
 from .syntax import (
     ArithmeticCommand,
@@ -76,7 +84,7 @@ class Interpreter(CompoundCommands):
 
     def capture(self, script: Command, *, keeps_end: bool = False) -> Generator[Effect, bytes | None, str]:
         script = reader_of_file(script) if self.is_bash else script
-        output = CaptureStream(limits.MAX_VALUE, ExpansionError("the value is too long"))
+        output = CaptureStream(limits.MAX_VALUE, ExpansionTooLong("the value is too long"))
         subshell = self.subshell({**self.descriptors, 1: output})
         if self.is_bash and "inherit_errexit" not in self.features:
             subshell.options.discard("errexit")
@@ -284,7 +292,7 @@ class Interpreter(CompoundCommands):
             descriptors = yield from simple_commands.apply_redirects(self, resolved)
         except FileError as error:
             yield from self.report(str(error))
-            return 1 if self.is_bash else 2
+            return self.failed_redirection_code
         except ExpansionError as error:  # in a here-document: only this command fails
             if self.is_bash:
                 raise

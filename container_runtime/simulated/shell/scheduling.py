@@ -8,7 +8,8 @@ from typing import Final
 from . import limits
 from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Run, Sleep, WaitUntil
 
-_FIRST_PID: Final = 6
+_GAP: Final = 5
+"""The distance of the ids of the first process and the next one."""
 _SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
@@ -38,6 +39,8 @@ class SimulatedProcess:
         """The descriptors of the process and of what it executes."""
         self.reply: bytes | None = None
         self.wake_time = 0.0
+        self.cores = 0.0
+        """The cores that it keeps busy until it wakes."""
         self.condition: WaitUntil | None = None
         self.caught_signals: Mapping[int, str] = {}
         """The signals that the process handles with a trap, or ignores with an empty text."""
@@ -72,10 +75,12 @@ class SimulatedProcess:
 class ProcessScheduler:
     """It implements `ProcessTable`."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_pid: int = 1) -> None:
         self.time = 0.0
+        self._first_pid = first_pid
+        self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
-        self._next_pid = _FIRST_PID
+        self._next_pid = first_pid + _GAP
         self.current: SimulatedProcess | None = None
 
     def is_alone(self) -> bool:
@@ -160,9 +165,15 @@ class ProcessScheduler:
     def first_signal(self) -> int:
         return self.current.pending_signals[0] if self.current is not None else 0
 
+    def signal_first(self, number: int, *, is_protected: bool = True) -> None:
+        """Send a signal to the first process of the command. The kernel protects that of a container from signals that it does not handle."""
+        first = next((process for process in self._processes if process.pid == self._first_pid), None)
+        if first is not None and (not is_protected or number in first.caught_signals or number == KILL):
+            first.send_signal(number)
+
     def run(self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]) -> Run:
         """Execute the first process to its end, and the others until then."""
-        first = SimulatedProcess(1, name, execution, descriptors, 0.0)
+        first = SimulatedProcess(self._first_pid, name, execution, descriptors, 0.0)
         self._processes.append(first)
         try:
             while first.code is None:
@@ -185,9 +196,13 @@ class ProcessScheduler:
         return first.code
 
     def _sleep(self) -> Run:
-        wake_time = min(process.wake_time for process in self._processes if process.code is None)
-        yield Sleep(wake_time - self.time)
-        self.time = wake_time
+        alive = [process for process in self._processes if process.code is None]
+        wake_time = min(process.wake_time for process in alive)
+        cores = sum(process.cores for process in alive)
+        slept = yield Sleep(wake_time - self.time, cores)
+        begin, self.time = self.time, wake_time if not slept else self.time + float(slept)
+        if cores:
+            self.busy_seconds += cores * (self.time - begin)
         return 0
 
     def _advance(self, process: SimulatedProcess) -> Run:
@@ -204,11 +219,11 @@ class ProcessScheduler:
                 break
             process.reply = None
             if isinstance(effect, Sleep):
-                process.wake_time = self.time + effect.seconds
+                process.wake_time, process.cores = self.time + effect.seconds, effect.cores
                 if effect.seconds:
                     break
             elif isinstance(effect, WaitUntil):
-                process.condition = effect
+                process.condition, process.cores = effect, 0.0
                 process.wake_time = self.time + effect.seconds
                 break
             elif not isinstance(effect, RepeatedIteration) or self.is_alone():

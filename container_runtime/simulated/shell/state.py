@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from .process import Child, DescriptorStream, Effect, Process, Run, Steps
 from .syntax import Command, ShellSyntaxError
-from .variables import VariableTable
+from .variables import ValueTooLong, VariableTable
 
 _LAST_DESCRIPTOR: Final = 63
 OPTION_LETTERS: Final[Mapping[str, str]] = {
@@ -73,6 +73,10 @@ class LoopControl(Exception):
 
 class ExpansionError(ShellSyntaxError):
     """An expansion or a special builtin fails, which ends the shell."""
+
+
+class ExpansionTooLong(ExpansionError, ValueTooLong):
+    """An expansion is longer than the interpreter keeps."""
 
 
 class DiscardError(ExpansionError):
@@ -215,8 +219,15 @@ class Shell(ABC):
             return self.origin.files[-1]
         return self.script_name if "c" not in self.letters and "s" not in self.letters else ""
 
+    @property
+    def failed_redirection_code(self) -> int:
+        """The exit code of a command whose redirection fails: 2 in dash."""
+        return 1 if self.is_bash or self.process.host.has_busybox else 2
+
     def place(self) -> str:
         """Return the beginning of an error message: the file and the line."""
+        if not self.is_bash and self.process.host.has_busybox:
+            return f"{self.script_name}: " if self.letters else f"{self.script_name}: line {self.line}: "
         if not self.is_bash:
             return f"{self.script_name}: {self.line}: "
         if "i" in self.letters:

@@ -15,6 +15,10 @@ _DEFAULT_IFS: Final = " \t\n"
 Elements = Mapping[int | str, str]
 
 
+class ValueTooLong(ShellSyntaxError):
+    """A value has more than the interpreter keeps of it."""
+
+
 class ReadOnlyVariable(WordedError):
     def __init__(self, name: str) -> None:
         super().__init__(f"{name}: is read only", f"{name}: readonly variable")
@@ -86,7 +90,7 @@ class VariableTable:
             raise ReadOnlyVariable(name)
         size = self._size + variable.size - (old.size if old else 0)
         if size > limits.MAX_VARIABLES:
-            raise ShellSyntaxError("the variables are too long")
+            raise ValueTooLong("the variables are too long")
         self._size = size
         self._variables[name] = variable
         self.changes += 1

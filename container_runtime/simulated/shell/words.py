@@ -10,7 +10,7 @@ from .fields import Piece, field_text, has_pattern, matching_files, split_pieces
 from .parameters import ExpressionVariables, expand_parameter
 from .patterns import Pattern, Pieces, parse_pattern
 from .process import CommandStart, Effect, count_work
-from .state import ExpansionError, Shell
+from .state import ExpansionTooLong, Shell
 from .streams import TextStream
 from .syntax import Arithmetic, Parameter, Part, ProcessSubstitution, Substitution, Text, Tilde, Word
 
@@ -33,7 +33,7 @@ def expand_words(shell: Shell, words: Sequence[Word]) -> Generator[Effect, bytes
             added = yield from _fields(shell, expanded_word, limits.MAX_VALUE - size)
             size += sum(map(len, added)) + len(added)
             if size > limits.MAX_VALUE:
-                raise ExpansionError(_TOO_LONG)
+                raise ExpansionTooLong(_TOO_LONG)
             fields += added
     return fields
 
@@ -55,7 +55,7 @@ def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes |
             names = matching or ([] if "nullglob" in shell.features else names)
         size += sum(map(len, names))
         if size > maximum:
-            raise ExpansionError(_TOO_LONG)
+            raise ExpansionTooLong(_TOO_LONG)
         fields += names
     return fields
 
@@ -89,7 +89,7 @@ def expand_pieces(shell: Shell, word: Word, *, maximum: int = limits.MAX_VALUE) 
             added = yield from _part(shell, part)
         size += sum(len(piece.text) + 1 for piece in added)
         if size > maximum + len(word):
-            raise ExpansionError(_TOO_LONG if maximum != limits.MAX_VALUE else "the value is too long")
+            raise ExpansionTooLong(_TOO_LONG if maximum != limits.MAX_VALUE else "the value is too long")
         pieces += added
     return pieces
 

@@ -18,7 +18,7 @@ from mockube.kubelet.probes.totals import ProbeRecords
 from mockube.kubelet.server.kubelet_metrics import cadvisor_metrics, kubelet_metrics, resource_metrics
 from mockube.kubelet.server.node_counters import KubeletCounters
 from mockube.kubelet.server.node_pages import NodePages, configuration, summary
-from mockube.kubelet.server.node_usage import SLICE, Measurement, NodeUsage
+from mockube.kubelet.server.node_usage import SLICE, Measurement, NodeUsage, UsageSources
 from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.event_loop import yield_to_loop
 
@@ -176,11 +176,15 @@ async def test_usage_is_measured_for_pages_with_usage(clock, path, kinds, line):
         {PODS: [{**POD, "spec": {**POD["spec"], "nodeName": "n"}}]}, {PODS: {BY_NODE: node_of_pod}}
     ).of(PODS)
     kwok, counters = RequestedKinds(), KubeletCounters(clock)
-    usage = NodeUsage(pods, kwok, clock, SeededRandom(1), lambda *_: None, counters)
+    usage = NodeUsage(pods, clock, usage_sources(kwok, counters))
     pages = NodePages(usage, kwok, clock, ProbeRecords(), NO_CONTEXT, counters)
     response = await pages.respond(path, {}, NODE)
     assert line in response.body.splitlines()
     assert kwok.names == kinds
+
+
+def usage_sources(kwok, counters):
+    return UsageSources(kwok=kwok, random=SeededRandom(1), find_claim=lambda *_: None, counters=counters)
 
 
 def usage_of(clock, counters, *pods):
@@ -188,7 +192,7 @@ def usage_of(clock, counters, *pods):
         {PODS: [{**pod, "spec": {**pod["spec"], "nodeName": "n"}} for pod in pods]},
         {PODS: {BY_NODE: node_of_pod}},
     ).of(PODS)
-    return NodeUsage(views, RequestedKinds(), clock, SeededRandom(1), lambda *_: None, counters)
+    return NodeUsage(views, clock, usage_sources(RequestedKinds(), counters))
 
 
 async def test_cumulative_usage_does_not_fall_when_pods_end(clock):

@@ -14,6 +14,8 @@ from mockube.container_runtime.simulated.shell.process import (
     read_input,
 )
 
+from .endless_reads import before_read
+
 BLOCK: Final = 64 * 1024
 
 
@@ -67,6 +69,7 @@ def read_path(process: Process, name: str) -> Data:
         return b""
     stream = open_descriptor(process, name)
     if stream is None:
+        yield from before_read(process, path)
         content = read_device(process.host, path)
         return process.host.files.read(path) if content is None else content
     return (yield from _read_to_end(process, stream.read))

@@ -5,6 +5,7 @@ from itertools import zip_longest
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.devices import DEVICE_BYTES, ZERO
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
@@ -16,15 +17,18 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Sleep,
     WaitUntil,
+    fill_memory,
     read_input,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
 
-from .inputs import BLOCK, number_of, read_all, read_files, split_lines
+from .inputs import BLOCK, number_of, read_all, read_files, read_standard_input, split_lines
 from .printf import unescape
 
 FOREVER: Final = float("inf")
+_FILLED: Final = 8 << 20
+"""The bytes that tail keeps before they count as used memory."""
 
 
 def _headers(names: Sequence[str], options: ProgramOptions, name: str, index: int) -> bytes:
@@ -45,6 +49,8 @@ def head(process: Process) -> Run:
     count = number_of(text.lstrip("-"))
     if not options.arguments and not drops_end:
         return (yield from _head_of_input(count, is_bytes=is_bytes))
+    if is_bytes and not drops_end and [*map(process.path, options.arguments)] == [ZERO]:
+        return (yield from _head_of_zeros(count))
     inputs = yield from read_files(process, options.arguments)
     for index, (name, data) in enumerate(inputs):
         parts: Sequence[bytes] | bytes = data if is_bytes else data.splitlines(keepends=True)
@@ -67,6 +73,15 @@ def _head_of_input(count: int, *, is_bytes: bool) -> Run:
     return 0
 
 
+def _head_of_zeros(count: int) -> Run:
+    """Write as many bytes of /dev/zero."""
+    block = bytes(min(count, DEVICE_BYTES))
+    for _ in range(count // len(block) if block else 0):
+        yield Output(1, block)
+    yield Output(1, block[: count % len(block)] if block else b"")
+    return 0
+
+
 def tail(process: Process) -> Run:
     arguments = list(process.arguments)
     if arguments and arguments[0][:1] == "+" and arguments[0][1:].isdecimal():
@@ -78,10 +93,12 @@ def tail(process: Process) -> Run:
     is_bytes = "c" in options
     text = options.get("c") if is_bytes else options.get("n", "10")
     count = number_of(text.lstrip("+-"))
-    if follows and not options.arguments:
-        data_read = b""
-        while block := (yield from read_input(BLOCK)):
-            data_read += block
+    if not options.arguments and not text.startswith("+"):
+        yield from _tail_of_input(process, count, is_bytes=is_bytes)
+        if not follows:
+            return 0
+    elif follows and not options.arguments:
+        data_read = yield from read_standard_input(process)
         yield Output(1, _tail_of(data_read, count, text, is_bytes=is_bytes))
     else:
         inputs = yield from read_files(process, options.arguments)
@@ -92,6 +109,23 @@ def tail(process: Process) -> Run:
             return inputs.code
         return (yield from _follow(process, [name for name, _ in inputs], options))
     yield Sleep(FOREVER)
+    return 0
+
+
+def _tail_of_input(process: Process, count: int, *, is_bytes: bool) -> Run:
+    """Write the end of the input, and keep no more of it in memory than that."""
+    last_bytes, size, filled = b"", 0, 0
+    while block := (yield from read_input(DEVICE_BYTES)):
+        size += len(block)
+        if is_bytes or b"\n" in block or size <= DEVICE_BYTES:
+            last_bytes = _tail_of(last_bytes + block, count, "", is_bytes=is_bytes)
+            size = len(last_bytes)
+        else:  # of a line as long, only the size counts
+            last_bytes = block
+        if size - filled >= _FILLED:
+            yield from fill_memory(process, size - filled)
+            filled = size
+    yield Output(1, last_bytes)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.images.table import (
+from mockube.container_runtime.images.table import (
     ImageTableError,
     behavior_of_image,
     load_table,
@@ -102,10 +102,39 @@ def test_default_command_of_known_image_runs_without_command_of_pod(image, comma
 
 @pytest.mark.parametrize(
     "image",
-    ["calico/node:v3", "registry.example/team/node", "docker:27", "docker:27-dind", "php:8-fpm-alpine"],
+    ["calico/node:v3", "registry.example/team/node", "docker:27", "wordpress:cli"],
 )
 def test_image_with_the_last_word_or_another_tag_of_known_image_is_unknown(image):
     assert behavior_of_image(image) is None
+
+
+def test_variants_of_an_image_have_entries_of_their_own():
+    ports = {
+        image: set(behavior_of_image(image).ports)
+        for image in ("php:8-cli", "php:8-apache", "php:8-fpm-alpine")
+    }
+    assert ports == {"php:8-cli": set(), "php:8-apache": {80}, "php:8-fpm-alpine": {9000}}
+    assert (
+        behavior_of_image("gcr.io/google-samples/hello-app:2.0")
+        .ports[8080]
+        .routes[0]
+        .body.startswith("Hello, world!\nVersion: 2.0.0")
+    )
+
+
+def test_image_of_another_repository_is_not_held_to_what_the_known_one_requires():
+    official, mirror, other = (
+        behavior_of_image(name)
+        for name in (
+            "postgres:17",
+            "registry.corp:5000/library/postgres:17",
+            "registry.corp:5000/team/postgres:17",
+        )
+    )
+    assert official == mirror
+    assert official.requires
+    assert other.ports == official.ports
+    assert (other.requires, other.programs, other.env) == ((), None, {})
 
 
 def test_arguments_that_begin_with_a_program_replace_a_wrapping_entrypoint():

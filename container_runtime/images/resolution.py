@@ -1,0 +1,142 @@
+"""What a reference to an image resolves to, without a network: its canonical name, digest and size, or why the pull fails.
+
+A known repository has the tags of its releases, a short name must not be a mistake for an official image, a reserved host does
+not exist. Everything else may exist: nobody knows what a registry of others has.
+"""
+
+import hashlib
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from . import registries
+from .near_names import is_mistaken, says_missing
+from .references import DOCKER_HUB, InvalidReference, Reference, parse_reference
+from .registries import PullError, origin
+from .releases import Releases
+from .table import IMAGES, Image, behavior_of_image
+
+_OFFICIAL_IMAGES: Final = Path(__file__).with_name("official_images.json")
+_OFFICIAL: Final = f"{DOCKER_HUB}/library/"
+_MIB: Final = 1 << 20
+_SMALLEST, _SIZES = 5 * _MIB, 145 * _MIB
+"""The sizes of images whose size is unknown begin at the first, and are all different."""
+
+
+class ImageResolution(Struct, frozen=True, kw_only=True):
+    """What a reference resolves to."""
+
+    name: str
+    """The canonical name, such as docker.io/library/nginx:1.29; "" for an invalid reference."""
+    repository: str = ""
+    digest: str = ""
+    """The digest of the image, which mirrors of a repository have, too."""
+    size: int = 0
+    """How many bytes are pulled."""
+    image: Image | None = None
+    """What is known of the image."""
+    problem: str = ""
+    """Why the run-time cannot pull the image, in containerd's words; "" if it can."""
+    code: str = ""
+    """The code of the run-time's gRPC error, such as NotFound."""
+    invalid: str = ""
+    """Why the kubelet cannot parse the reference, in its words; "" if it can."""
+
+    @property
+    def error(self) -> str:
+        """What the kubelet reports of the failed pull."""
+        return f"rpc error: code = {self.code} desc = {self.problem}" if self.problem else ""
+
+
+def resolve(reference: str, *, has_pull_secret: bool = False) -> ImageResolution:
+    """Return what a reference resolves to on a node, for a pod that has a pull secret for its registry or not."""
+    return _resolve(reference, IMAGES.version, has_pull_secret=has_pull_secret)
+
+
+@lru_cache(maxsize=8192)
+def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageResolution:  # noqa: ARG001 - the table has versions
+    try:
+        parsed = parse_reference(reference)
+    except InvalidReference as error:
+        return ImageResolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
+    image = behavior_of_image(reference)
+    is_loaded = parsed.name in IMAGES.loaded
+    refusal = None if is_loaded else _pull_error(parsed, image, has_pull_secret=has_pull_secret)
+    if refusal is not None:
+        prefix = (
+            f'failed to pull and unpack image "{parsed.name}": failed to resolve reference "{parsed.name}"'
+        )
+        return ImageResolution(
+            name=parsed.name,
+            repository=parsed.repository,
+            image=image,
+            problem=f"{prefix}: {refusal.reason}",
+            code=refusal.code,
+        )
+    digest = parsed.digest or f"sha256:{_digest(parsed)}"
+    size = int(image.size) if image is not None and image.size else _SMALLEST + int(digest[-12:], 16) % _SIZES
+    return ImageResolution(
+        name=parsed.name, repository=parsed.repository, digest=digest, size=size, image=image
+    )
+
+
+def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
+    is_added = image is not None and IMAGES.is_added(image)
+    if not is_added and (registries.is_reserved(reference) or says_missing(reference.host)):
+        return registries.no_such_host(reference)
+    is_private = image.private if image is not None else registries.says_private(reference)
+    if is_private and not has_pull_secret:
+        return registries.unauthorized(reference)
+    official = origin(reference.repository).removeprefix(_OFFICIAL)
+    if image is None and (is_mistaken(official, official_images().keys()) or says_missing(reference.path)):
+        return registries.no_such_repository(reference)
+    releases = (image and image.releases) or (None if is_added else official_images().get(official))
+    if releases is not None and not reference.digest:
+        return None if releases.has(reference.tag) else registries.no_such_tag(reference)
+    return registries.no_such_tag(reference) if says_missing(reference.tag) and not is_added else None
+
+
+def is_loaded(reference: str) -> bool:
+    """Return whether a user of the cluster has said that an image exists, as on each node of a cluster of kind after its `load`."""
+    return bool(IMAGES.loaded) and resolve(reference).name in IMAGES.loaded
+
+
+@cache
+def official_images() -> dict[str, Releases]:
+    """Return the releases of Docker's official images, such as nginx."""
+    return msgspec.json.decode(_OFFICIAL_IMAGES.read_bytes(), type=dict[str, Releases])
+
+
+def _digest(reference: Reference) -> str:
+    """Return the digest of a tag's image. Tags without a digit, such as latest, name the same image, as often in registries."""
+    version = reference.tag if any(map(str.isdecimal, reference.tag)) else ""
+    return hashlib.sha256(f"{origin(reference.repository)}/{version}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=8192)
+def full_name(reference: str) -> str:
+    """Return the canonical name of a reference, such as docker.io/library/nginx:1.29; an invalid one as it is."""
+    try:
+        return parse_reference(reference).name
+    except InvalidReference:
+        return reference
+
+
+@lru_cache(maxsize=8192)
+def image_id(reference: str) -> str:
+    """Return the id of an image as a container's status has it, such as docker.io/library/nginx@sha256:…."""
+    try:
+        parsed = parse_reference(reference)
+    except InvalidReference:
+        return reference
+    return f"{parsed.repository}@{parsed.digest or f'sha256:{_digest(parsed)}'}"
+
+
+def is_known(reference: str) -> bool:
+    """Return whether an image is in the table, was loaded, or is one of Docker's official ones."""
+    resolution = resolve(reference, has_pull_secret=True)
+    official = origin(resolution.repository).removeprefix(_OFFICIAL)
+    return resolution.image is not None or is_loaded(reference) or official in official_images()

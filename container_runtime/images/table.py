@@ -1,0 +1,397 @@
+"""The table of known images: what runs by default, programs, files, ports and their answers, user, logs. Data: `images.yaml`.
+
+`--images FILE`, packs, and the ConfigMap that `mockube images add` writes, add entries in the same format, which go before the
+built-in ones. `mockube images load` says that an image exists.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
+
+from .registries import origin
+from .releases import Releases
+
+_BUILT_IN: Final = Path(__file__).with_name("images.yaml")
+_FAMILIES: Final = Path(__file__).with_name("catalogue")
+MAX_BYTES: Final = 1 << 20
+MAX_PORT: Final = 65535
+
+
+class ImageTableError(ValueError):
+    """A file of image behaviours is invalid."""
+
+
+class Amount(float):
+    """A quantity, such as 100m or 64Mi."""
+
+
+class HttpRoute(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A fixed response of an HTTP server to requests for a path."""
+
+    path: str = "/"
+    exact: bool = False
+    """Whether the path alone matches, and not those below it."""
+    status: int = 200
+    content_type: str = "text/plain; charset=utf-8"
+    body: str = ""
+    """The body; $(hostname), $(namespace), $(address), $(client), $(method), $(path), $(host) and $(headers) are replaced."""
+    location: str = ""
+    """The target of a redirect; $(loc) and $(location) are the values of these parameters of the request's query."""
+    since: float = 0.0
+    """The seconds of a run after which the route exists; it then goes before those that follow it."""
+
+
+class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a server does on a port."""
+
+    speaks: str = "http"
+    """The protocol: http, redis, postgres, mysql, mongodb, or another name, which no other client understands."""
+    tls: bool = False
+    server: str = ""
+    """The value of the header Server."""
+    routes: tuple[HttpRoute, ...] = ()
+    root: str = ""
+    """The folder of the container whose files are served, where no route matches."""
+    ingress: str = ""
+    """The controller whose Ingresses the server serves."""
+    missing: str = "404 page not found\n"
+    """The body of the response 404."""
+    only_routes: bool = False
+    """Whether the server has no other paths than its routes: then a probe of another path fails. Otherwise nobody knows."""
+    lists_folders: bool = False
+    """Whether a request for a folder of `root` without an index.html gets a list of its files."""
+    plain_status: int = 400
+    """The status with which a server with TLS answers a request without; 0 if it closes the connection."""
+    access_log: str = ""
+    """The format of the line that is logged for each request: `main`, nginx' own, `combined`, `common` or `python`; "" for none."""
+    greeting: str = ""
+    """What a server of another protocol sends to a client before it has received anything; characters up to U+00FF are bytes."""
+    replies: Mapping[str, str] = field(default_factory=dict)
+    """What a server of another protocol replies to a text of its client."""
+    grpc_health: Mapping[str, str] | None = None
+    """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
+    options: tuple[str, ...] = ()
+    """The options of the server's program that name another port, such as --port."""
+    variables: tuple[str, ...] = ()
+    """The variables of the container that name another port, such as PORT; options go before them."""
+
+
+class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Variables of which one must be set, or else the entrypoint ends."""
+
+    one_of: tuple[str, ...]
+    """Names of variables that must not be empty; NAME=VALUE for one that must have a value."""
+    when: tuple[str, ...] = ()
+    """Variables of which one must be set for the others to be required; empty if they always are."""
+    unless: str = ""
+    """A path of the container with which, as with a database that exists already, nothing is required."""
+    logs: tuple[str, ...] = ()
+    """The lines that the entrypoint logs without them."""
+    exit_code: int = 1
+
+
+class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A folder in which a server creates files at its start, or else ends."""
+
+    path: str
+    user: int = 0
+    """The owner of the folder in the image."""
+    mode: int = 0o755
+    """The mode of the folder in the image."""
+    logs: tuple[str, ...] = ()
+    """The lines that the server logs if it cannot write; $(number) and $(reason) are those of the error, $(time) is the time."""
+    exit_code: int = 1
+
+
+class Load(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """How much of a resource a server uses: bytes of memory, or cores."""
+
+    rest: Amount = Amount(0)
+    """The usage of a server that has nothing to do."""
+    request: Amount = Amount(0)
+    """What each request adds: cores for a second, or memory while a client is connected."""
+
+
+class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What is known of an image, and what a container of it does, unless its pod has another command for it."""
+
+    names: tuple[str, ...]
+    """Ends of the repository's name; those of Docker's official images begin with library."""
+    source: str = ""
+    """Where the facts come from."""
+    tags: tuple[str, ...] = ()
+    """Parts of tags, between dashes, of which a tag has one; empty for any tag."""
+    except_tags: tuple[str, ...] = ()
+    """Parts of the tags to which the entry does not apply."""
+    entrypoint: tuple[str, ...] = ()
+    """The program that runs with the pod's `args`; without one the image is a server, which is not interpreted."""
+    arguments: tuple[str, ...] = ()
+    """The arguments of a pod without `args`."""
+    wraps_programs: bool = False
+    """Whether `args` that begin with a program run that program instead of the entrypoint."""
+    reads_input: bool = False
+    """Whether the default command, such as a shell, ends with its standard input, which most containers do not have."""
+    exit_code: int | None = None
+    """The exit code with which the default command ends at once; None for a server, or a command that is interpreted."""
+    listens: bool = False
+    """Whether its programs may listen on any port."""
+    is_guess: bool = False
+    """Whether the entry is that of another image with the same name, so that nobody knows its other ports and its paths."""
+    servers: tuple[str, ...] = ()
+    """The names of the program that listens on the `ports`, in commands of pods: another program does not."""
+    programs: tuple[str, ...] | None = None
+    """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
+    any may be there.
+    """
+    shell: str | None = None
+    """The path of its shell, "" for an image without one; None if that is unknown."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The variables of the image."""
+    requires: tuple[Requirement, ...] = ()
+    writes: tuple[WrittenPath, ...] = ()
+    """Where the server writes at its start, in its order."""
+    workdir: str = ""
+    user: int | None = None
+    """The user of the image; None if it is unknown."""
+    process: str = ""
+    """The command line of the server as ps shows it; "" if it is that of the entrypoint, or unknown."""
+    accounts: Mapping[str, int] = field(default_factory=dict)
+    """The accounts that the image adds to those of its base, with their numbers, which are those of their groups, too."""
+    group: int | None = None
+    """The group of the image's user; None if it is unknown."""
+    stop_signal: str = "SIGTERM"
+    ignores_term: bool = False
+    """Whether its default program, as the first process of a container, goes on after SIGTERM."""
+    volumes: tuple[str, ...] = ()
+    """The paths at which the image declares volumes."""
+    health: Mapping[str, str] = field(default_factory=dict)
+    """Beginnings of commands that ask the server whether it is ready, such as `pg_isready`, with what they print if it is."""
+    memory: Load = Load()
+    cpu: Load = Load()
+    files: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[str, ...] | None = None
+    """The folders in which the image may have other files, besides those of a system, such as /usr; None for anywhere."""
+    ports: Mapping[int, PortBehavior] = field(default_factory=dict)
+    configuration: tuple[str, ...] = ()
+    """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
+    logs: tuple[str, ...] = ()
+    """The lines that the server, or a command with `exit_code`, logs at its start."""
+    platforms: tuple[str, ...] = ("linux/amd64", "linux/arm64")
+    releases: Releases | None = None
+    """Which tags can exist; None for those that Docker Hub is known to have, or else any."""
+    size: Amount = Amount(0)
+    """How many bytes are pulled; 0 if that is unknown."""
+    private: bool = False
+    """Whether its registry needs credentials."""
+
+    def has_tag(self, tag: str) -> bool:
+        """Return whether the entry applies to a tag."""
+        parts = set(tag.split("-"))
+        return (not self.tags or not parts.isdisjoint(self.tags)) and parts.isdisjoint(self.except_tags)
+
+
+Table = Mapping[str, Sequence[Image]]
+"""Images by each of their names: those for certain tags go before those for any."""
+_DOCKER_HUB: Final = ("docker.io", "index.docker.io")
+
+
+def read_table(data: bytes) -> Table:
+    """Read a table from YAML; raise `ImageTableError` if it is invalid."""
+    return table_of(_read(data))
+
+
+def _read(data: bytes) -> Any:
+    try:
+        return load(data).tree or {}
+    except YamlError as error:
+        raise ImageTableError(str(error)) from error
+
+
+def table_of(tree: Any) -> Table:
+    """Return the table of a file's content, or of a pack's images; raise `ImageTableError` if it is invalid."""
+    try:
+        entries = msgspec.convert(tree, dict[str, Image], strict=False, dec_hook=_amount)
+    except msgspec.ValidationError as error:
+        raise ImageTableError(str(error)) from error
+    for key, entry in entries.items():
+        ports = [port for port in entry.ports if not 0 < port <= MAX_PORT]
+        if ports:
+            raise ImageTableError(f"{key}: ports: {ports[0]} is no port")
+        if not entry.names or not all(entry.names):
+            raise ImageTableError(f"{key}: names: at least one is required")
+    return _by_name(entries.values())
+
+
+def _by_name(entries: Iterable[Image]) -> Table:
+    table: dict[str, list[Image]] = {}
+    for entry in sorted(entries, key=lambda entry: not entry.tags):
+        for name in entry.names:
+            table.setdefault(name, []).append(entry)
+    return table
+
+
+def _amount(kind: type, value: Any) -> Amount:
+    """Return the number of a quantity in a file."""
+    assert kind is Amount
+    try:
+        return Amount(quantity.from_json(value).number)
+    except quantity.QuantityError as error:
+        raise ValueError(f"{value!r}: {error}") from error
+
+
+def load_table(path: Path, *, has_processes: bool = False) -> Table:
+    """Load the file of `--images`, which also describes those that run as processes of this machine, without names, if it may."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ImageTableError(f"{path}: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise ImageTableError(f"{path} has more than {MAX_BYTES} bytes")
+    try:
+        tree = _read(data)
+        if has_processes:
+            return table_of(described_images(tree))
+        _refuse_processes(tree)
+        return table_of(tree)
+    except ImageTableError as error:
+        raise ImageTableError(f"{path}: {error}") from error
+
+
+def _refuse_processes(tree: Any) -> None:
+    """Raise an error for an entry that is one of `container_runtime.process`: a command by the name of an image."""
+    for key, entry in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(entry, dict) and entry and "names" not in entry:
+            raise ImageTableError(
+                f"{key} has no names: an image runs as a process with --container-runtime=process only"
+            )
+
+
+def described_images(tree: Any) -> Any:
+    """Return the entries of a file that describe images, and not processes that run in place of them."""
+    images = tree.get("images", tree) if isinstance(tree, dict) else tree
+    if not isinstance(images, dict):
+        return {}
+    return {key: entry for key, entry in images.items() if isinstance(entry, dict) and "names" in entry}
+
+
+@cache
+def built_in_images() -> Sequence[Image]:
+    """Return the entries of the table that comes with mockube."""
+    tables = [read_table(path.read_bytes()) for path in (_BUILT_IN, *sorted(_FAMILIES.glob("*.yaml")))]
+    entries = {id(entry): entry for table in tables for same in table.values() for entry in same}
+    return tuple(entries.values())
+
+
+@cache
+def _built_in_table() -> Table:
+    return _by_name(built_in_images())
+
+
+class LiveImages(Struct, frozen=True):
+    """What users of a running cluster say of images."""
+
+    table: Table = field(default_factory=dict)
+    loaded: frozenset[str] = frozenset()
+    """The canonical names of images that exist, whatever a registry has."""
+
+
+class ImageTable:
+    """The images that are known in this process. Those of users go before those of packs and files, and these before built-in ones."""
+
+    def __init__(self) -> None:
+        self._added: Table = {}
+        self._live: dict[object, LiveImages] = {}
+        """What is said of images in each cluster of this process."""
+        self.loaded: frozenset[str] = frozenset()
+        self.version = 0
+        """A number that changes with the table: what is cached of it belongs to one version."""
+
+    def add(self, table: Table) -> None:
+        self._added = {**self._added, **table}
+        self._changed()
+
+    def set_live(self, cluster: object, images: LiveImages) -> None:
+        """Replace what is said of images in a running cluster; all clusters of a process share the table."""
+        if images == self._live.get(cluster, LiveImages()):
+            return
+        self._live[cluster] = images
+        self.loaded = frozenset().union(*(live.loaded for live in self._live.values()))
+        self._changed()
+
+    def remove_live(self, cluster: object) -> None:
+        self.set_live(cluster, LiveImages())
+        self._live.pop(cluster, None)
+
+    def is_added(self, image: Image) -> bool:
+        """Return whether a user or a pack describes an image, which therefore exists."""
+        tables = (self._added, *(live.table for live in self._live.values()))
+        return any(image is entry for table in tables for entries in table.values() for entry in entries)
+
+    def _changed(self) -> None:
+        self.version += 1
+        behavior_of_image.cache_clear()
+
+    def find(self, repository: str, tag: str) -> Image | None:
+        parts = repository.split("/")
+        if len(parts) == 1 or (len(parts) == 2 and parts[0] in _DOCKER_HUB):
+            parts.insert(-1, "library")
+        suffixes = ["/".join(parts[index:]) for index in range(len(parts))]
+        original = origin("/".join(parts))
+        if original != suffixes[0]:
+            suffixes.insert(0, original)
+            suffixes.insert(1, original.partition("/")[2])
+        built_in = _built_in_table()
+        for table in (*(live.table for live in self._live.values()), self._added, built_in):
+            for suffix in suffixes:
+                entry = next((entry for entry in table.get(suffix, ()) if entry.has_tag(tag)), None)
+                if entry is not None:
+                    is_guess = table is built_in and "/" not in suffix and parts[-2] != "library"
+                    return _as_guess(entry) if is_guess else entry
+        return None
+
+
+def _as_guess(entry: Image) -> Image:
+    """Return what is likely of another repository's image with the same name, such as example.org/team/postgres.
+
+    It is probably made of that image; nobody knows its programs, variables and releases.
+    """
+    return replace(
+        entry,
+        is_guess=True,
+        programs=None,
+        shell=None,
+        env={},
+        requires=(),
+        workdir="",
+        volumes=(),
+        releases=None,
+        private=False,
+        memory=Load(),
+        cpu=Load(),
+    )
+
+
+IMAGES: Final = ImageTable()
+
+
+@lru_cache(maxsize=4096)
+def behavior_of_image(image: str) -> Image | None:
+    """Return what is known of an image such as docker.io/library/nginx:1.29; None if nothing is."""
+    repository = image.partition("@")[0]
+    head, slash, last = repository.rpartition("/")
+    name, _, tag = last.partition(":")
+    return IMAGES.find(f"{head}{slash}{name}", tag)
+
+
+def behavior_of(container: Mapping[str, Any]) -> Image | None:
+    return behavior_of_image(container.get("image") or "")

@@ -1,0 +1,158 @@
+"""What simulated containers use: CPU for requests and commands, memory, and the containers that ran out of it.
+
+The usage is computed when it is read, from records that change only when something happens.
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Final
+
+from msgspec import Struct, field
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.clock import Clock
+from mockube.container_runtime.behavior import KILLED
+from mockube.container_runtime.config.resource_limits import limit_of
+from mockube.container_runtime.kills import ContainerKill
+from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad, Stats
+from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.runs import container_status
+
+from . import predictions
+from .client_pace import CLIENT
+from .cpu_record import QUOTA_SLACK, CpuRecord
+from .programs.image_load import request_seconds, server_of
+from .shell.memory import Memory
+
+_MIN_WAIT: Final = 0.005
+"""The shortest time of a request that is waited for: a timer costs as much."""
+_MANY: Final = 2.0
+"""The number of requests from which on they are balanced among the pods of a Service."""
+_PROGRAM_SIZE: Final = 1 << 20
+"""The memory of a simulated program at rest."""
+
+
+class _Record(Struct):
+    cpu: CpuRecord = field(default_factory=CpuRecord)
+    filled: dict[int, float] = field(default_factory=dict)
+    """The memory of the commands that run in real time, by the id of each."""
+    kill: ContainerKill | None = None
+
+
+class ContainerLoads:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._records: dict[str, dict[str, _Record]] = {}
+        """By the pod's uid and the container's name."""
+
+    def forget(self, uid: str) -> None:
+        self._records.pop(uid, None)
+
+    def cpu_of(self, pod: ReadOnlyTree, name: str) -> CpuRecord:
+        return self._record(pod, name).cpu
+
+    def memory_for(self, pod: ReadOnlyTree, container: ReadOnlyTree, node_memory: float) -> Memory:
+        """Return the memory in which a command runs in real time."""
+        record = self._record(pod, container["name"])
+        limit = limit_of(pod, container, "memory")
+        available = min(node_memory if limit is None else limit, node_memory) - self._resident(pod, container)
+
+        def note(size: float) -> None:
+            if size:
+                record.filled[id(memory)] = size
+            else:
+                record.filled.pop(id(memory), None)
+
+        memory = Memory(max(available, 0.0), note)
+        return memory
+
+    async def serve_request(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
+        """Let the server of a container work on a request, as long as it takes."""
+        image = server_of(container)
+        busy = 0.0 if image is None else request_seconds(image)
+        if not busy:
+            return
+        client = CLIENT.get()
+        weight, gap = (1.0, 0.0) if client is None else client.weigh_request()
+        limit = limit_of(pod, container, "cpu")
+        cpu, now = self.cpu_of(pod, container["name"]), self._clock.monotonic()
+        seconds = cpu.duration(now, busy, inf if limit is None else limit)
+        start, end = (now - gap, now) if gap else (now, now + seconds)
+        backends = () if client is None or weight < _MANY else client.backends()
+        for other, answering in backends or ((pod, container),):
+            self.cpu_of(other, answering["name"]).add(start, end, busy * weight / max(len(backends), 1))
+        if seconds < _MIN_WAIT:
+            return
+        if client is None:
+            await self._clock.sleep(seconds)
+            return
+        with client.waiting(seconds, 0.0):
+            await self._clock.sleep(seconds)
+
+    # --- containers that run out of memory
+
+    def kill(self, pod: ReadOnlyTree, name: str) -> None:
+        """End the present run of a container, because a command in it uses more memory than there is."""
+        restarts = (container_status(pod, name) or {}).get("restartCount") or 0
+        record = self._record(pod, name)
+        record.filled.clear()
+        record.kill = ContainerKill(restarts=restarts, at=self._clock.now(), code=KILLED, reason=OOM_KILLED)
+
+    def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
+        records = self._records.get(meta.uid(pod))
+        if not records:
+            return _NO_KILLS
+        return {name: record.kill for name, record in records.items() if record.kill is not None}
+
+    # --- usage
+
+    def stats(self, pod: ReadOnlyTree, container: ReadOnlyTree, *, is_live: bool) -> Stats | None:
+        """Return what a running container uses now; None if its program is unknown."""
+        name = container["name"]
+        running = ((container_status(pod, name) or {}).get("state") or {}).get("running") or {}
+        if not running.get("startedAt"):
+            return None
+        load = NO_LOAD if is_live else self._load(pod, container)
+        if load is None:
+            return None
+        seconds = (self._clock.now() - parse_time(running["startedAt"])).total_seconds()
+        record = (self._records.get(meta.uid(pod)) or {}).get(name)
+        recorded = 0.0 if record is None else record.cpu.cores(self._clock.monotonic())
+        filled = 0.0 if record is None else sum(record.filled.values())
+        limit = limit_of(pod, container, "cpu")
+        cores = min(
+            load.cores_at(seconds) + recorded,
+            inf if limit is None else limit + (QUOTA_SLACK if recorded else 0.0),
+        )
+        has_server = server_of(container) is not None
+        size = load.memory_at(seconds) + filled + (0.0 if has_server else _PROGRAM_SIZE)
+        memory = limit_of(pod, container, "memory")
+        return Stats(cores=cores, memory=size if memory is None else min(size, memory))
+
+    def _load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RunLoad | None:
+        """Return what the computed run of a container uses; None if nobody knows."""
+        script = script_of(meta.annotations(pod))
+        run_program = predictions.program_of_run(pod, container, script)
+        status = container_status(pod, container["name"]) or {}
+        started = parse_time(status["state"]["running"]["startedAt"])
+        behavior = run_program(restarts=status.get("restartCount") or 0, started=started)
+        if behavior is not None and behavior.load is not NO_LOAD:
+            return behavior.load
+        at_rest = predictions.server_load(container, script)
+        if at_rest is not NO_LOAD:
+            return at_rest
+        return None if behavior is None else behavior.load
+
+    def _resident(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> float:
+        """Return the memory of a container without the commands that run in real time."""
+        stats = self.stats(pod, container, is_live=False)
+        record = self._record(pod, container["name"])
+        return 0.0 if stats is None else max(stats.memory - sum(record.filled.values()), 0.0)
+
+    def _record(self, pod: ReadOnlyTree, name: str) -> _Record:
+        return self._records.setdefault(meta.uid(pod), {}).setdefault(name, _Record())
+
+
+_NO_KILLS: Final[Mapping[str, ContainerKill]] = {}

@@ -1,0 +1,140 @@
+"""What containers use is computed from their programs, their requests and their commands, when it is read."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.timestamps import format_time
+from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.runtime import ExecRequest
+from mockube.container_runtime.simulated.client_pace import CLIENT, ClientPace
+from mockube.container_runtime.simulated.container_loads import ContainerLoads
+from mockube.container_runtime.simulated.cpu_record import WINDOW, CpuRecord
+from tests.support.container_runtimes import ClientStreams, Pods, simulated_runtime
+from tests.support.event_loop import yield_to_loop
+
+MEBIBYTE = 1 << 20
+HPA_EXAMPLE = {"image": "registry.k8s.io/hpa-example", "resources": {"limits": {"cpu": "500m"}}}
+
+
+def running(clock, *argv, **fields):
+    """Return a pod with one container that runs since now."""
+    command = {"command": list(argv)} if argv else {}
+    described = {"name": "c", "image": "busybox", **command, **fields}
+    state = {"running": {"startedAt": format_time(clock.now())}}
+    return {
+        "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
+        "spec": {"containers": [described], "nodeName": "n"},
+        "status": {"containerStatuses": [{"name": "c", "restartCount": 0, "state": state}]},
+    }
+
+
+def stats(loads, pod):
+    return loads.stats(pod, pod["spec"]["containers"][0], is_live=False)
+
+
+@pytest.mark.parametrize(
+    ("argv", "fields", "cores"),
+    [
+        (("sh", "-c", "while true; do true; done"), {}, 1.0),
+        (("stress", "--cpu", "2"), {"image": "polinux/stress", "resources": {"limits": {"cpu": "1"}}}, 1.0),
+        (("sleep", "1000"), {}, 0.0),
+        ((), {"image": "registry.k8s.io/hpa-example"}, 0.0),
+    ],
+)
+def test_cpu_of_a_program_is_what_it_keeps_busy_up_to_its_limit(argv, fields, cores):
+    clock = SteppedClock()
+    pod = running(clock, *argv, **fields)
+    clock.advance(60)
+    assert stats(ContainerLoads(clock), pod).cores == cores
+
+
+def test_program_that_is_unknown_has_no_stats():
+    clock = SteppedClock()
+    loads = ContainerLoads(clock)
+    assert stats(loads, running(clock, image="example.org/app")) is None
+    assert stats(loads, running(clock, "/app/server", image="example.org/app")) is None
+
+
+def test_memory_of_a_server_is_that_of_its_image():
+    clock = SteppedClock()
+    pod = running(clock, image="registry.k8s.io/hpa-example")
+    clock.advance(60)
+    assert stats(ContainerLoads(clock), pod).memory == 10 * MEBIBYTE
+
+
+async def requests_for(loads, clock, pod, seconds, *, step=None):
+    """Send requests with a pause of 10 ms for some time; the clock advances to each timer, or by steps."""
+    pace = ClientPace(clock, CpuRecord())
+
+    async def send():
+        CLIENT.set(pace)
+        while True:
+            await loads.serve_request(pod, pod["spec"]["containers"][0])
+            with pace.waiting(0.01, 0.0):
+                await clock.sleep(0.01)
+
+    task = asyncio.create_task(send())
+    until = clock.monotonic() + seconds
+    while clock.monotonic() < until:
+        await yield_to_loop()
+        clock.advance(step or max(clock.next_due() or 0.0, 0.001))
+    task.cancel()
+
+
+@pytest.mark.parametrize("step", [None, 2.0])
+async def test_requests_use_cpu_up_to_the_limit(step):
+    clock = SteppedClock()
+    loads, pod = ContainerLoads(clock), running(clock, **HPA_EXAMPLE)
+    await requests_for(loads, clock, pod, 40, step=step)
+    assert stats(loads, pod).cores == pytest.approx(0.51, abs=0.02)
+
+
+@pytest.mark.parametrize("step", [None, 2.0])
+async def test_requests_of_one_client_are_as_many_as_it_has_time_for(step):
+    clock = SteppedClock()
+    loads, pod = ContainerLoads(clock), running(clock, image="registry.k8s.io/hpa-example")
+    await requests_for(loads, clock, pod, 40, step=step)
+    assert stats(loads, pod).cores == pytest.approx(0.05 / 0.0725, abs=0.05)
+
+
+async def test_usage_falls_to_that_at_rest_after_the_last_request():
+    clock = SteppedClock()
+    loads, pod = ContainerLoads(clock), running(clock, **HPA_EXAMPLE)
+    await requests_for(loads, clock, pod, 40)
+    clock.advance(WINDOW + 1)
+    assert stats(loads, pod).cores == 0.0
+
+
+def test_first_requests_count_after_a_whole_window():
+    record = CpuRecord()
+    for second in range(30):
+        record.add(100.0 + second, 100.9 + second, 0.5)
+        assert record.cores(101.0 + second) == (0.0 if second < WINDOW - 1 else pytest.approx(0.5))
+
+
+async def test_command_of_a_client_that_fills_the_memory_kills_its_container():
+    clock, pods = SteppedClock(), Pods()
+    runtime = simulated_runtime(clock, pods=pods)
+    pod = running(clock, "sleep", "1000", resources={"limits": {"memory": "0"}})
+    pod["spec"]["containers"][0]["resources"]["limits"]["memory"] = "1100k"
+    pods.set(pod)
+    command = await runtime.exec(pod, "c", ExecRequest(command=["tail", "/dev/zero"]))
+    task = asyncio.create_task(command(ClientStreams()))
+    while not task.done():
+        await yield_to_loop()
+        clock.advance(1)
+    assert task.result() == 137
+    kill = runtime.kills(pod)["c"]
+    assert (kill.restarts, kill.code, kill.reason) == (0, 137, "OOMKilled")
+
+
+async def test_file_of_the_cgroup_has_the_memory_in_use():
+    clock, pods = SteppedClock(), Pods()
+    runtime = simulated_runtime(clock, pods=pods)
+    pod = running(clock, "stress", "--vm", "1", "--vm-bytes", "50M", "--vm-keep", image="polinux/stress")
+    clock.advance(10)
+    command = await runtime.exec(pod, "c", ExecRequest(command=["cat", "/sys/fs/cgroup/memory.current"]))
+    streams = ClientStreams()
+    assert await command(streams) == 0
+    assert streams.received[1] == b"%d\n" % (51 * MEBIBYTE)
