@@ -5,7 +5,6 @@ Upstream: pkg/credentialprovider. Of the credentials only the registries count h
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -69,7 +68,21 @@ def _matches(registry: str, host: str, path: str) -> bool:
     parts, host_parts = name.split("."), host.split(".")
     if port != port_of_image or len(parts) != len(host_parts):
         return False
-    return all(fnmatchcase(part, pattern) for part, pattern in zip(host_parts, parts, strict=True))
+    return all(_part_matches(part, pattern) for part, pattern in zip(host_parts, parts, strict=True))
+
+
+def _part_matches(part: str, pattern: str) -> bool:
+    beginning, *others = pattern.split("*")
+    if not others:
+        return part == pattern
+    *middles, end = others
+    place = len(beginning)
+    for middle in middles:
+        found = part.find(middle, place)
+        if found < 0:
+            return False
+        place = found + len(middle)
+    return part.startswith(beginning) and part[place:].endswith(end)
 
 
 class PullSecrets:

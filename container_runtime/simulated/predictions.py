@@ -55,7 +55,7 @@ def image_user(container: ReadOnlyTree) -> int | None:
 
 
 def knows_image(container: ReadOnlyTree) -> bool:
-    return behavior_of(container) is not None or program.is_pause_image(container)
+    return behavior_of(container) is not None or program.is_pause_image(container.get("image") or "")
 
 
 def command_of(container: ReadOnlyTree) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ def _kill(
         context=ContainerContext(predictions=context.predictions, observed=context.observed),
     )
     hook_ends = pre_stop_ends(containers, since, grace, now)
-    if to_stop := processes_to_stop(containers, hook_ends):
+    if to_stop := processes_to_stop(containers, hook_ends, grace):
         return _stop_step(containers, to_stop, context, since, hook_ends)
     duration = NEVER if script.hang_terminating else _stop_seconds(containers, script, since)
     ends_at = now if context.processes else timestamps.after(since, timestamps.span_of(min(duration, grace)))
