@@ -12,9 +12,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from mockube.apimachinery.images import InvalidImage
+
 from . import registries
 from .near_names import is_mistaken, says_missing
-from .references import DOCKER_HUB, InvalidReference, Reference, parse_reference
+from .references import DOCKER_HUB, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
 from .table import IMAGES, Image, behavior_of_image
@@ -60,7 +62,7 @@ def resolve(reference: str, *, has_pull_secret: bool = False) -> ImageResolution
 def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageResolution:  # noqa: ARG001 - the table has versions
     try:
         parsed = parse_reference(reference)
-    except InvalidReference as error:
+    except InvalidImage as error:
         return ImageResolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
     image = behavior_of_image(reference)
     is_loaded = parsed.name in IMAGES.loaded
@@ -121,7 +123,7 @@ def full_name(reference: str) -> str:
     """Return the canonical name of a reference, such as docker.io/library/nginx:1.29; an invalid one as it is."""
     try:
         return parse_reference(reference).name
-    except InvalidReference:
+    except InvalidImage:
         return reference
 
 
@@ -130,7 +132,7 @@ def image_id(reference: str) -> str:
     """Return the id of an image as a container's status has it, such as docker.io/library/nginx@sha256:…."""
     try:
         parsed = parse_reference(reference)
-    except InvalidReference:
+    except InvalidImage:
         return reference
     return f"{parsed.repository}@{parsed.digest or f'sha256:{_digest(parsed)}'}"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mockube import simulated_images
+from mockube.apimachinery.images import InvalidImage
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.client.kubeconfig import Access
@@ -15,7 +16,7 @@ from mockube.client.wire import NoResponse
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.suggestions import nearest
-from mockube.container_runtime.images.references import InvalidReference, parse_reference
+from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.registries import origin, repository_of
 from mockube.container_runtime.images.resolution import ImageResolution, official_images, resolve
 from mockube.container_runtime.images.table import (
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     with convert_errors():
         try:
             return _ACTIONS[options.action](options)
-        except (ImageTableError, InvalidReference) as error:
+        except (ImageTableError, InvalidImage) as error:
             raise UsageError(str(error)) from error
         finally:
             IMAGES.remove_live(_FILE)
