@@ -13,6 +13,7 @@ import msgspec
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 from mockube.client.kinds import SECRETS
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
@@ -68,21 +69,10 @@ def _matches(registry: str, host: str, path: str) -> bool:
     parts, host_parts = name.split("."), host.split(".")
     if port != port_of_image or len(parts) != len(host_parts):
         return False
-    return all(_part_matches(part, pattern) for part, pattern in zip(host_parts, parts, strict=True))
-
-
-def _part_matches(part: str, pattern: str) -> bool:
-    beginning, *others = pattern.split("*")
-    if not others:
-        return part == pattern
-    *middles, end = others
-    place = len(beginning)
-    for middle in middles:
-        found = part.find(middle, place)
-        if found < 0:
-            return False
-        place = found + len(middle)
-    return part.startswith(beginning) and part[place:].endswith(end)
+    try:
+        return all(matches_wildcards(part, pattern) for part, pattern in zip(host_parts, parts, strict=True))
+    except WildcardsTooCostly:
+        return False
 
 
 class PullSecrets:
