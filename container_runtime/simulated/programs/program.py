@@ -487,6 +487,8 @@ def reaction_at(invocation: Invocation, seconds: float, started: datetime | None
     host, execution = start_invocation(invocation, initial_files(invocation, started), started)
     try:
         return _run_with_signal(execution, host, seconds)
+    except OutOfMemory:
+        return StopReaction(0.0, KILLED)
     except (StartError, UnknownProgram, ShellSyntaxError, RecursionError):
         return StopReaction()
     finally:
