@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from .references import DOCKER_HUB, Reference
 
-KUBERNETES: Final = "registry.k8s.io"
 MIRRORS: Final[Mapping[str, str]] = {
     "docker.m.daocloud.io/": "docker.io/",
     "ecr-public.aws.com/docker/": "docker.io/",

@@ -137,8 +137,12 @@ def image_id(reference: str) -> str:
     return f"{parsed.repository}@{parsed.digest or f'sha256:{_digest(parsed)}'}"
 
 
+def is_official(resolution: ImageResolution) -> bool:
+    """Return whether an image is one of Docker's official ones, or of a mirror of theirs."""
+    return origin(resolution.repository).removeprefix(_OFFICIAL) in official_images()
+
+
 def is_known(reference: str) -> bool:
     """Return whether an image is in the table, was loaded, or is one of Docker's official ones."""
     resolution = resolve(reference, has_pull_secret=True)
-    official = origin(resolution.repository).removeprefix(_OFFICIAL)
-    return resolution.image is not None or is_loaded(reference) or official in official_images()
+    return resolution.image is not None or is_loaded(reference) or is_official(resolution)

@@ -280,7 +280,7 @@ def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
     if str(port) in script.answers or pod["spec"].get("hostNetwork"):
         return False
     return not any(
-        _may_listen(pod, container, port, script) for container in probe_answers.running_containers(pod)
+        _may_listen(pod, container, port, script) for container in probe_answers.concurrent_containers(pod)
     )
 
 

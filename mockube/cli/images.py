@@ -17,8 +17,8 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.suggestions import nearest
 from mockube.container_runtime.images.references import parse_reference
-from mockube.container_runtime.images.registries import origin, repository_of
-from mockube.container_runtime.images.resolution import ImageResolution, official_images, resolve
+from mockube.container_runtime.images.registries import repository_of
+from mockube.container_runtime.images.resolution import ImageResolution, is_official, resolve
 from mockube.container_runtime.images.table import (
     IMAGES,
     Image,
@@ -112,7 +112,7 @@ def _show(options: argparse.Namespace) -> int:
     if image is None and resolution.problem:
         raise Missing(resolution.problem)
     if image is None:
-        official = origin(resolution.repository).removeprefix("docker.io/library/") in official_images()
+        official = is_official(resolution)
         about = (
             "an official image of Docker Hub, of which nothing else is known"
             if official
@@ -209,8 +209,7 @@ def _resolve(options: argparse.Namespace) -> int:
 def _outcome(resolution: ImageResolution) -> str:
     if resolution.problem or resolution.invalid:
         return resolution.problem or resolution.invalid
-    is_official = origin(resolution.repository).removeprefix("docker.io/library/") in official_images()
-    known = "" if resolution.image is not None or is_official else ", of which nothing is known"
+    known = "" if resolution.image is not None or is_official(resolution) else ", of which nothing is known"
     return f"{resolution.name}, {resolution.digest}, {resolution.size / _MIB:.1f} Mi{known}"
 
 
