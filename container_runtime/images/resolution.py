@@ -15,7 +15,7 @@ from msgspec import Struct
 from mockube.apimachinery.images import InvalidImage
 
 from . import registries
-from .near_names import is_mistaken, says_missing
+from .near_names import is_mistaken, is_named_missing
 from .references import DOCKER_HUB, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
@@ -87,18 +87,20 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageRes
 
 def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
     is_added = image is not None and IMAGES.is_added(image)
-    if not is_added and (registries.is_reserved(reference) or says_missing(reference.host)):
+    if not is_added and (registries.is_reserved(reference) or is_named_missing(reference.host)):
         return registries.no_such_host(reference)
-    is_private = image.private if image is not None else registries.says_private(reference)
+    is_private = image.private if image is not None else registries.is_named_private(reference)
     if is_private and not has_pull_secret:
         return registries.unauthorized(reference)
     official = origin(reference.repository).removeprefix(_OFFICIAL)
-    if image is None and (is_mistaken(official, official_images().keys()) or says_missing(reference.path)):
+    if image is None and (
+        is_mistaken(official, official_images().keys()) or is_named_missing(reference.path)
+    ):
         return registries.no_such_repository(reference)
     releases = (image and image.releases) or (None if is_added else official_images().get(official))
     if releases is not None and not reference.digest:
         return None if releases.has(reference.tag) else registries.no_such_tag(reference)
-    return registries.no_such_tag(reference) if says_missing(reference.tag) and not is_added else None
+    return registries.no_such_tag(reference) if is_named_missing(reference.tag) and not is_added else None
 
 
 def is_loaded(reference: str) -> bool:

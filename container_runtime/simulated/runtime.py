@@ -1,7 +1,8 @@
 """The run-time of simulated containers.
 
 Most commands are interpreted in advance (`predictions`), so that a container costs nothing while it runs. Those that read input from
-clients, use the network, or end as the values of API objects demand run in real time; their ends are recorded.
+clients, use the network or files that outlive the pod, may fill a small disk, or end as the values of API objects demand run in real
+time; their ends are recorded.
 """
 
 import asyncio
@@ -410,7 +411,7 @@ class SimulatedRuntime:
             if commands.interactive_command(pod, run.container):
                 run.end(await self._execute(pod, run))
             else:
-                await self._execute_with_network(pod, run)
+                await self._execute_main(pod, run)
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
@@ -442,8 +443,8 @@ class SimulatedRuntime:
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
         return await run_to_end(execution, run, pace, network, sleep=run.sleep)
 
-    async def _execute_with_network(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
-        """Run a command that uses the network. One that is not simulated ends, or runs on, as without the network."""
+    async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
+        """Run a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container = run.container
         references, files = await self._load(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
