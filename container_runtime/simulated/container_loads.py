@@ -91,14 +91,14 @@ class ContainerLoads:
         with client.waiting(seconds, 0.0):
             await self._clock.sleep(seconds)
 
-    # --- containers that run out of memory
+    # --- containers that a command in them ends
 
-    def kill(self, pod: ReadOnlyTree, name: str) -> None:
-        """End the present run of a container, because a command in it uses more memory than there is."""
+    def kill(self, pod: ReadOnlyTree, name: str, code: int = KILLED, reason: str = OOM_KILLED) -> None:
+        """End the present run of a container; by default because a command in it uses more memory than there is."""
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0
         record = self._record(pod, name)
         record.filled.clear()
-        record.kill = ContainerKill(restarts=restarts, at=self._clock.now(), code=KILLED, reason=OOM_KILLED)
+        record.kill = ContainerKill(restarts=restarts, at=self._clock.now(), code=code, reason=reason)
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         records = self._records.get(meta.uid(pod))

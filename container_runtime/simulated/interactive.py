@@ -15,11 +15,13 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock, Timer
 from mockube.container_runtime.attach import attach
 from mockube.container_runtime.behavior import KILLED, TERM, has_open_input
-from mockube.container_runtime.logs import LogLine
+from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.output import AttachedOutput, ContainerOutput
 from mockube.container_runtime.runs import ContainerNotFound
 from mockube.container_runtime.state import ContainerState, Exit
 from mockube.container_runtime.streams import InputStream, Streams
+
+from .network.calls import NetworkCaller
 
 MAX_LOG: Final = 1 << 20
 """The maximum bytes of a run's log."""
@@ -52,6 +54,10 @@ class RunLog:
                 self._add(LogLine(at, stream, part))
                 self._parts[stream] = b""
 
+    def append(self, line: LogLine) -> None:
+        """Add a line, or a part of one, that was written before."""
+        self._add(line)
+
     def tail(self, size: int) -> str:
         """Return the last characters of the log."""
         return b"".join(line.text for line in self.lines)[-size:].decode("utf-8", "replace")
@@ -82,8 +88,53 @@ class RunLogReader:
         self._position = self._log.dropped + first + len(lines)
         return iter(lines)
 
+    def skip(self, last: LogLine, count: int) -> None:
+        """Go on after a line, which is the one of this number with its time."""
+        lines = self._log.lines
+        later = next((index for index, line in enumerate(reversed(lines)) if line.at < last.at), len(lines))
+        self._position = self._log.dropped + len(lines) - later
+        same = sum(line.at == last.at for line in islice(lines, len(lines) - later, None))
+        self._position += min(same, count)
+
     def close(self) -> None:
         """Do nothing: the log is in memory."""
+
+
+class JoinableLog:
+    """The log of a run that is computed, and the lines that it writes in real time once a client has joined it."""
+
+    def __init__(self, source: LogSource, find: Callable[[], RunLogReader | None]) -> None:
+        """`find` returns the log of the run in real time, if there is one."""
+        self._source = source
+        self._find = find
+        self._is_joined = False
+        self._last: LogLine | None = None
+        self._count = 0
+        """The number of lines with the time of the last one."""
+
+    @property
+    def due(self) -> datetime | None:
+        return self._present().due
+
+    def is_behind(self, until: datetime) -> bool:
+        return self._present().is_behind(until)
+
+    def advance(self, until: datetime) -> Iterator[LogLine]:
+        for line in self._present().advance(until):
+            self._count = self._count + 1 if self._last is not None and line.at == self._last.at else 1
+            self._last = line
+            yield line
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _present(self) -> LogSource:
+        if not self._is_joined and (recorded := self._find()) is not None:
+            if self._last is not None:
+                recorded.skip(self._last, self._count)
+            self._source.close()
+            self._source, self._is_joined = recorded, True
+        return self._source
 
 
 class InteractiveRun:
@@ -107,6 +158,8 @@ class InteractiveRun:
         self._kill_at: datetime | None = None
         """When the run is killed, if it is being stopped."""
         self._kill_timer: Timer | None = None
+        self.has_paused = asyncio.Event()
+        """Set when the command waits for the first time, or ends: what it does at its start is done."""
         self._is_sleeping = False
         self._is_signalled = False
         self._on_output = on_output
@@ -119,6 +172,7 @@ class InteractiveRun:
 
     def end(self, code: int, reason: str = "", message: str = "") -> None:
         self._cancel_kill()
+        self.has_paused.set()
         now = self._clock.now()
         self.log.flush(now)
         end = Exit(code=code, at=now, reason=reason, message=message)
@@ -135,9 +189,15 @@ class InteractiveRun:
         self.state = replace(self.state, is_stopping=True)
         if self.stop_code is not None:
             self.task.cancel()
+        else:
+            self.signal(TERM)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the first process of the command, and wake it up."""
+        if self.task is None or self.state.exit is not None:
             return
-        self.send_signal(TERM)
-        if self._is_sleeping:
+        self.send_signal(number)
+        if self._is_sleeping and not self._is_signalled:
             self._is_signalled = True
             self.task.cancel()
 
@@ -173,6 +233,7 @@ class InteractiveRun:
     async def sleep(self, seconds: float) -> float | None:
         """Sleep for the command; return the time after which a signal has ended the sleep, None without one."""
         begin = self._clock.monotonic()
+        self.has_paused.set()
         self._is_sleeping = True
         try:
             await self._clock.sleep(seconds)
@@ -185,6 +246,15 @@ class InteractiveRun:
         finally:
             self._is_sleeping = False
         return None
+
+    def pausing(self, network: NetworkCaller) -> NetworkCaller:
+        """Return the network of the command, at which it waits, too."""
+
+        async def call(request: bytes) -> bytes:
+            self.has_paused.set()
+            return await network(request)
+
+        return call
 
     @contextmanager
     def listen(self) -> Iterator[AttachedOutput]:

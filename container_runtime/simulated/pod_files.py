@@ -1,8 +1,9 @@
 """The files of a pod's simulated containers, with the changes by clients and by the containers' own commands."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
@@ -11,26 +12,40 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.disk_usage import DiskUsage
+from mockube.container_runtime.logs import LogLine
 from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 
 from .files.mounts import file_system_of, files_of, shared_mounts, shared_volumes
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
+from .interactive import RunLog
+from .live_containers import LiveContainers
 from .programs import commands as runs
 from .programs.live_commands import WRITE_COMMAND
 from .programs.log_replay import LogReplay
 from .programs.other_processes import process_entries
 from .programs.program import command_of
 from .shell.filesystem import FileSystem
+from .shell.process import Host
+
+
+class ReplayedRun(NamedTuple):
+    """A run up to now: what is left of it, and what it has logged."""
+
+    replay: LogReplay
+    log: RunLog
+    host: Host
+    files: FileSystem
 
 
 class PodFiles:
-    def __init__(self, references: ObjectReader, clock: Clock) -> None:
+    def __init__(self, references: ObjectReader, live: LiveContainers, clock: Clock) -> None:
         self._references = references
+        self._live = live
         self._clock = clock
         self._container_files = ContainerFiles()
-        self._replays: dict[RunKey, LogReplay] = {}
+        self._replays: dict[RunKey, ReplayedRun] = {}
         self._early: dict[str, set[RunKey]] = {}
         """The runs whose files were read before the pod's status had the run, as by a postStart hook, by the pod's uid."""
         self._changed: dict[str, set[str]] = {}
@@ -53,6 +68,21 @@ class PodFiles:
             if other["name"] != container["name"] and shared & shared_volumes(pod, other):
                 await self._replay_up_to_now(pod, other)
         return await self._replay_up_to_now(pod, container, restarts, references)
+
+    async def take_over(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+    ) -> ReplayedRun | None:
+        """Return the present run of a container, replayed up to now, for a caller that continues it; None if it has ended."""
+        run = _latest_run(pod, container)
+        if run is None or run.finished is not None:
+            return None
+        key = RunKey(meta.uid(pod), container["name"], run.restarts)
+        files = await self._replay_up_to_now(pod, container, run.restarts, references)
+        if key not in self._replays:  # it writes no files
+            self._begin_replay(key, pod, container, references, run, files)
+            await self._advance(self._replays[key], run)
+        replayed = self._replays.pop(key)
+        return None if replayed.replay.has_ended else replayed
 
     def note_command(self, uid: str, name: str, argv: Sequence[str], *, has_input: bool) -> bool:
         """Note a command that a client runs in a container; return whether it is the first that may change files."""
@@ -127,27 +157,46 @@ class PodFiles:
             self._early.setdefault(key.uid, set()).add(key)
         elif run is not None and has_begun and (is_new or key in early):
             # A run in real time that begins now writes its files itself.
-            is_live = key in early and runs.live_command(pod, container)
+            is_live = (key in early and self._live.command(pod, container)) or self._live.has_changing_files(
+                pod, container
+            )
             early.discard(key)
             if not is_live and _may_write(pod, container):
-                host = runs.host_of(pod, container, references, run.started, files=files)
-                command = runs.main_process(pod, container, references, host)
-                self._replays[key] = LogReplay(command, host, run.started)
-        replay = self._replays.get(key)
-        if replay is not None and run is not None:
-            await _replay(replay, files, run.finished or self._clock.now())
+                self._begin_replay(key, pod, container, references, run, files)
+        replayed = self._replays.get(key)
+        if replayed is not None and run is not None:
+            await self._advance(replayed, run)
         return files
 
+    def _begin_replay(
+        self,
+        key: RunKey,
+        pod: ReadOnlyTree,
+        container: ReadOnlyTree,
+        references: References,
+        run: ContainerRun,
+        files: FileSystem,
+    ) -> None:
+        host = runs.host_of(pod, container, references, run.started, files=files)
+        command = runs.main_process(pod, container, references, host)
+        self._replays[key] = ReplayedRun(LogReplay(command, host, run.started), RunLog(), host, files)
+
+    async def _advance(self, replayed: ReplayedRun, run: ContainerRun) -> None:
+        until = run.finished or self._clock.now()
+        await _replay(replayed.replay, replayed.files, until, replayed.log.append)
+
     def _drop_replays(self) -> None:
-        for key in [key for key in self._replays if not self._container_files.contains(key)]:
-            self._replays.pop(key).close()
+        for key in [key for key in self._replays if not self._container_files.keeps(key)]:
+            self._replays.pop(key).replay.close()
 
 
-async def _replay(replay: LogReplay, files: FileSystem, until: datetime) -> None:
+async def _replay(
+    replay: LogReplay, files: FileSystem, until: datetime, note: Callable[[LogLine], None] = lambda _: None
+) -> None:
     while replay.is_behind(until):
         files.is_partial = True  # The container's command may read files of its image.
-        for _ in replay.advance(until):
-            pass
+        for line in replay.advance(until):
+            note(line)
         files.is_partial = False
         await yield_to_loop()
 

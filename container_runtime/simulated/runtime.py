@@ -1,13 +1,13 @@
 """The run-time of simulated containers.
 
 Most commands are interpreted in advance (`predictions`), so that a container costs nothing while it runs. Those that read input from
-clients, use the network or files that outlive the pod, may fill a small disk, or end as the values of API objects demand run in real
-time; their ends are recorded.
+clients, use the network or files that others write, may fill a small disk, or end as the values of API objects demand run in real
+time; their ends are recorded. A command of a client joins the other containers of its pod: from then on they go on in real time.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from math import inf
@@ -51,7 +51,12 @@ from mockube.container_runtime.objects import (
 )
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
-from mockube.container_runtime.runs import ContainerRun, container_spec, running_container
+from mockube.container_runtime.runs import (
+    ContainerNotFound,
+    ContainerRun,
+    container_spec,
+    running_container,
+)
 from mockube.container_runtime.runtime import (
     Attachment,
     Command,
@@ -77,7 +82,8 @@ from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
-from .interactive import InteractiveRun, RunLogReader
+from .interactive import InteractiveRun, JoinableLog, RunLogReader
+from .live_containers import LiveContainers
 from .network.view import SyncedView
 from .pod_files import PodFiles
 from .programs import commands
@@ -92,6 +98,8 @@ from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
 from .shell.process import Host, Run, Sleep, UnknownProgram
+from .shell.scheduling import KILL
+from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
@@ -101,6 +109,8 @@ _MAX_UNKNOWN_PROGRAMS: Final = 50
 """The number of programs of a pod that are reported as not simulated."""
 _RETRY_SECONDS: Final = 5.0
 """The delay after which the objects of a container are requested again."""
+_STOPPING: Final = frozenset(SIGNALS[name] for name in ("INT", "QUIT", "TERM"))
+"""The signals at which servers end."""
 _NO_STATES: Final[Mapping[str, ContainerState]] = {}
 
 
@@ -142,7 +152,8 @@ class SimulatedRuntime:
         self._pods = context.pods
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
-        self.files = PodFiles(context.objects, context.clock)
+        self._live = LiveContainers()
+        self.files = PodFiles(context.objects, self._live, context.clock)
         self.loads = ContainerLoads(context.clock)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
         self._responses = PortResponses(
@@ -159,6 +170,8 @@ class SimulatedRuntime:
         self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._joining: dict[str, asyncio.Lock] = {}
+        """By the pod's uid."""
         self._unknown_programs: dict[str, set[tuple[str, str]]] = {}
         """The containers with their programs that are not simulated, by the pod's uid."""
         self._handler_references: dict[str, dict[str, _LoadedReferences]] = {}
@@ -177,11 +190,11 @@ class SimulatedRuntime:
         return container_spec(pod, name) is not None
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ContainerState]:
-        if not commands.may_run_live(pod):
+        if not self._live.may_run(pod):
             return _NO_STATES
         states: dict[str, ContainerState] = {}
         for container in every_container(pod["spec"]):
-            if commands.live_command(pod, container):
+            if self._live.command(pod, container):
                 run = self.run_of(pod, container["name"])
                 states[container["name"]] = NEVER_SIMULATED if run is None else run.state
         return states
@@ -196,14 +209,15 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         if container is None:
             return None
-        return self.loads.stats(pod, container, is_live=bool(commands.live_command(pod, container)))
+        return self.loads.stats(pod, container, is_live=bool(self._live.command(pod, container)))
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
-        return commands.may_run_live(pod)
+        return self._live.may_run(pod)
 
     def live_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
         is_changed = partial(self.files.is_changed, meta.uid(pod))
-        handlers = live_commands(pod, container, has_changed_files=is_changed(container["name"]))
+        is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
+        handlers = live_commands(pod, container, is_live=is_live)
         port_probes = [*live_port_probes(pod, container, is_changed)]
         return {**handlers, **dict.fromkeys(port_probes, ())} if port_probes else handlers
 
@@ -216,10 +230,21 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         assert container is not None
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
+        is_interactive = bool(commands.interactive_command(pod, container))
+        self._begin(pod, new_run, self._execute if is_interactive else self._execute_main)
+
+    def _begin(
+        self,
+        pod: ReadOnlyTree,
+        run: InteractiveRun,
+        execute: Callable[[ReadOnlyTree, InteractiveRun], Coroutine[Any, Any, None]],
+    ) -> None:
+        """Begin a run in real time, or what is left of one."""
+        name = run.container["name"]
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
-        runs[:] = [*runs[-1:], new_run]
-        new_run.task = task = start(
-            f"container {name} of {meta.namespaced_name(pod)}", self._run(pod, new_run)
+        runs[:] = [*runs[-1:], run]
+        run.task = task = start(
+            f"container {name} of {meta.namespaced_name(pod)}", self._run(pod, run, execute)
         )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -241,6 +266,8 @@ class SimulatedRuntime:
 
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)
+        self._live.forget(uid)
+        self._joining.pop(uid, None)
         self.loads.forget(uid)
         self._access_logs.forget(uid)
         self._unknown_programs.pop(uid, None)
@@ -254,7 +281,7 @@ class SimulatedRuntime:
         runs = self._runs.get(meta.uid(pod), {}).get(name)
         return runs[-1] if runs else None
 
-    def recorded_log(self, pod: ReadOnlyTree, name: str, restarts: int) -> LogSource | None:
+    def recorded_log(self, pod: ReadOnlyTree, name: str, restarts: int) -> RunLogReader | None:
         """Return the log of a run in real time; None if it is not in memory."""
         runs = self._runs.get(meta.uid(pod), {}).get(name) or ()
         return next((RunLogReader(run.log) for run in runs if run.state.restarts == restarts), None)
@@ -301,6 +328,7 @@ class SimulatedRuntime:
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
+        await self._join_all(pod)
         if self.files.note_command(meta.uid(pod), name, request.command, has_input=request.has_input):
             self._events.report_change(pod)
         references = await self._objects.load_shared(pod, container)
@@ -309,13 +337,53 @@ class SimulatedRuntime:
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         environment = environment_of(pod, container, references)
-        host.other_processes = other_processes(pod, container, environment, self._clock.now())
+        host.other_processes = other_processes(
+            pod, container, environment, self._clock.now(), partial(self._send_signal, pod)
+        )
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
         work = partial(self._execute_for_client, pod, name, execution)
         return partial(with_terminal, work, has_terminal=request.has_terminal)
+
+    async def _join_all(self, pod: ReadOnlyTree) -> None:
+        """Let the containers of a pod go on in real time: a client's command may change what they do."""
+        async with self._joining.setdefault(meta.uid(pod), asyncio.Lock()):
+            for container in every_container(pod["spec"]):
+                if self._live.can_join(pod, container):
+                    await self._join(pod, container)
+
+    async def _join(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
+        name = container["name"]
+        references = await self._objects.load_shared(pod, container)
+        replayed = await self.files.take_over(pod, container, references)
+        try:
+            _, present = running_container(self._pods.latest(pod) or pod, name)
+        except ContainerNotFound:
+            return
+        if replayed is None:
+            return
+        run = InteractiveRun(
+            container, present.restarts, self._clock, partial(self._events.report_output, pod)
+        )
+        run.state = replace(run.state, started=present.started)
+        for line in replayed.log.lines:
+            run.log.append(line)
+        now = self._clock.now()
+        for stream, text in replayed.replay.unfinished_lines():
+            run.log.write(now, stream, text)
+        memory = self._memory(pod, container, references)
+        memory.take_over(replayed.host.memory)
+        replayed.host.memory = memory
+        rest = replayed.replay.continue_from(now)
+        self._live.join(pod, name)
+
+        async def go_on(pod: ReadOnlyTree, run: InteractiveRun) -> None:
+            await self._execute_to_end(pod, run, replayed.host, rest)
+
+        self._begin(pod, run, go_on)
+        self._events.report_output(pod)
 
     async def _execute_for_client(
         self, pod: ReadOnlyTree, name: str, execution: Run, streams: Streams
@@ -368,8 +436,9 @@ class SimulatedRuntime:
             yield partial(with_terminal, follow, has_terminal=has_terminal)
 
     async def logs(self, pod: ReadOnlyTree, name: str, run: ContainerRun) -> LogSource:
-        if (recorded := self.recorded_log(pod, name, run.restarts)) is not None:
-            return recorded
+        recorded = partial(self.recorded_log, pod, name, run.restarts)
+        if (present := recorded()) is not None:
+            return self._access_logs.with_requests(present, pod, name, run.restarts)
         container = container_spec(pod, name)
         assert container is not None
         references = await self._objects.load_shared(pod, container)
@@ -379,7 +448,7 @@ class SimulatedRuntime:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
             host.files = file_system_of(pod, container, references, mounts, is_partial=True)
         replay = LogReplay(commands.main_process(pod, container, references, host), host, run.started)
-        return self._access_logs.with_requests(replay, pod, name, run.restarts)
+        return self._access_logs.with_requests(JoinableLog(replay, recorded), pod, name, run.restarts)
 
     async def port_forward(self, pod: ReadOnlyTree, port: int) -> PortConnection:
         connect = self.listener(pod, port)
@@ -402,16 +471,18 @@ class SimulatedRuntime:
 
     # --- commands in real time
 
-    async def _run(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
-        now = self._clock.now()
-        run.state = replace(run.state, started=now, is_ready=True, passed_startup=True)
+    async def _run(
+        self,
+        pod: ReadOnlyTree,
+        run: InteractiveRun,
+        execute: Callable[[ReadOnlyTree, InteractiveRun], Coroutine[Any, Any, None]],
+    ) -> None:
+        started = run.state.started or self._clock.now()
+        run.state = replace(run.state, started=started, is_ready=True, passed_startup=True)
         self._events.report_change(pod)
         name = f"container {run.container['name']} of pod {meta.namespaced_name(pod)}"
         try:
-            if commands.interactive_command(pod, run.container):
-                run.end(await self._execute(pod, run))
-            else:
-                await self._execute_main(pod, run)
+            await execute(pod, run)
         except asyncio.CancelledError:
             if not run.state.is_stopping:
                 raise
@@ -428,7 +499,7 @@ class SimulatedRuntime:
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
         self._events.report_change(pod)
 
-    async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> int:
+    async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         container = run.container
         references, files = await self._load_once(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
@@ -441,20 +512,39 @@ class SimulatedRuntime:
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
         self._prepare_signals(pod, run, argv, host)
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
-        return await run_to_end(execution, run, pace, network, sleep=run.sleep)
+        run.end(await run_to_end(execution, run, pace, network, sleep=run.sleep))
 
     async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
-        """Run a container's command. One that is not simulated ends, or runs on, as it does in advance."""
+        """Run a container's command from its start."""
         container = run.container
         references, files = await self._load(pod, run)
+        await self._wait_for_earlier(pod, container)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
-        host.now = self._clock.now
         host.memory = self._memory(pod, container, references)
-        execution = container_command(commands.main_command(pod, container, references, host), files)
+        await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
+
+    async def _wait_for_earlier(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
+        """Wait until the containers that a kubelet starts earlier have done what they do first, if the container shares files with them."""
+        if not self._live.has_changing_files(pod, container):
+            return
+        for earlier in every_container(pod["spec"]):
+            if earlier["name"] == container["name"]:
+                return
+            run = self.run_of(pod, earlier["name"])
+            if run is not None and self._live.has_changing_files(pod, earlier):
+                await run.has_paused.wait()
+
+    async def _execute_to_end(
+        self, pod: ReadOnlyTree, run: InteractiveRun, host: Host, execution: Run
+    ) -> None:
+        """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
+        container, files = run.container, host.files
+        host.now = self._clock.now
+        execution = container_command(execution, files)
         if has_disk_limits(pod):
             execution = self._with_disk_checks(pod, execution)
-        network = self._network.caller(pod, partial(self._note_unknown, pod, container["name"]))
-        self._prepare_signals(pod, run, commands.live_command(pod, container), host)
+        network = run.pausing(self._network.caller(pod, partial(self._note_unknown, pod, container["name"])))
+        self._prepare_signals(pod, run, self._live.command(pod, container), host)
         try:
             code = await run_to_end(
                 execution,
@@ -502,12 +592,28 @@ class SimulatedRuntime:
             self.loads.kill(self._pods.latest(pod) or pod, name)
             self._events.report_change(pod)
 
+    def _send_signal(self, pod: ReadOnlyTree, name: str, number: int) -> None:
+        """Send a signal of a client's command to the first process of a container."""
+        container = container_spec(pod, name)
+        assert container is not None
+        is_first = is_first_process(pod)
+        if number == KILL and is_first:
+            return  # The kernel protects the first process of a namespace from those in it.
+        run = self.run_of(pod, name)
+        if run is not None:
+            run.kill() if number == KILL else run.signal(number)
+        elif number == KILL or (number in _STOPPING and not predictions.ignores_term(container)):
+            self.loads.kill(self._pods.latest(pod) or pod, name, KILLED if number == KILL else 0, "")
+            self._events.report_change(pod)
+
     def _prepare_signals(
         self, pod: ReadOnlyTree, run: InteractiveRun, argv: Sequence[str], host: Host
     ) -> None:
         """Note what a run does when it is stopped."""
-        run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
-        reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first_process(pod))
+        is_first = is_first_process(pod)
+        # The command sets it when it starts.
+        run.send_signal = lambda number: host.send_signal(number, is_protected=is_first)
+        reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)
         if not handles_signals and reaction.seconds == 0:
             run.stop_code = reaction.exit_code
 
@@ -585,7 +691,7 @@ class SimulatedRuntime:
 
     def _is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether all programs that a container has run are simulated."""
-        if commands.live_command(pod, container):
+        if self._live.command(pod, container):
             unknown = self._unknown_programs.get(meta.uid(pod), ())
             return all(name != container["name"] for name, _ in unknown)
         return predictions.is_simulated(pod, container, script_of(meta.annotations(pod)))

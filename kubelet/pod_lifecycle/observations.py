@@ -100,6 +100,11 @@ class ProbeHistory:
         threshold = self._times.successes if is_success else self._times.failures
         return self._count.run <= threshold
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the last attempts have failed as often as the probe allows."""
+        return self._count.is_success is False and self._count.run >= self._times.failures
+
     def _change(self, at: float, result: ProbeResult) -> None:
         if not self._changes or self._changes[-1][1] != result:
             self._changes.append((at if self._changes else 0.0, result))

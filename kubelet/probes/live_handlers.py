@@ -274,6 +274,8 @@ class LiveHandlers:
                     self._on_change(Key.of(run.pod))
                 if probe is Probe.STARTUP and result.is_success:
                     return
+                if probe is not Probe.READINESS and run.probes[probe].has_failed:
+                    return  # The container is restarted.
             at += times.period
 
     async def _attempt(self, run: _LiveRun, probe: Probe, limit: float) -> ProbeResult:

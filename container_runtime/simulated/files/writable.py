@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
@@ -36,12 +37,18 @@ class RunKey(NamedTuple):
 class ContainerFiles:
     def __init__(self) -> None:
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
+        self._in_use: WeakValueDictionary[RunKey, FileSystem] = WeakValueDictionary()
+        """All that exist: a command that runs keeps its own, also when there are too many."""
         self._volumes: dict[str, Volumes] = {}
         """The contents of pods' own volumes by the pod's uid."""
         self._lasting: OrderedDict[VolumeKey, FileSystem] = OrderedDict()
         """The contents that outlive pods."""
 
     def contains(self, key: RunKey) -> bool:
+        return key in self._in_use
+
+    def keeps(self, key: RunKey) -> bool:
+        """Return whether the file system of a run is among the limited number that is kept for those who look at it."""
         return key in self._file_systems
 
     def file_system(
@@ -53,9 +60,10 @@ class ContainerFiles:
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts; `create` returns a new one."""
         shared = mounts_of(mounts, partial(self._volumes_of, key.uid)) if mounts else {}
-        file_system = self._file_systems.pop(key, None)
+        file_system = self._in_use.get(key)
+        self._file_systems.pop(key, None)
         if file_system is None:
-            file_system = create(shared)
+            file_system = self._in_use[key] = create(shared)
         else:
             file_system.replace_read_only({path: entry for path, entry in files.items() if entry.read_only})
         self._file_systems[key] = file_system
@@ -63,8 +71,10 @@ class ContainerFiles:
             len(self._file_systems) > MAX_CONTAINERS or self._size() > MAX_BYTES
         ):
             evicted, _ = self._file_systems.popitem(last=False)
-            if all(other.uid != evicted.uid for other in self._file_systems):
-                self._volumes.pop(evicted.uid, None)
+            if evicted.uid in self._volumes and all(
+                other.uid != evicted.uid for other in (*self._file_systems, *self._in_use)
+            ):
+                self._volumes.pop(evicted.uid)
         return file_system
 
     def _volumes_of(self, uid: str, key: VolumeKey) -> Volumes:

@@ -111,8 +111,20 @@ def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         or _command_with_objects(pod, container)
         or _command_with_storage(pod, container)
     )
+    return argv if _can_start(pod, container, argv) else ()
+
+
+def interpreted_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the command of a container if it is interpreted, or else nothing."""
+    script = script_of(meta.annotations(pod))
+    argv = _main_argv(container, script)
+    return argv if _is_interpreted(argv, script) and _can_start(pod, container, argv) else ()
+
+
+def _can_start(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...]) -> bool:
+    """Return whether a container has a command, and its image the program."""
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    return argv if not argv or has_script or not program.start_problem_of(container) else ()
+    return bool(argv) and (has_script or not program.start_problem_of(container))
 
 
 def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:

@@ -4,6 +4,7 @@ What such a command does depends on what other pods have written, or on what is 
 """
 
 import re
+from collections.abc import Container
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -23,11 +24,16 @@ def is_lasting(volume: ReadOnlyTree) -> bool:
 
 def uses_lasting_files(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...]) -> bool:
     """Return whether a command of a container names a folder with such files, also by a variable, or runs in one."""
-    mounts = container.get("volumeMounts")
-    if not mounts or not argv:
+    if not container.get("volumeMounts") or not argv:
         return False
     names = {volume["name"] for volume in pod["spec"].get("volumes") or () if is_lasting(volume)}
-    paths = [mount["mountPath"].rstrip("/") or "/" for mount in mounts if mount["name"] in names]
+    return names_mounts(container, argv, names)
+
+
+def names_mounts(container: ReadOnlyTree, argv: tuple[str, ...], volumes: Container[str]) -> bool:
+    """Return whether a command names a folder at which one of the volumes is mounted, also by a variable, or runs in one."""
+    mounts = container.get("volumeMounts") or ()
+    paths = [mount["mountPath"].rstrip("/") or "/" for mount in mounts if mount["name"] in volumes]
     if not paths:
         return False
     texts = [

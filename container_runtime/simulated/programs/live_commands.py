@@ -9,7 +9,7 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.variables import expand_probe_command
 
-from .commands import live_command, mentions_network
+from .commands import mentions_network
 from .lasting_files import uses_lasting_files
 from .object_values import uses_objects
 
@@ -18,6 +18,8 @@ WRITE_COMMAND: Final = re.compile(
     r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest|apt|apt-get|apk|yum|dnf|microdnf)\b"
 )
 """Matches a command that may write files."""
+_TO_NULL: Final = re.compile(r"\d?>{1,2} ?(?:/dev/null|&\d)")
+"""Matches a redirection that writes no file."""
 _TIME: Final = re.compile(r"(?<![\w./-])date(?![\w./-])|\bEPOCHSECONDS\b|-[acm]min\b")
 """Matches a command that reads the time."""
 _NONE: Final[Mapping[str, tuple[str, ...]]] = {}
@@ -32,24 +34,16 @@ def _has_commands(container: ReadOnlyTree) -> bool:
 
 
 def live_commands(
-    pod: ReadOnlyTree, container: ReadOnlyTree, *, has_changed_files: bool = False
+    pod: ReadOnlyTree, container: ReadOnlyTree, *, is_live: bool = False
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the commands of a container's probes and hooks that run in real time, by the field of each.
 
-    All of them do if the container's own command does, or if a client has changed files of the container (`has_changed_files`).
+    All of them do if the container's own command does (`is_live`), if a client has changed its files, or if one of them may.
     """
     if not _has_commands(container):
         return _NONE
-    hooks = container.get("lifecycle")
-    handlers = {field: handler for field in _PROBES if (handler := container.get(field))} | (hooks or {})
-    commands = {
-        field: _command_of(field, handler["exec"], container)
-        for field, handler in handlers.items()
-        if isinstance(handler, Mapping) and "exec" in handler
-    }
-    if has_changed_files or live_command(pod, container):
-        return commands
-    if WRITE_COMMAND.search("\0".join(commands.get("postStart", ()))) and len(commands) > 1:
+    commands = _commands_of(container)
+    if is_live or _may_write(commands):
         return commands
     return {
         field: argv
@@ -59,6 +53,25 @@ def live_commands(
         or uses_lasting_files(pod, container, argv)
         or _reads_time(argv)
     }
+
+
+def _commands_of(container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
+    hooks = container.get("lifecycle")
+    handlers = {field: handler for field in _PROBES if (handler := container.get(field))} | (hooks or {})
+    return {
+        field: _command_of(field, handler["exec"], container)
+        for field, handler in handlers.items()
+        if isinstance(handler, Mapping) and "exec" in handler
+    }
+
+
+def handlers_may_write(container: ReadOnlyTree) -> bool:
+    """Return whether a command of a container's probes or hooks may write files that others read."""
+    return _has_commands(container) and _may_write(_commands_of(container))
+
+
+def _may_write(commands: Mapping[str, tuple[str, ...]]) -> bool:
+    return any(WRITE_COMMAND.search(_TO_NULL.sub("", "\0".join(argv))) for argv in commands.values())
 
 
 def _command_of(field: str, action: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:

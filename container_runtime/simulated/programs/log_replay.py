@@ -35,6 +35,10 @@ class LogReplay:
         self._effects = 0
         self._reply: bytes | None = None
         self._parts = {1: bytearray(), 2: bytearray()}
+        self._slept_from = 0.0
+        """The time at which the last sleep began, in seconds after the start."""
+        self._cores = 0.0
+        """The cores that it keeps busy."""
         self.has_ended = False
 
     @property
@@ -62,6 +66,17 @@ class LogReplay:
     def close(self) -> None:
         self._execution.close()
 
+    def unfinished_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the streams with the text that no newline has ended yet."""
+        yield from ((stream, bytes(part)) for stream, part in self._parts.items() if part)
+
+    def continue_from(self, now: datetime) -> Run:
+        """Return the rest of the run, whose time does not pass by itself any more, from a time up to which it was replayed."""
+        host, elapsed = self._host, (now - self._started).total_seconds()
+        remaining, slept = host.elapsed - elapsed, elapsed - self._slept_from
+        host.elapsed = 0.0
+        return _rest(self._execution, Sleep(max(remaining, 0.0), self._cores), slept)
+
     def _step(self, until: datetime) -> Iterator[LogLine]:
         try:
             effect = self._execution.send(self._reply) if self._reply else next(self._execution)
@@ -76,7 +91,8 @@ class LogReplay:
                 yield from self._lines(stream, data)
             case Input() if self._host.has_open_input:
                 self._host.elapsed = inf
-            case Sleep(seconds=seconds):
+            case Sleep(seconds=seconds, cores=cores):
+                self._slept_from, self._cores = self._host.elapsed, cores
                 self._host.elapsed += seconds
             case RepeatedIteration(seconds=seconds):
                 remaining = (until - self._started).total_seconds() - self._host.elapsed
@@ -101,3 +117,17 @@ class LogReplay:
             text = bytes(part)
             part.clear()
             yield LogLine(after(self._started, span_of(self._host.elapsed)), stream, text)
+
+
+def _rest(execution: Run, sleep: Sleep, slept: float) -> Run:
+    """Wait for the rest of a sleep that has lasted `slept` seconds, or for a signal that ends it; then go on."""
+    reply = yield sleep
+    if reply:
+        reply = str(slept + float(reply)).encode()
+    while True:
+        try:
+            effect = execution.send(reply) if reply else next(execution)
+        except StopIteration as stop:
+            code: int = stop.value
+            return code
+        reply = yield effect

@@ -1,8 +1,9 @@
 """The processes of a container beside those of a command in it: its first process, and those of a shared namespace. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
@@ -53,26 +54,38 @@ def process_entries(
     }
 
 
+SendSignal: TypeAlias = Callable[[str, int], None]
+"""Sends a signal to the first process of a container, by the container's name."""
+
+
 def other_processes(
-    pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str], now: datetime
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    environment: Mapping[str, str],
+    now: datetime,
+    send_signal: SendSignal,
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container besides a client's command."""
     if pod["spec"].get("shareProcessNamespace"):
-        return tuple(_shared_processes(pod, environment, now))
+        return tuple(_shared_processes(pod, environment, now, send_signal))
     started = _started(pod, container) or now
     argv = first_argv(pod, container, environment)
-    return (OtherProcess(1, argv, identity_of(pod, container).user, started),)
+    user = identity_of(pod, container).user
+    return (OtherProcess(1, argv, user, started, partial(send_signal, container["name"])),)
 
 
 def _shared_processes(
-    pod: ReadOnlyTree, environment: Mapping[str, str], now: datetime
+    pod: ReadOnlyTree, environment: Mapping[str, str], now: datetime, send_signal: SendSignal
 ) -> Iterator[OtherProcess]:
     containers = [other for other in every_container(pod["spec"]) if _started(pod, other) is not None]
     starts = [_started(pod, other) or now for other in containers]
     yield OtherProcess(1, ("/pause",), 65535, min(starts, default=now))
     for index, (other, started) in enumerate(zip(containers, starts, strict=True), start=1):
         argv = first_argv(pod, other, environment)
-        yield OtherProcess(index * _PIDS_OF_CONTAINER, argv, identity_of(pod, other).user, started)
+        user = identity_of(pod, other).user
+        yield OtherProcess(
+            index * _PIDS_OF_CONTAINER, argv, user, started, partial(send_signal, other["name"])
+        )
 
 
 def _started(pod: ReadOnlyTree, container: ReadOnlyTree) -> datetime | None:

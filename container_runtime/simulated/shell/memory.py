@@ -48,6 +48,11 @@ class Memory:
         if size > 0 and (self.used > self.limit or self.used == inf):
             raise OutOfMemory
 
+    def take_over(self, other: "Memory") -> None:
+        """Have in use what another memory has, as if it had been filled here."""
+        self.used, self.steps, self._by_process = other.used, other.steps, other._by_process  # noqa: SLF001 - of its own class
+        self._on_change(min(self.used, self.limit))
+
     @contextmanager
     def freed_at_end(self, process: int, now: Callable[[], float]) -> Iterator[None]:
         """Free at the end of a program what it has left in use; `process` is the one in which it runs, `now` returns the time."""

@@ -136,6 +136,15 @@ class OtherProcess(Struct, frozen=True):
     argv: tuple[str, ...]
     user: int
     started: datetime
+    send_signal: Callable[[int], None] = lambda _: None
+
+    @property
+    def name(self) -> Sequence[str]:
+        return self.argv
+
+
+class SignalFirst(Protocol):
+    def __call__(self, number: int, *, is_protected: bool = True) -> None: ...
 
 
 class Host(Struct, kw_only=True):
@@ -173,7 +182,7 @@ class Host(Struct, kw_only=True):
     """The seconds that commands have slept, if sleeping takes no real time."""
     on_unknown: Callable[[str], None] = lambda _: None
     """Called with the name of an unknown program that fails."""
-    send_signal: Callable[[int], None] = lambda _: None
+    send_signal: SignalFirst = lambda *_, **__: None
     """Sends a signal to the first process of the command that runs."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
@@ -273,6 +282,17 @@ class ProcessTable(Protocol):
     def current_pid(self) -> int:
         """Return the id of the present process; 0 without one."""
         ...
+
+
+class RunningProcess(Protocol):
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def name(self) -> Sequence[str]: ...
+
+    @property
+    def send_signal(self) -> Callable[[int], None]: ...
 
 
 class Child(Protocol):

@@ -14,6 +14,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Program,
     ProgramUsageError,
     Run,
+    RunningProcess,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.signals import NAMES, signal_number
@@ -56,18 +57,20 @@ def kill(process: Process) -> Run:
     return code
 
 
-def _targets(process: Process, argument: str) -> list[Child]:
+def _targets(process: Process, argument: str) -> Sequence[RunningProcess]:
     """Return the processes with an id, or those of a group; all processes of a command are in one group."""
     digits = argument.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
         words = f"{argument}: arguments must be process or job IDs"
         raise ProgramUsageError(f"Illegal number: {argument}", 2, bash=words, bash_code=1)
-    children = list(process.processes.children())
     if argument == "0":
-        return children
+        return process.processes.children()
+    running = _processes(process)
     if argument == "-1":
-        return [child for child in children if child.pid != _FIRST]
-    return [child for child in children if child.pid == int(digits[:_MAX_DIGITS])]
+        return [one for one in running if one.pid != _FIRST]
+    if argument.startswith("-"):
+        running = _children(process)
+    return [one for one in running if one.pid == int(digits[:_MAX_DIGITS])]
 
 
 def _list_signals(arguments: Sequence[str]) -> Run:
@@ -92,9 +95,14 @@ def _user(process: Process) -> str:
     return process.host.user_names.get(process.host.user, str(process.host.user))
 
 
-def _processes(process: Process) -> list[Child]:
-    """Return the processes of the command: the container's other processes are not those of a command in it."""
+def _children(process: Process) -> Sequence[Child]:
+    """Return the processes of the command."""
     return sorted(process.processes.children(), key=lambda child: child.pid)
+
+
+def _processes(process: Process) -> Sequence[RunningProcess]:
+    """Return all processes of the container."""
+    return [*process.host.other_processes, *_children(process)]
 
 
 def ps(process: Process) -> Run:
@@ -125,7 +133,7 @@ def _rows(process: Process) -> list[_Row]:
         _Row(other.pid, 0, host.user_names.get(other.user, f"{other.user}"), 0, " ".join(other.argv))
         for other in host.other_processes
     ]
-    for child in _processes(process):
+    for child in _children(process):
         seconds = 0 if rows and host.other_processes else int(process.processes.time - child.started)
         rows.append(_Row(child.pid, 0, user, seconds, " ".join(child.name)))
     pid = process.processes.next_pid()
@@ -193,7 +201,7 @@ def pgrep(process: Process) -> Run:
     return int(not matching)
 
 
-def _searched_text(child: Child, *, full: bool) -> str:
+def _searched_text(child: RunningProcess, *, full: bool) -> str:
     return " ".join(child.name) if full else child.name[0].rpartition("/")[2]
 
 

@@ -125,8 +125,9 @@ async def test_command_of_a_client_that_fills_the_memory_kills_its_container():
         await yield_to_loop()
         clock.advance(1)
     assert task.result() == 137
-    kill = runtime.kills(pod)["c"]
-    assert (kill.restarts, kill.code, kill.reason) == (0, 137, "OOMKilled")
+    await yield_to_loop()
+    end = runtime.states(pod)["c"].exit
+    assert (runtime.states(pod)["c"].restarts, end.code, end.reason) == (0, 137, "OOMKilled")
 
 
 async def test_file_of_the_cgroup_has_the_memory_in_use():

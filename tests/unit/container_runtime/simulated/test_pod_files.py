@@ -4,6 +4,7 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from tests.support.controllers.pods import container, pod
 
@@ -28,5 +29,7 @@ async def test_container_of_an_earlier_version_of_the_pod_is_the_same_one(others
     tree = pod(*(container(name, volumeMounts=[MOUNT]) for name in names), volumes=VOLUMES)
     earlier = container("c", volumeMounts=[MOUNT])
     loader = Loader()
-    await PodFiles(loader, SteppedClock()).file_system(tree, earlier, references=References())
+    await PodFiles(loader, LiveContainers(), SteppedClock()).file_system(
+        tree, earlier, references=References()
+    )
     assert loader.loaded == others

@@ -1,0 +1,94 @@
+"""Which containers run in real time, so that what happens in their pods has its effect on their commands.
+
+Those run in real time whose commands demand it (`commands.live_command`), those that share files with others, and those that a client has
+joined by a command. All others are computed in advance, and cost nothing while they run.
+"""
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.pod_script import script_of
+
+from . import predictions
+from .files.mounts import shared_volumes
+from .programs import commands
+from .programs.lasting_files import names_mounts
+from .programs.live_commands import handlers_may_write
+from .servers.probe_answers import concurrent_containers
+
+
+class LiveContainers:
+    def __init__(self) -> None:
+        self._joined: dict[str, set[str]] = {}
+        """The names of the containers that clients have joined, by the pod's uid."""
+        self._with_others: dict[str, frozenset[str]] = {}
+        """The names of the containers whose files others may change while they run, by the pod's uid."""
+
+    def command(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+        """Return the command of a container that runs in real time; empty for any other container."""
+        if command := commands.live_command(pod, container):
+            return command
+        return commands.interpreted_command(pod, container) if self.has_changing_files(pod, container) else ()
+
+    def may_run(self, pod: ReadOnlyTree) -> bool:
+        """Return whether a container of the pod may run in real time."""
+        return (
+            meta.uid(pod) in self._joined or bool(self._names_with_others(pod)) or commands.may_run_live(pod)
+        )
+
+    def has_changing_files(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+        """Return whether somebody else may change the files of a container while its command runs."""
+        name = container["name"]
+        return name in self._joined.get(meta.uid(pod), ()) or name in self._names_with_others(pod)
+
+    def can_join(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+        """Return whether a container that is computed in advance can go on in real time."""
+        return (
+            not self.command(pod, container)
+            and bool(commands.interpreted_command(pod, container))
+            and predictions.is_simulated(pod, container, script_of(meta.annotations(pod)))
+        )
+
+    def join(self, pod: ReadOnlyTree, name: str) -> None:
+        self._joined.setdefault(meta.uid(pod), set()).add(name)
+
+    def forget(self, uid: str) -> None:
+        self._joined.pop(uid, None)
+        self._with_others.pop(uid, None)
+
+    def _names_with_others(self, pod: ReadOnlyTree) -> frozenset[str]:
+        uid = meta.uid(pod)
+        names = self._with_others.get(uid)
+        if names is None:
+            names = self._with_others[uid] = frozenset(
+                container["name"] for container in concurrent_containers(pod) if _has_others(pod, container)
+            )
+        return names
+
+
+def _has_others(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether other containers or the container's own hooks and probes may change files while its command runs."""
+    writes_itself = handlers_may_write(container)
+    shared = {
+        name: others
+        for name in shared_volumes(pod, container)
+        if (
+            others := [
+                other
+                for other in concurrent_containers(pod)
+                if other["name"] != container["name"] and name in shared_volumes(pod, other)
+            ]
+        )
+    }
+    if not writes_itself and not shared:
+        return False
+    script = script_of(meta.annotations(pod))
+    argv = commands.interpreted_command(pod, container)
+    if not argv or not predictions.is_simulated(pod, container, script):
+        return False
+    # What a program that is not interpreted writes is not there: a command that needs it would fail.
+    known = {
+        name
+        for name, others in shared.items()
+        if all(predictions.is_simulated(pod, other, script) for other in others)
+    }
+    return writes_itself or names_mounts(container, argv, known)
