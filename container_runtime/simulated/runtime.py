@@ -384,6 +384,7 @@ class SimulatedRuntime:
 
         self._begin(pod, run, go_on)
         self._events.report_output(pod)
+        await run.has_paused.wait()  # From now on, signals reach it.
 
     async def _execute_for_client(
         self, pod: ReadOnlyTree, name: str, execution: Run, streams: Streams

@@ -10,6 +10,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Child,
     CommandStart,
     MissingArguments,
+    Output,
     Process,
     Program,
     ProgramUsageError,
@@ -49,12 +50,20 @@ def kill(process: Process) -> Run:
     for argument in arguments:
         targets = _targets(process, argument)
         if not targets:
-            yield process.error(f"({argument}) - No such process" if process.is_bash else "No such process\n")
+            yield _no_such_process(process, argument)
             code = 1
         for target in targets if signal else ():
             target.send_signal(signal)
             yield CommandStart()  # a process that signals itself may end here
     return code
+
+
+def _no_such_process(process: Process, argument: str) -> Output:
+    if process.is_bash:
+        return process.error(f"({argument}) - No such process")
+    if process.host.has_busybox:  # its shell says that without the name of the builtin
+        return process.report(f"{process.place or 'kill: '}can't kill pid {argument}: No such process")
+    return process.error("No such process\n")
 
 
 def _targets(process: Process, argument: str) -> Sequence[RunningProcess]:

@@ -1,0 +1,215 @@
+"""A container goes on in real time once a client runs a command in it, and what the client does has its effect."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.timestamps import format_time, parse_time
+from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.runs import ContainerRun
+from mockube.container_runtime.runtime import ExecRequest
+from mockube.container_runtime.simulated.live_containers import LiveContainers
+from mockube.container_runtime.simulated.runtime import SimulatedRuntime
+from tests.support.container_runtimes import ClientStreams, Pods, simulated_runtime
+from tests.support.event_loop import yield_to_loop
+
+TICKS = "n=0; while true; do n=$((n+1)); echo tick $n; sleep 1; done"
+
+
+class Cluster:
+    """A pod whose containers run since now, and their run-time."""
+
+    def __init__(self, *containers, **spec):
+        self.clock, pods = SteppedClock(), Pods()
+        self.runtime: SimulatedRuntime = simulated_runtime(self.clock, pods=pods)
+        self.started = format_time(self.clock.now())
+        state = {"running": {"startedAt": self.started}}
+        self.pod = {
+            "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
+            "spec": {"containers": list(containers), "nodeName": "n", **spec},
+            "status": {
+                "containerStatuses": [
+                    {"name": one["name"], "restartCount": 0, "state": state} for one in containers
+                ]
+            },
+        }
+        pods.set(self.pod)
+
+    async def exec(self, *command, container="c"):
+        streams = ClientStreams()
+        run = await self.runtime.exec(self.pod, container, ExecRequest(command=list(command)))
+        code = await run(streams)
+        return code, b"".join(streams.received.values()).decode()
+
+    async def advance(self, seconds):
+        """Let time pass in steps of a second, as the commands' timers expect."""
+        for _ in range(seconds):
+            self.clock.advance(1)
+            for _ in range(50):
+                await yield_to_loop()
+
+    async def log(self, container="c"):
+        source = await self.log_source(container)
+        return read(source, self.clock.now())
+
+    async def log_source(self, container="c"):
+        run = ContainerRun(restarts=0, started=parse_time(self.started), finished=None)
+        return await self.runtime.logs(self.pod, container, run)
+
+    def end(self, container="c"):
+        return self.runtime.states(self.pod)[container].exit
+
+
+def read(source, until):
+    lines = []
+    while source.is_behind(until):
+        lines += [line.text.decode() for line in source.advance(until)]
+    return lines
+
+
+def shell(script, name="c", **fields):
+    return {"name": name, "image": "busybox", "command": ["sh", "-c", script], **fields}
+
+
+async def test_container_that_nobody_looks_into_is_computed():
+    cluster = Cluster(shell(TICKS))
+    await cluster.advance(3)
+    assert cluster.runtime.states(cluster.pod) == {}
+    assert not cluster.runtime.may_change(cluster.pod)
+    assert await cluster.log() == ["tick 1\n", "tick 2\n", "tick 3\n", "tick 4\n"]
+
+
+async def test_command_that_waits_for_a_file_sees_that_of_a_client():
+    cluster = Cluster(
+        shell("echo begin; until [ -f /tmp/go ]; do sleep 1; done; cat /tmp/go; exit 3"),
+        restartPolicy="Never",
+    )
+    await cluster.advance(5)
+    assert (await cluster.exec("sh", "-c", "echo hi > /tmp/go"))[0] == 0
+    await cluster.advance(2)
+    assert cluster.end().code == 3
+    assert await cluster.log() == ["begin\n", "hi\n"]
+
+
+async def test_run_goes_on_where_it_was():
+    cluster = Cluster(shell(f"echo $$ > /tmp/pid; {TICKS}"))
+    await cluster.advance(3)
+    await cluster.exec("ls")
+    before = await cluster.log()
+    await cluster.advance(2)
+    assert before == [f"tick {number}\n" for number in range(1, 5)]
+    assert await cluster.log() == [f"tick {number}\n" for number in range(1, 7)]
+    state = cluster.runtime.states(cluster.pod)["c"]
+    assert (state.restarts, format_time(state.started), state.exit) == (0, cluster.started, None)
+
+
+async def test_rest_of_a_sleep_is_slept():
+    cluster = Cluster(shell("sleep 10; echo done; sleep 100"))
+    await cluster.advance(4)
+    await cluster.exec("ls")
+    await cluster.advance(5)
+    assert await cluster.log() == []
+    await cluster.advance(2)
+    assert await cluster.log() == ["done\n"]
+
+
+async def test_line_without_an_end_is_not_lost():
+    cluster = Cluster(shell("printf half; sleep 5; echo ' a line'; sleep 100"))
+    await cluster.advance(1)
+    await cluster.exec("ls")
+    await cluster.advance(6)
+    assert await cluster.log() == ["half a line\n"]
+
+
+async def test_log_that_is_followed_has_each_line_once():
+    cluster = Cluster(shell(TICKS))
+    await cluster.advance(2)
+    source = await cluster.log_source()
+    lines = read(source, cluster.clock.now())
+    await cluster.exec("touch", "/tmp/x")
+    await cluster.advance(2)
+    lines += read(source, cluster.clock.now())
+    source.close()
+    assert lines == [f"tick {number}\n" for number in range(1, 6)]
+
+
+async def test_clients_at_the_same_time_join_one_run():
+    cluster = Cluster(shell(TICKS))
+    await cluster.advance(2)
+    await asyncio.gather(*(cluster.exec("touch", f"/tmp/{number}") for number in range(5)))
+    await cluster.advance(1)
+    assert (await cluster.log())[-2:] == ["tick 3\n", "tick 4\n"]
+
+
+@pytest.mark.parametrize(
+    ("script", "signal", "code"),
+    [
+        ("trap 'exit 7' TERM; while true; do sleep 1; done", "TERM", 7),
+        ("trap 'exit 7' TERM; while true; do sleep 1; done", "KILL", None),
+        ("while true; do sleep 1; done", "TERM", None),
+    ],
+)
+async def test_first_process_gets_the_signals_that_it_handles(script, signal, code):
+    cluster = Cluster(shell(script))
+    await cluster.advance(2)
+    assert await cluster.exec("kill", f"-{signal}", "1") == (0, "")
+    await cluster.advance(2)
+    assert getattr(cluster.end(), "code", None) == code
+
+
+@pytest.mark.parametrize(("signal", "code"), [("TERM", 143), ("KILL", 137)])
+async def test_first_process_of_another_container_has_no_protection(signal, code):
+    cluster = Cluster(
+        shell("while true; do sleep 1; done"), shell("sleep 1000", "other"), shareProcessNamespace=True
+    )
+    await cluster.advance(2)
+    assert await cluster.exec("kill", f"-{signal}", "14") == (0, "")
+    await cluster.advance(1)
+    assert cluster.end("other").code == code
+    assert cluster.end() is None
+
+
+async def test_server_ends_at_a_signal():
+    cluster = Cluster({"name": "c", "image": "nginx"})
+    assert await cluster.exec("sh", "-c", "kill -HUP 1") == (0, "")
+    assert cluster.runtime.kills(cluster.pod) == {}
+    assert await cluster.exec("sh", "-c", "kill 1") == (0, "")
+    kill = cluster.runtime.kills(cluster.pod)["c"]
+    assert (kill.restarts, kill.code, kill.reason) == (0, 0, "")
+
+
+async def test_container_has_no_process_of_that_number():
+    cluster = Cluster(shell("sleep 1000"))
+    assert await cluster.exec("sh", "-c", "kill 77") == (1, "sh: can't kill pid 77: No such process\n")
+
+
+def mounting(script, name, path="/d"):
+    return shell(script, name, volumeMounts=[{"name": "v", "mountPath": path}])
+
+
+def runs_live(*containers):
+    pod = {
+        "metadata": {"name": "p", "uid": "u"},
+        "spec": {"containers": list(containers), "volumes": [{"name": "v", "emptyDir": {}}]},
+    }
+    live = LiveContainers()
+    return [bool(live.command(pod, container)) for container in containers]
+
+
+def test_containers_that_share_files_run_in_real_time():
+    writer = mounting("while true; do date >> /d/log; sleep 1; done", "w")
+    assert runs_live(writer, mounting("tail -f /data/log", "r", "/data")) == [True, True]
+    assert runs_live(writer, mounting("sleep 5", "r")) == [True, False]
+    assert runs_live(writer) == [False]
+    # What a program that is not simulated writes is not there.
+    unknown = {"name": "app", "image": "example.org/app", "volumeMounts": [{"name": "v", "mountPath": "/d"}]}
+    assert runs_live(unknown, mounting("tail -f /d/log", "r")) == [False, False]
+
+
+def test_container_whose_hook_writes_files_runs_in_real_time():
+    def hook(script):
+        return {"postStart": {"exec": {"command": ["sh", "-c", script]}}}
+
+    waits = "until [ -f /tmp/ready ]; do sleep 1; done"
+    assert runs_live(shell(waits, lifecycle=hook("touch /tmp/ready"))) == [True]
+    assert runs_live(shell(waits, lifecycle=hook("echo hi >/dev/null 2>&1"))) == [False]
