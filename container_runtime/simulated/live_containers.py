@@ -4,8 +4,12 @@ Those run in real time whose commands demand it (`commands.live_command`), those
 joined by a command. All others are computed in advance, and cost nothing while they run.
 """
 
+from typing import Final
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import has_default_command
+from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 from mockube.container_runtime.pod_script import script_of
 
 from . import predictions
@@ -59,10 +63,22 @@ class LiveContainers:
         uid = meta.uid(pod)
         names = self._with_others.get(uid)
         if names is None:
+            if not _may_have_others(pod):
+                return _NO_NAMES  # as for nearly all pods, so that nothing is kept for them
             names = self._with_others[uid] = frozenset(
                 container["name"] for container in concurrent_containers(pod) if _has_others(pod, container)
             )
         return names
+
+
+_NO_NAMES: Final[frozenset[str]] = frozenset()
+
+
+def _may_have_others(pod: ReadOnlyTree) -> bool:
+    spec = pod["spec"]
+    has_volumes = any(volume_kind(volume) not in API_VOLUMES for volume in spec.get("volumes") or ())
+    is_alone = len(spec["containers"]) == 1 and not spec.get("initContainers")
+    return (has_volumes and not is_alone) or any(map(handlers_may_write, spec["containers"]))
 
 
 def _has_others(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
@@ -85,10 +101,14 @@ def _has_others(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     argv = commands.interpreted_command(pod, container)
     if not argv or not predictions.is_simulated(pod, container, script):
         return False
-    # What a program that is not interpreted writes is not there: a command that needs it would fail.
+    # What a program that is not simulated writes is not there: a command that needs it would fail.
     known = {
         name
         for name, others in shared.items()
-        if all(predictions.is_simulated(pod, other, script) for other in others)
+        if all(
+            (has_default_command(other) and predictions.knows_image(other))
+            or predictions.is_simulated(pod, other, script)
+            for other in others
+        )
     }
     return writes_itself or names_mounts(container, argv, known)

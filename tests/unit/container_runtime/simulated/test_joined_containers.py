@@ -201,6 +201,12 @@ def test_containers_that_share_files_run_in_real_time():
     assert runs_live(writer, mounting("tail -f /data/log", "r", "/data")) == [True, True]
     assert runs_live(writer, mounting("sleep 5", "r")) == [True, False]
     assert runs_live(writer) == [False]
+    server = {
+        "name": "s",
+        "image": "nginx",
+        "volumeMounts": [{"name": "v", "mountPath": "/usr/share/nginx/html"}],
+    }
+    assert runs_live(writer, server) == [True, False]
     # What a program that is not simulated writes is not there.
     unknown = {"name": "app", "image": "example.org/app", "volumeMounts": [{"name": "v", "mountPath": "/d"}]}
     assert runs_live(unknown, mounting("tail -f /d/log", "r")) == [False, False]
