@@ -42,6 +42,8 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     load: RunLoad = NO_LOAD
     start_error: str = ""
     """Why the container cannot be started; "" if it can."""
+    is_certain: bool = True
+    """Whether it was computed to its end, and nothing in it depends on files that were not there."""
 
 
 SERVICE: Final = RunBehavior(seconds=None)

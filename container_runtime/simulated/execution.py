@@ -19,6 +19,8 @@ SLICE = 50
 """The number of commands after which other tasks run."""
 _LONGEST_SLEEP = 1e9
 _SHORT_SLEEP = 0.01
+_FIRST_PAUSE, _PAUSE_FACTOR = 0.02, 1.2
+"""The pauses of a loop that takes no time grow to a second: one that works for a moment ends soon, and one that never ends costs little."""
 _MAX_SHORT_SLEEPS = 0.1
 """The seconds of short sleeps, such as the round trips of the network, that are slept together: a timer costs more than they do."""
 
@@ -119,7 +121,7 @@ async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None
 def container_command(execution: Run, files: FileSystem) -> Run:
     """Run the command of a container, which may read files of its image, and never loops without taking time."""
     reply: bytes | None = None
-    commands = 0
+    commands, pause = 0, _FIRST_PAUSE
     try:
         while True:
             files.is_partial = True
@@ -130,10 +132,13 @@ def container_command(execution: Run, files: FileSystem) -> Run:
                 return code
             finally:
                 files.is_partial = False
-            commands = 0 if isinstance(effect, Sleep) else commands + isinstance(effect, CommandStart)
+            if isinstance(effect, Sleep):
+                commands, pause = 0, _FIRST_PAUSE
+            commands += isinstance(effect, CommandStart)
             if commands > MAX_COMMANDS:
                 commands = 0
-                yield Sleep(1.0)
+                yield Sleep(pause)
+                pause = min(pause * _PAUSE_FACTOR, 1.0)
             reply = yield effect
     finally:
         execution.close()

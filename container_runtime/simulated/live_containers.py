@@ -1,12 +1,13 @@
 """Which containers run in real time, so that what happens in their pods has its effect on their commands.
 
-Those run in real time whose commands demand it (`commands.live_command`), those that share files with others, and those that a client has
-joined by a command. All others are computed in advance, and cost nothing while they run.
+Those run in real time whose commands demand it (`commands.live_command`), those that share files with others, those whose ends are not
+certain in advance, and those that a client has joined by a command. All others are computed, and cost nothing while they run.
 """
 
 from typing import Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import has_default_command
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
@@ -26,17 +27,23 @@ class LiveContainers:
         """The names of the containers that clients have joined, by the pod's uid."""
         self._with_others: dict[str, frozenset[str]] = {}
         """The names of the containers whose files others may change while they run, by the pod's uid."""
+        self._uncertain: dict[str, frozenset[str]] = {}
+        """The names of the containers whose ends are not certain in advance, by the pod's uid."""
 
     def command(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return the command of a container that runs in real time; empty for any other container."""
         if command := commands.live_command(pod, container):
             return command
-        return commands.interpreted_command(pod, container) if self.has_changing_files(pod, container) else ()
+        is_live = self.has_changing_files(pod, container) or container["name"] in self._names_uncertain(pod)
+        return commands.interpreted_command(pod, container) if is_live else ()
 
     def may_run(self, pod: ReadOnlyTree) -> bool:
         """Return whether a container of the pod may run in real time."""
         return (
-            meta.uid(pod) in self._joined or bool(self._names_with_others(pod)) or commands.may_run_live(pod)
+            meta.uid(pod) in self._joined
+            or bool(self._names_with_others(pod))
+            or bool(self._names_uncertain(pod))
+            or commands.may_run_live(pod)
         )
 
     def has_changing_files(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
@@ -58,6 +65,7 @@ class LiveContainers:
     def forget(self, uid: str) -> None:
         self._joined.pop(uid, None)
         self._with_others.pop(uid, None)
+        self._uncertain.pop(uid, None)
 
     def _names_with_others(self, pod: ReadOnlyTree) -> frozenset[str]:
         uid = meta.uid(pod)
@@ -69,6 +77,32 @@ class LiveContainers:
                 container["name"] for container in concurrent_containers(pod) if _has_others(pod, container)
             )
         return names
+
+    def _names_uncertain(self, pod: ReadOnlyTree) -> frozenset[str]:
+        uid = meta.uid(pod)
+        names = self._uncertain.get(uid)
+        if names is None:
+            interpreted = [
+                container
+                for container in every_container(pod["spec"])
+                if commands.interpreted_command(pod, container)
+            ]
+            if not interpreted:
+                return _NO_NAMES
+            names = self._uncertain[uid] = frozenset(
+                container["name"] for container in interpreted if not _is_certain(pod, container)
+            )
+        return names
+
+
+def _is_certain(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether a command is computed to its end, or what it does is not simulated at all."""
+    behavior = predictions.program_of_run(pod, container, script_of(meta.annotations(pod)))()
+    if behavior is None:
+        return True
+    return behavior.is_certain and not commands.shows_surroundings(
+        commands.interpreted_command(pod, container)
+    )
 
 
 _NO_NAMES: Final[frozenset[str]] = frozenset()

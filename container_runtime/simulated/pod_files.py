@@ -157,9 +157,7 @@ class PodFiles:
             self._early.setdefault(key.uid, set()).add(key)
         elif run is not None and has_begun and (is_new or key in early):
             # A run in real time that begins now writes its files itself.
-            is_live = (key in early and self._live.command(pod, container)) or self._live.has_changing_files(
-                pod, container
-            )
+            is_live = bool(self._live.command(pod, container))
             early.discard(key)
             if not is_live and _may_write(pod, container):
                 self._begin_replay(key, pod, container, references, run, files)

@@ -336,6 +336,7 @@ class SimulatedRuntime:
         self._show_memory(files, pod, name)
         host = commands.host_of(pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
+        host.has_changing_files = True
         environment = environment_of(pod, container, references)
         host.other_processes = other_processes(
             pod, container, environment, self._clock.now(), partial(self._send_signal, pod)
@@ -504,7 +505,7 @@ class SimulatedRuntime:
         container = run.container
         references, files = await self._load_once(pod, run)
         host = commands.host_of(pod, container, references, self._clock.now(), files=files)
-        host.now, host.is_strict = self._clock.now, False
+        host.now, host.is_strict, host.has_changing_files = self._clock.now, False, True
         if not self._fails_unknown(pod):
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
@@ -540,7 +541,7 @@ class SimulatedRuntime:
     ) -> None:
         """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container, files = run.container, host.files
-        host.now = self._clock.now
+        host.now, host.has_changing_files = self._clock.now, True
         execution = container_command(execution, files)
         if has_disk_limits(pod):
             execution = self._with_disk_checks(pod, execution)

@@ -45,8 +45,11 @@ _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host'}))})(?![\w.-])|/dev/(?:tcp|udp)/"
 )
 """The name of a program that uses the network, in a command or a script; `host` is more often an ordinary word."""
+_SURROUNDINGS: Final = re.compile(
+    r"(?<![\w./-])(?:whoami|id|groups|chown|chgrp|getent|df|mount|free|nproc|top|ps|pgrep|pidof)(?![\w=./-])"
+)
+"""The name of a program that shows the users, the disks or the processes of a container."""
 _RUN_ANNOTATION: Final = f"{PREFIX}run"
-_TIMED: Final = ("readinessProbe", "livenessProbe", "startupProbe", "lifecycle")
 
 
 def host_of(
@@ -114,6 +117,11 @@ def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     return argv if _can_start(pod, container, argv) else ()
 
 
+def shows_surroundings(argv: tuple[str, ...]) -> bool:
+    """Return whether a command asks for something of its container that is not computed in advance."""
+    return any(_SURROUNDINGS.search(argument) for argument in argv)
+
+
 def interpreted_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container if it is interpreted, or else nothing."""
     script = script_of(meta.annotations(pod))
@@ -153,12 +161,7 @@ def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, .
 
 
 def _command_with_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the command of a container that runs once and whose end depends on API objects.
-
-    One that is restarted counts as a service where its end depends on them, see `program_of_run`.
-    """
-    if not runs_once(pod, container) or any(field in container for field in _TIMED):
-        return ()
+    """Return the command of a container whose end depends on API objects."""
     script = script_of(meta.annotations(pod))
     argv = _main_argv(container, script)
     return argv if _is_interpreted(argv, script) and depends_on_objects(pod, container) else ()

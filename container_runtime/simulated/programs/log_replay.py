@@ -75,7 +75,13 @@ class LogReplay:
         host, elapsed = self._host, (now - self._started).total_seconds()
         remaining, slept = host.elapsed - elapsed, elapsed - self._slept_from
         host.elapsed = 0.0
-        return _rest(self._execution, Sleep(max(remaining, 0.0), self._cores), slept)
+        is_endless = remaining == inf  # then it looks once whether what it waits for has happened
+        return _rest(
+            self._execution,
+            Sleep(0.0 if is_endless else max(remaining, 0.0), self._cores),
+            slept,
+            is_ended=is_endless,
+        )
 
     def _step(self, until: datetime) -> Iterator[LogLine]:
         try:
@@ -119,11 +125,14 @@ class LogReplay:
             yield LogLine(after(self._started, span_of(self._host.elapsed)), stream, text)
 
 
-def _rest(execution: Run, sleep: Sleep, slept: float) -> Run:
-    """Wait for the rest of a sleep that has lasted `slept` seconds, or for a signal that ends it; then go on."""
+def _rest(execution: Run, sleep: Sleep, slept: float, *, is_ended: bool) -> Run:
+    """Wait for the rest of a sleep that has lasted `slept` seconds, or for a signal that ends it; then go on.
+
+    With `is_ended` the sleep ends early in any case.
+    """
     reply = yield sleep
-    if reply:
-        reply = str(slept + float(reply)).encode()
+    if reply or is_ended:
+        reply = str(slept + float(reply or 0)).encode()
     while True:
         try:
             effect = execution.send(reply) if reply else next(execution)

@@ -70,8 +70,10 @@ MAX_COMMANDS: Final = 5_000
 """The number of commands after which a script counts as endless."""
 
 MAX_EFFECTS: Final = 50_000
+_ENDLESS_SECONDS: Final = 300.0
+"""A script that has run for so long, with so many commands, does not end soon."""
 
-
+_GAVE_UP: Final = -1
 _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
@@ -444,13 +446,14 @@ def _run_once(
         )
     load = meter.load(host)
     reaction, handles_signals = default_reaction(invocation.argv, is_first=invocation.is_first)
-    if code is None:
+    if code in (None, _GAVE_UP):
         return RunBehavior(
             seconds=None,
             stop_code=reaction.exit_code,
             stop_seconds=reaction.seconds,
             handles_signals=handles_signals,
             load=load,
+            is_certain=code is None and not files.guesses,
         )
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
@@ -464,6 +467,7 @@ def _run_once(
         leaves_files=_leaves_files(invocation, files),
         reads_time=host.time_reads > 0,
         load=load,
+        is_certain=not files.guesses,
     )
 
 
@@ -546,7 +550,7 @@ def termination_message(files: FileSystem, path: str) -> str:
 
 
 def _run_to_end(execution: Run, host: Host, log: bytearray, meter: CpuMeter) -> int | None:
-    """Run a command and return its exit code; None if it is endless, or exceeds the limits."""
+    """Run a command and return its exit code; None if it is endless, `_GAVE_UP` if it exceeds the limits before that is known."""
     commands = 0
     for _ in range(MAX_EFFECTS):
         try:
@@ -559,10 +563,12 @@ def _run_to_end(execution: Run, host: Host, log: bytearray, meter: CpuMeter) -> 
             log += effect.data
             del log[:-MAX_LOG_MESSAGE]
         meter.count(effect)
-        if commands > MAX_COMMANDS or is_endless(effect, host):
+        if is_endless(effect, host):
             return None
+        if commands > MAX_COMMANDS:
+            break
         host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
-    return None
+    return None if host.elapsed > _ENDLESS_SECONDS else _GAVE_UP
 
 
 def is_endless(effect: Effect, host: Host) -> bool:

@@ -167,6 +167,8 @@ class FileSystem:
         self._overlays: tuple[str, ...] = ()
         """The paths in mounts at which files of this file system are mounted."""
         self.is_partial = is_partial
+        self.guesses = 0
+        """How often it was asked for a path whose file may be the image's or the run-time's, and is not here."""
         self._places = places
         self._put_all(files or {})
         self._initial = self.used
@@ -314,6 +316,7 @@ class FileSystem:
         """Return whether a path without an entry may be in the image."""
         if not self.is_partial or path.startswith((*self._volumes, *_EMPTY_FOLDERS)):
             return False
+        self._note_guess(path)
         possible = None if self._places is None else self._places.possible
         if possible is not None and not f"{path}/".startswith(possible):
             return False
@@ -322,6 +325,9 @@ class FileSystem:
         ):
             return False
         return not self._is_in_volume(path) and (not self._mounts or self._find_mount(path) is None)
+
+    def _note_guess(self, path: str) -> None:
+        self.guesses += not path.startswith("/dev/")
 
     def is_expected(self, path: str) -> bool:
         """Return whether a path without an entry counts as one in the image: who tests a file does not know that it exists."""
@@ -598,6 +604,8 @@ class FileSystem:
         if self._mounts and (delegate := self._find_mount(path)) is not None:
             names = delegate[0].files._names(delegate[1])
             return {*names, *self._children.get(path, ())} if self._overlays else names
+        if self.is_partial and not f"{path}/".startswith((*self._volumes, *_EMPTY_FOLDERS)):
+            self._note_guess(path)
         return self._children.get(path, ())
 
     def file_system(self, path: str) -> str:

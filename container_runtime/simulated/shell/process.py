@@ -72,6 +72,8 @@ class WaitUntil(Struct, frozen=True):
     condition: Callable[[], bool]
     seconds: float = float("inf")
     """The time after which the process continues in any case."""
+    is_of_files: bool = False
+    """Whether a change of files may end it, also one that none of the command's processes makes."""
 
 
 Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration | NetworkCall | WaitUntil
@@ -173,6 +175,8 @@ class Host(Struct, kw_only=True):
     """The processors of the node."""
     memory_bytes: int = DEFAULT_MEMORY
     """The memory of the node."""
+    has_changing_files: bool = False
+    """Whether others may change the files while the command runs."""
     umask: int = DEFAULT_UMASK
     """The rights that new files do not get."""
     has_terminal: bool = False

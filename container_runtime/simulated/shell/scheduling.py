@@ -1,6 +1,6 @@
 """The processes of a command: pipelines and background jobs, which run beside each other in virtual time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from typing import Final
@@ -10,6 +10,8 @@ from .process import BrokenPipe, DescriptorStream, Effect, RepeatedIteration, Ru
 
 _GAP: Final = 5
 """The distance of the ids of the first process and the next one."""
+_POLL_SECONDS: Final = 1.0
+"""How often a process looks whether others have changed the file that it follows."""
 _SIGNAL_CODE: Final = 128
 KILL: Final = 9
 _PIPE: Final = 13
@@ -72,12 +74,18 @@ class SimulatedProcess:
         self.tables = []
 
 
+def _waits_for_files(process: SimulatedProcess) -> bool:
+    return process.condition is not None and process.condition.is_of_files
+
+
 class ProcessScheduler:
     """It implements `ProcessTable`."""
 
-    def __init__(self, first_pid: int = 1) -> None:
+    def __init__(self, first_pid: int = 1, has_changing_files: Callable[[], bool] = lambda: False) -> None:
+        """`has_changing_files` returns whether others may change the files of the processes."""
         self.time = 0.0
         self._first_pid = first_pid
+        self._has_changing_files = has_changing_files
         self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
         self._next_pid = first_pid + _GAP
@@ -198,6 +206,8 @@ class ProcessScheduler:
     def _sleep(self) -> Run:
         alive = [process for process in self._processes if process.code is None]
         wake_time = min(process.wake_time for process in alive)
+        if wake_time == inf and self._has_changing_files() and any(map(_waits_for_files, alive)):
+            wake_time = self.time + _POLL_SECONDS
         cores = sum(process.cores for process in alive)
         slept = yield Sleep(wake_time - self.time, cores)
         begin, self.time = self.time, wake_time if not slept else self.time + float(slept)

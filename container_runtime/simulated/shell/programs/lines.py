@@ -142,9 +142,7 @@ def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> 
         return pid.isdecimal() and all(child.pid != int(pid[:9]) for child in processes.children())
 
     while not is_over():
-        if processes.is_alone() and not has_changed():
-            yield Sleep(FOREVER)
-        yield WaitUntil(lambda: has_changed() or is_over() or processes.is_alone())
+        yield WaitUntil(lambda: has_changed() or is_over(), is_of_files=True)
         for name in [name for name, size in sizes.items() if _size(process, name) != size]:
             before, sizes[name] = sizes[name], _size(process, name)
             start = before if before < sizes[name] else 0  # A shorter file is a new one.

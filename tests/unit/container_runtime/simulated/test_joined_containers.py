@@ -219,3 +219,49 @@ def test_container_whose_hook_writes_files_runs_in_real_time():
     waits = "until [ -f /tmp/ready ]; do sleep 1; done"
     assert runs_live(shell(waits, lifecycle=hook("touch /tmp/ready"))) == [True]
     assert runs_live(shell(waits, lifecycle=hook("echo hi >/dev/null 2>&1"))) == [False]
+
+
+async def test_command_that_follows_a_file_sees_what_others_append():
+    cluster = Cluster(shell("echo first > /tmp/f; tail -f /tmp/f"))
+    await cluster.advance(3)
+    await cluster.exec("sh", "-c", "echo second >> /tmp/f")
+    await cluster.advance(2)
+    await cluster.exec("sh", "-c", "echo third >> /tmp/f")
+    await cluster.advance(2)
+    assert await cluster.log() == ["first\n", "second\n", "third\n"]
+    assert cluster.end() is None
+
+
+@pytest.mark.parametrize(
+    ("script", "is_live"),
+    [
+        ("echo hi; sleep 5; exit 2", False),
+        ("while true; do date; sleep 1; done", False),
+        ("n=0; while true; do n=$((n+1)); sleep 1; done", False),
+        ("touch /tmp/f; until [ -f /tmp/g ]; do sleep 1; done", False),
+        ("tail -f /dev/null", False),
+        # The files of the run-time, and what programs show of it, are not there in advance.
+        ("grep -q root /etc/passwd || exit 3", True),
+        ("[ $(cat /sys/fs/cgroup/memory.max) -gt 0 ]", True),
+        ("ls /", True),
+        ("[ $(whoami) = www-data ]", True),
+        ("chown www-data /tmp", True),
+        # It is not known whether it ends.
+        ("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; exit 3", True),
+    ],
+)
+def test_containers_whose_ends_are_not_certain_run_in_real_time(script, is_live):
+    assert runs_live(shell(script)) == [is_live]
+
+
+def test_container_whose_program_is_not_simulated_does_not_run_in_real_time():
+    assert runs_live(shell("grep -q root /etc/passwd; /app/server", image="example.org/app")) == [False]
+
+
+async def test_long_loop_ends():
+    cluster = Cluster(shell("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; exit 3"), restartPolicy="Never")
+    cluster.runtime.start_container(cluster.pod, "c", 0)
+    while cluster.end() is None:
+        cluster.clock.advance(0.1)
+        await yield_to_loop()
+    assert cluster.end().code == 3
