@@ -160,6 +160,8 @@ class InteractiveRun:
         self._kill_timer: Timer | None = None
         self.has_paused = asyncio.Event()
         """Set when the command waits for the first time, or ends: what it does at its start is done."""
+        self._on_start: Callable[[], None] = lambda: None
+        self._started = clock.now()
         self._is_sleeping = False
         self._is_signalled = False
         self._on_output = on_output
@@ -170,9 +172,22 @@ class InteractiveRun:
         self._on_output()
         await self._output.send(stream, data)
 
+    def begin(self, on_start: Callable[[], None]) -> None:
+        """Begin the command, which counts as started now; `on_start` is called when what it does at its start is done."""
+        self._started = self._clock.now()
+        self._on_start = on_start
+
+    def pause(self) -> None:
+        if self.has_paused.is_set():
+            return
+        self.has_paused.set()
+        if self.state.started is None:
+            self.state = replace(self.state, started=self._started, is_ready=True, passed_startup=True)
+        self._on_start()
+
     def end(self, code: int, reason: str = "", message: str = "") -> None:
         self._cancel_kill()
-        self.has_paused.set()
+        self.pause()
         now = self._clock.now()
         self.log.flush(now)
         end = Exit(code=code, at=now, reason=reason, message=message)
@@ -233,7 +248,7 @@ class InteractiveRun:
     async def sleep(self, seconds: float) -> float | None:
         """Sleep for the command; return the time after which a signal has ended the sleep, None without one."""
         begin = self._clock.monotonic()
-        self.has_paused.set()
+        self.pause()
         self._is_sleeping = True
         try:
             await self._clock.sleep(seconds)
@@ -251,7 +266,7 @@ class InteractiveRun:
         """Return the network of the command, at which it waits, too."""
 
         async def call(request: bytes) -> bytes:
-            self.has_paused.set()
+            self.pause()
             return await network(request)
 
         return call

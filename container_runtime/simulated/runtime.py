@@ -368,7 +368,7 @@ class SimulatedRuntime:
         run = InteractiveRun(
             container, present.restarts, self._clock, partial(self._events.report_output, pod)
         )
-        run.state = replace(run.state, started=present.started)
+        run.state = replace(run.state, started=present.started, is_ready=True, passed_startup=True)
         for line in replayed.log.lines:
             run.log.append(line)
         now = self._clock.now()
@@ -479,9 +479,7 @@ class SimulatedRuntime:
         run: InteractiveRun,
         execute: Callable[[ReadOnlyTree, InteractiveRun], Coroutine[Any, Any, None]],
     ) -> None:
-        started = run.state.started or self._clock.now()
-        run.state = replace(run.state, started=started, is_ready=True, passed_startup=True)
-        self._events.report_change(pod)
+        run.begin(partial(self._events.report_change, pod))
         name = f"container {run.container['name']} of pod {meta.namespaced_name(pod)}"
         try:
             await execute(pod, run)
@@ -513,6 +511,7 @@ class SimulatedRuntime:
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
         self._prepare_signals(pod, run, argv, host)
+        run.pause()  # for its input
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
         run.end(await run_to_end(execution, run, pace, network, sleep=run.sleep))
 
