@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.quantity import number_or
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
@@ -34,7 +35,6 @@ from mockube.container_runtime.behavior import (
     end_without_program,
 )
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.config.resource_limits import amount
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.disk_usage import DiskUsage, exceeded_limit, has_disk_limits
 from mockube.container_runtime.images.table import IMAGES, Table
@@ -485,7 +485,7 @@ class SimulatedRuntime:
 
     def _memory(self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Memory:
         """Return the memory of a command that runs in real time: up to the limit of its container, or of its node."""
-        return self.loads.memory_for(pod, container, amount(references.allocatable.get("memory")))
+        return self.loads.memory_for(pod, container, number_or(references.allocatable.get("memory"), inf))
 
     def _show_memory(self, files: FileSystem, pod: ReadOnlyTree, name: str) -> None:
         """Write what a container uses into the file of its cgroup."""

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from posixpath import join, normpath
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta, quantity
+from mockube.apimachinery import meta
 from mockube.apimachinery.pods import claim_name
+from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import DEFAULT_MESSAGE_PATH
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
@@ -352,7 +353,7 @@ def storage_of(
         return (OF_NODE, node), normpath(source["path"]), None
     if kind == "emptyDir":
         limit = source.get("sizeLimit") if source.get("medium") == "Memory" else None
-        return (OF_POD, volume["name"]), "", None if limit is None else _bytes_of(limit)
+        return (OF_POD, volume["name"]), "", scaled_value_or(limit, None)
     if kind not in ("persistentVolumeClaim", "ephemeral"):
         return (OF_POD, volume["name"]), "", None
     name = claim_name(pod, volume)
@@ -365,14 +366,7 @@ def storage_of(
         return (OF_NODE, node), normpath(on_node["path"]), None
     capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
     uid = meta.uid(persistent) if persistent else f"{meta.namespace(pod)}/{name}"
-    return (OF_VOLUME, uid), "", None if capacity is None else _bytes_of(capacity)
-
-
-def _bytes_of(amount: Any) -> int | None:
-    try:
-        return quantity.from_json(amount).scaled_value(0)
-    except quantity.QuantityError:
-        return None
+    return (OF_VOLUME, uid), "", scaled_value_or(capacity, None)
 
 
 PERSISTENT_VOLUME_CLAIMS: Final = "persistentvolumeclaims"

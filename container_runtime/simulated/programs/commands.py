@@ -7,8 +7,9 @@ from functools import lru_cache
 from math import inf
 from typing import Final
 
-from mockube.apimachinery import meta, quantity
+from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import has_default_command, has_open_input, name_unknown
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
@@ -65,8 +66,8 @@ def host_of(
         user=user,
         group=group,
         other_groups=others,
-        cpus=max(_amount(references, "cpu"), 1),
-        memory_bytes=_amount(references, "memory") or DEFAULT_MEMORY,
+        cpus=max(scaled_value_or(references.allocatable.get("cpu"), 0), 1),
+        memory_bytes=scaled_value_or(references.allocatable.get("memory"), 0) or DEFAULT_MEMORY,
         user_names=user_names(container),
         group_names=group_names(container),
         address=(pod.get("status") or {}).get("podIP") or "",
@@ -78,14 +79,6 @@ def host_of(
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
     )
-
-
-def _amount(references: References, resource: str) -> int:
-    """Return how much of a resource the node has; 0 if that is unknown."""
-    try:
-        return quantity.from_json(references.allocatable.get(resource, "0")).scaled_value(0)
-    except quantity.QuantityError:
-        return 0
 
 
 def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
