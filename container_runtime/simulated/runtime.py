@@ -27,12 +27,13 @@ from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.behavior import (
     CONTINUES,
-    DEFAULT_MESSAGE_PATH,
     KILLED,
     MAX_LOG_MESSAGE,
     NOT_FOUND,
     CommandResult,
     end_without_program,
+    falls_back_to_log,
+    message_path,
 )
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
@@ -475,8 +476,8 @@ class SimulatedRuntime:
                 run.stop_code = 0
                 await self._clock.sleep(inf)
         self._report_disk_usage(pod)
-        message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
-        if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+        message = termination_message(files, message_path(container))
+        if not message and code and falls_back_to_log(container):
             message = run.log.tail(MAX_LOG_MESSAGE)
         run.end(code, message=message)
 

@@ -11,12 +11,14 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import DEFAULT_MESSAGE_PATH
+from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.file_projection import FileProjection
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
+    api_volume_names,
     folder_mode,
+    is_api_volume,
     is_fixed,
     sub_path,
     volume_content,
@@ -91,8 +93,7 @@ def write_protection(container: ReadOnlyTree) -> WriteProtection:
     if has_read_only_root:
         image = behavior_of(container)
         paths = {**dict.fromkeys(() if image is None else image.volumes, False), **paths}
-        message_path = container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH
-        paths = {"/": True, "/dev": False, message_path: False, **paths}
+        paths = {"/": True, "/dev": False, message_path(container): False, **paths}
     return tuple(sorted(paths.items(), key=lambda item: -len(item[0])))
 
 
@@ -102,9 +103,7 @@ def volume_folders(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[st
     if not mounts:
         return ()
     volumes = {
-        volume["name"]: volume
-        for volume in pod["spec"].get("volumes") or ()
-        if API_VOLUMES.isdisjoint(volume)
+        volume["name"]: volume for volume in pod["spec"].get("volumes") or () if not is_api_volume(volume)
     }
     if not volumes:
         return ()
@@ -174,12 +173,12 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     volume_names = {
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
-        if volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references)
+        if is_api_volume(volume) and not _lacks_object(volume, references)
     }
     return tuple(
         normpath(mount["mountPath"])
         for mount in container.get("volumeMounts") or ()
-        if mount["name"] in volume_names and not mount.get("subPath") and not mount.get("subPathExpr")
+        if mount["name"] in volume_names and not is_fixed(mount)
     )
 
 
@@ -281,9 +280,7 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     """Return the mount paths of the volumes that are empty when the pod starts."""
     if not container.get("volumeMounts"):
         return ()
-    read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
-    }
+    read_only_names = api_volume_names(pod)
     return tuple(
         normpath(mount["mountPath"])
         for mount in container["volumeMounts"]
@@ -320,7 +317,7 @@ def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refere
     return [
         _shared_mount(mount, volumes[mount["name"]], pod, references, environment)
         for mount in container["volumeMounts"]
-        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in API_VOLUMES
+        if mount["name"] in volumes and not is_api_volume(volumes[mount["name"]])
     ]
 
 
@@ -375,10 +372,7 @@ PERSISTENT_VOLUMES: Final = "persistentvolumes"
 
 def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
     """Return the names of a container's volumes that containers may write."""
-    read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
-    }
-    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - read_only_names
+    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - api_volume_names(pod)
 
 
 def shared_mount_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, str], ...]:
@@ -387,5 +381,5 @@ def shared_mount_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tupl
     return tuple(
         (mount["name"], normpath(mount["mountPath"]))
         for mount in container.get("volumeMounts") or ()
-        if mount["name"] in shared and not mount.get("subPath") and not mount.get("subPathExpr")
+        if mount["name"] in shared and not is_fixed(mount)
     )

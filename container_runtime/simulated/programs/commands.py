@@ -11,10 +11,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import has_default_command, has_open_input, name_unknown
+from mockube.container_runtime.behavior import NOT_FOUND, has_default_command, has_open_input, name_unknown
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
@@ -22,7 +22,6 @@ from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
 from mockube.container_runtime.simulated.shell.process import (
     DEFAULT_MEMORY,
@@ -191,18 +190,12 @@ def depends_on_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 
 def _earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield the init containers that run earlier and share a volume with a container."""
-    volumes = {mount["name"] for mount in container.get("volumeMounts") or ()} - _api_volumes(pod)
+    volumes = {mount["name"] for mount in container.get("volumeMounts") or ()} - api_volume_names(pod)
     for other in pod["spec"].get("initContainers") or () if volumes else ():
         if other["name"] == container["name"]:
             return
         if any(mount["name"] in volumes for mount in other.get("volumeMounts") or ()):
             yield other
-
-
-def _api_volumes(pod: ReadOnlyTree) -> set[str]:
-    return {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if volume_kind(volume) in API_VOLUMES
-    }
 
 
 def _main_argv(container: ReadOnlyTree, script: Script) -> tuple[str, ...]:
