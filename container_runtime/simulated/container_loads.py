@@ -18,7 +18,7 @@ from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad, Stats
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.runs import container_status, running_seconds
 
 from . import predictions
 from .client_pace import CLIENT
@@ -111,13 +111,10 @@ class ContainerLoads:
     def stats(self, pod: ReadOnlyTree, container: ReadOnlyTree, *, is_live: bool) -> Stats | None:
         """Return what a running container uses now; None if its program is unknown."""
         name = container["name"]
-        running = ((container_status(pod, name) or {}).get("state") or {}).get("running") or {}
-        if not running.get("startedAt"):
+        seconds = running_seconds(pod, name, self._clock.now())
+        load = None if seconds is None else NO_LOAD if is_live else self._load(pod, container)
+        if seconds is None or load is None:
             return None
-        load = NO_LOAD if is_live else self._load(pod, container)
-        if load is None:
-            return None
-        seconds = (self._clock.now() - parse_time(running["startedAt"])).total_seconds()
         record = (self._records.get(meta.uid(pod)) or {}).get(name)
         recorded = 0.0 if record is None else record.cpu.cores(self._clock.monotonic())
         filled = 0.0 if record is None else sum(record.filled.values())

@@ -52,7 +52,7 @@ from mockube.container_runtime.objects import (
 )
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
-from mockube.container_runtime.runs import ContainerRun, container_spec, running_container
+from mockube.container_runtime.runs import ContainerRun, container_spec, running_container, running_seconds
 from mockube.container_runtime.runtime import (
     Attachment,
     Command,
@@ -293,12 +293,14 @@ class SimulatedRuntime:
     ) -> PortAnswer:
         served = server_of_files(pod, request.port)
         if served is None:
-            return predictions.port_answer(pod, request, script_of(meta.annotations(pod)))
+            seconds = running_seconds(pod, name, self._clock.now()) or 0.0
+            return predictions.port_answer(pod, request, script_of(meta.annotations(pod)), seconds=seconds)
         container, behavior = served
+        seconds = running_seconds(pod, container["name"], self._clock.now()) or 0.0
         run = restarts if container["name"] == name else None
         references = await self._handler_references_of(pod, container, (), run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
-        return answer_from_files(pod, container, behavior, request, 0.0, files)
+        return answer_from_files(pod, container, behavior, request, seconds, files)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
