@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.port_probe import port_number
 
 
 class Probe(Enum):
@@ -82,12 +83,10 @@ class UnresolvedPort(Exception):
 
 def resolve_port(value: Any, container: ReadOnlyTree) -> int:
     """Return the number of a probe's port, which may be the name of a port of the container."""
-    if isinstance(value, int):
-        return value
-    for port in container.get("ports") or ():
-        if port.get("name") == value:
-            return int(port["containerPort"])
-    raise UnresolvedPort(f"port {quote(str(value))} not found")
+    port = port_number(container, value)
+    if port is None:
+        raise UnresolvedPort(f"port {quote(str(value))} not found")
+    return port
 
 
 def unhealthy_message(probe: Probe, output: str) -> str:
