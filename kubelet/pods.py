@@ -35,9 +35,9 @@ from .pod_certificates import pod_certificates
 from .pod_lifecycle import pod as pod_lifecycle
 from .pod_lifecycle.container_status import container_field
 from .pod_lifecycle.containers import remaining_grace
+from .pod_lifecycle.observations import ProbeResult
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from .pod_lifecycle.probing import event_reason
 from .pod_lifecycle.unknown_images import NOT_SIMULATED
 from .pod_lifecycle.unknown_programs import event_of_live_run
 from .pod_objects import ObjectsOfPod, PodObjects
@@ -186,10 +186,10 @@ class SimulatedPods:
             node = _node_name(pod)
             self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)
 
-    def _on_probe_failure(self, pod: ReadOnlyTree, container: str, message: str) -> None:
+    def _on_probe_failure(self, pod: ReadOnlyTree, container: str, result: ProbeResult) -> None:
         if self._details:
             part = container_field(pod, container)
-            reason = event_reason(message)
+            reason, message = result.event_reason, result.message
             self._recorder.record_on(_node_name(pod), pod, "Warning", reason, message, part=part)
 
     def _record_address(self, pod: PodView) -> None:

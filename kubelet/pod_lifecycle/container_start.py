@@ -16,8 +16,8 @@ from . import container_status
 from .container_status import Container, ContainerUpdate
 from .hooks import first_start, hook_result
 from .image_pulls import PULL_REASONS, RELIST_PERIOD, SYNC_PERIOD, EnsuredImage
-from .probed_runs import ProbedRun, failure_message
-from .probing import Probe, event_reason
+from .probed_runs import ProbedRun, latest_failure
+from .probing import Probe
 from .unknown_images import unknown_image_events
 
 _SCRIPTED_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
@@ -290,6 +290,7 @@ def unhealthy_events(
     """Return the event of a probe that fails at a time of a run. One in real time has reported its failures itself."""
     if probe in container.observed_run.probes:
         return ()
-    results = container.probe_results(restarts)[probe]
-    message = failure_message(results, seconds)
-    return (EmitEvent("Warning", event_reason(message), message, container.field),)
+    result = latest_failure(container.probe_results(restarts)[probe], seconds)
+    if result is None:
+        return ()
+    return (EmitEvent("Warning", result.event_reason, result.message, container.field),)

@@ -26,10 +26,6 @@ class Probe(Enum):
 _TITLES: Final = {Probe.STARTUP: "Startup", Probe.READINESS: "Readiness", Probe.LIVENESS: "Liveness"}
 
 
-_WARNING: Final = " probe warning: "
-_WARNING_END: Final = max(map(len, _TITLES.values())) + len(_WARNING)
-
-
 class ProbeTimes(Struct, frozen=True):
     """The times of a probe in seconds, and its thresholds: the number of equal results in a row."""
 
@@ -77,6 +73,11 @@ class ProbeCount(Struct):
         return success if self.run >= threshold else None
 
 
+def port_action(spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the action of a probe at a port; empty for a command."""
+    return spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc") or {}
+
+
 class UnresolvedPort(Exception):
     """A probe names a port that its container does not declare."""
 
@@ -94,12 +95,7 @@ def unhealthy_message(probe: Probe, output: str) -> str:
 
 
 def warning_message(probe: Probe, output: str) -> str:
-    return f"{probe.title}{_WARNING}{output}"
-
-
-def event_reason(message: str) -> str:
-    """Return the reason of the Event with the message of an attempt."""
-    return "ProbeWarning" if _WARNING in message[:_WARNING_END] else "Unhealthy"
+    return f"{probe.title} probe warning: {output}"
 
 
 def errored_message(probe: Probe, error: str) -> str:

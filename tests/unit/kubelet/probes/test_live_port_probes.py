@@ -125,7 +125,7 @@ async def test_probe_follows_file_that_a_client_writes():
         runtime,
         TotalsByPod(),
         on_change=changes.append,
-        on_failure=lambda *args: failures.append(args[1:]),
+        on_failure=lambda _, name, result: failures.append((name, result.event_reason, result.message)),
     )
     tree = running(pod(container(**READY)), clock)
     assert not handlers.observations(tree)
@@ -134,7 +134,9 @@ async def test_probe_follows_file_that_a_client_writes():
     async with handlers.running():
         handlers.follow(tree)
         await yield_to_loop(50)
-        assert failures == [("c", "Readiness probe failed: HTTP probe failed with statuscode: 404")]
+        assert failures == [
+            ("c", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 404")
+        ]
         files = await runtime.files.file_system(tree, tree["spec"]["containers"][0])
         files.write("/usr/share/nginx/html/ready", b"")
         clock.advance(10)
