@@ -19,6 +19,7 @@ from mockube.kubelet.effects import EmitEvent, StopContainer
 from mockube.kubelet.start_checks import pod_reference
 
 from . import container_start, container_status
+from .backoff import restart_delay
 from .container_status import Container, ContainerUpdate, Role
 from .hooks import hook_result, pre_stop_result
 from .image_pulls import SYNC_PERIOD
@@ -30,12 +31,6 @@ from .stops import reaction_of, stop_code
 
 DEFAULT_GRACE: Final = 30.0
 """The seconds that a container has to end if its pod does not say it."""
-INITIAL_BACKOFF: Final = timedelta(seconds=10)
-MAX_BACKOFF: Final = timedelta(minutes=5)
-"""The delays of a kubelet before restarts: CrashLoopBackOff."""
-BACKOFF_RESET: Final = timedelta(minutes=10)
-"""The duration of a run that resets the back-off."""
-_DOUBLINGS: Final = 5
 RUN_ERROR: Final = "RunContainerError"
 """Why a container waits whose program could not be started, until a kubelet looks at its pod again."""
 _LOST_MESSAGE: Final = (
@@ -66,14 +61,6 @@ def _restarts(container: Container, exit_code: int) -> bool:
     return container.restart_policy == "Always" or (
         container.restart_policy == "OnFailure" and exit_code != 0
     )
-
-
-def backoff(restarts: int, ran: timedelta) -> timedelta:
-    """Return the delay between the end of a run and the next run; the first restart is immediate."""
-    if restarts == 0 or ran >= BACKOFF_RESET:
-        return timedelta(0)
-    doublings = min(restarts - 1, _DOUBLINGS)
-    return min(INITIAL_BACKOFF * (1 << doublings), MAX_BACKOFF)
 
 
 # --- the next status
@@ -215,7 +202,7 @@ def _back_off(
     """Wait for the back-off between two runs, and then start the next run."""
     finished = parse_time(end["finishedAt"])
     ran = timedelta() if end["reason"] == START_ERROR else finished - parse_time(end["startedAt"])
-    delay = backoff(status["restartCount"], ran)
+    delay = restart_delay(status["restartCount"], ran)
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
     if after(finished, delay) <= now:
