@@ -53,7 +53,6 @@ from .stages.runner import StageRunner
 from .start_checks import PossibleObjects
 from .status_writer import StatusWriter
 from .template_context import TemplateContext
-from .unknown_images import UnknownImageEvents
 
 WORKERS: Final = 16
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
@@ -91,7 +90,6 @@ class SimulatedPods:
             random=context.random,
         )
         self._details = settings.details
-        self._unknown_images = UnknownImageEvents(self._recorder)
         self._fails_unknown_programs = settings.fails_unknown_programs
         self._has_stages = bool(stages)
         self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
@@ -246,8 +244,6 @@ class SimulatedPods:
         step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, objects, images, now)
         written = await self._status_writer.execute(key, pod.object, step.effects)
         self._images.note_step(pod, images)
-        if step.unknown_images and self._details:
-            self._unknown_images.record(pod.node, pod.object, step.unknown_images)
         # The container's environment may have the pod's address, which is in the status that was just written.
         present = written or pod.object
         self._runtime.update_pod(present)

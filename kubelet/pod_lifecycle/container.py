@@ -75,11 +75,7 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
     while not _is_waiting(update) and update.status is not status:
         status = update.status
         next_update = _next_change(container, status, now)
-        update = replace(
-            next_update,
-            events=update.events + next_update.events,
-            unknown_images=update.unknown_images + next_update.unknown_images,
-        )
+        update = replace(next_update, events=update.events + next_update.events)
     return update
 
 

@@ -59,7 +59,9 @@ def start_run(
             container.context.images.hold(container.spec, restarts, image)
             return waiting
     update = start_container(container, started, restarts=restarts, last=last, pull_events=image.events)
-    return replace(update, unknown_images=unknown_image_events(container)) if has_new_image else update
+    return (
+        replace(update, events=update.events + unknown_image_events(container)) if has_new_image else update
+    )
 
 
 def _ensure_image(container: Container, restarts: int) -> EnsuredImage:

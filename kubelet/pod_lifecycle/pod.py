@@ -116,7 +116,9 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
         update = stop_containers(containers, now, code=KILLED)
         status = _status(pod, replace(update, phase=FAILED), context, now)
         events = (
-            (EmitEvent("Normal", *_DEADLINE_EXCEEDED.values()), *update.events) if context.details else ()
+            (EmitEvent("Normal", _DEADLINE_EXCEEDED["reason"], _DEADLINE_EXCEEDED["message"]), *update.events)
+            if context.details
+            else ()
         )
         return Step(effects=(*events, *_writes(pod, {**status, **_DEADLINE_EXCEEDED})))
     return _advance(pod, containers, script, context, now)
@@ -223,7 +225,6 @@ def _advance(
         effects=tuple(effects),
         actions=update.actions,
         requeue_at=requeue_at,
-        unknown_images=update.unknown_images,
         is_blocked=update.is_blocked,
         lacks_image=update.lacks_image,
     )
