@@ -114,7 +114,9 @@ class SimulatedPods:
             on_change=self._node_images.add if settings.details else lambda _: None,
         )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
-        self._memory_pressure = MemoryPressure(context, self._runtime, PREDICTIONS, self._loop.add)
+        self._memory_pressure = MemoryPressure(
+            context, self._runtime, PREDICTIONS, self._evictions, self._loop.add
+        )
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._handlers = LiveHandlers(
@@ -292,7 +294,7 @@ class SimulatedPods:
         states = self._runtime.states(pod.object)
         if states:
             context = replace(context, processes=states)
-        eviction = self._evictions.find(pod, now) or self._memory_pressure.eviction_of(pod, now)
+        eviction = self._evictions.find(pod, now)
         if eviction is not None and not pod.deleting and not pod.is_terminal:
             return pod_lifecycle.evict(pod.object, context, eviction, now)
         preempted_at = self._admitted_pods.preemption_time(pod)

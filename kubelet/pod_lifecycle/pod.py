@@ -156,9 +156,9 @@ def evict(pod: ReadOnlyTree, context: NodeContext, eviction: Eviction, now: date
     """Return the next step for a pod that is evicted: its containers have a second to stop."""
     grace = min(GRACE_SECONDS, grace_seconds(pod))
     step = _kill(pod, context, eviction.at, now, grace, lambda status: evicted_status(pod, status, eviction))
-    if eviction.at < now or not context.details:
+    if not context.details:
         return step
-    event = EmitEvent("Warning", EVICTED, eviction.message)
+    event = EmitEvent("Warning", EVICTED, eviction.message, once="evicted")
     return replace(step, effects=(event, *step.effects))
 
 
