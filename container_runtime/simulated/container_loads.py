@@ -15,10 +15,10 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.config.resource_limits import limit_of
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad, Stats
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status, running_seconds
+from mockube.container_runtime.state import ContainerKill
 
 from . import predictions
 from .client_pace import CLIENT

@@ -39,7 +39,6 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.disk_usage import DiskUsage, exceeded_limit, has_disk_limits
 from mockube.container_runtime.images.table import IMAGES, Table
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import OOM_KILLED, Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
@@ -62,7 +61,7 @@ from mockube.container_runtime.runtime import (
     RuntimeProblem,
 )
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
-from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
+from mockube.container_runtime.state import NEVER_SIMULATED, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
 
 from . import predictions
