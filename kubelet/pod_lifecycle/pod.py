@@ -17,10 +17,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component_helpers.pod_requests import MEMORY
 from mockube.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.container_runtime.behavior import KILLED
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.pod_script import NEVER, Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
-from mockube.container_runtime.state import ContainerState
+from mockube.container_runtime.state import ContainerKill, ContainerState
 from mockube.kubelet.effects import NO_STEP, DeleteObject, Effect, EmitEvent, PatchObject, Step
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects, missing_pull_secrets, mount_failures
 from mockube.kubelet.volumes.attachments import unattached_volumes
