@@ -23,6 +23,7 @@ from mockube.container_runtime.state import ContainerKill
 from . import predictions
 from .client_pace import CLIENT
 from .cpu_record import QUOTA_SLACK, CpuRecord
+from .programs.commands import live_command
 from .programs.image_load import request_seconds, server_of
 from .shell.memory import Memory
 
@@ -57,7 +58,12 @@ class ContainerLoads:
         """Return the memory in which a command runs in real time."""
         record = self._record(pod, container["name"])
         limit = limit_of(pod, container, "memory")
-        available = min(node_memory if limit is None else limit, node_memory) - self._resident(pod, container)
+        bound = node_memory if limit is None else min(limit, node_memory)
+
+        def available() -> float:
+            computed = self._computed_usage(pod, container)
+            others = sum(size for command, size in record.filled.items() if command != id(memory))
+            return max(bound - others - (0.0 if computed is None else computed.memory), 0.0)
 
         def note(size: float) -> None:
             if size:
@@ -65,7 +71,7 @@ class ContainerLoads:
             else:
                 record.filled.pop(id(memory), None)
 
-        memory = Memory(max(available, 0.0), note)
+        memory = Memory(available, note)
         return memory
 
     async def serve_request(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
@@ -96,9 +102,16 @@ class ContainerLoads:
     def kill(self, pod: ReadOnlyTree, name: str) -> None:
         """End the present run of a container, because a command in it uses more memory than there is."""
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0
-        record = self._record(pod, name)
-        record.filled.clear()
-        record.kill = ContainerKill(restarts=restarts, at=self._clock.now(), code=KILLED, reason=OOM_KILLED)
+        self.end_commands(pod, name)
+        self._record(pod, name).kill = ContainerKill(
+            restarts=restarts, at=self._clock.now(), code=KILLED, reason=OOM_KILLED
+        )
+
+    def end_commands(self, pod: ReadOnlyTree, name: str) -> None:
+        """Forget the memory of the commands of a container, which end with its run."""
+        record = (self._records.get(meta.uid(pod)) or {}).get(name)
+        if record is not None:
+            record.filled.clear()
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         records = self._records.get(meta.uid(pod))
@@ -108,28 +121,37 @@ class ContainerLoads:
 
     # --- usage
 
-    def stats(self, pod: ReadOnlyTree, container: ReadOnlyTree, *, is_live: bool) -> Stats | None:
+    def stats(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Stats | None:
         """Return what a running container uses now; None if its program is unknown."""
         name = container["name"]
-        seconds = running_seconds(pod, name, self._clock.now())
-        load = None if seconds is None else NO_LOAD if is_live else self._load(pod, container)
-        if seconds is None or load is None:
+        computed = self._computed_usage(pod, container)
+        if computed is None:
             return None
         record = (self._records.get(meta.uid(pod)) or {}).get(name)
         recorded = 0.0 if record is None else record.cpu.cores(self._clock.monotonic())
         filled = 0.0 if record is None else sum(record.filled.values())
         limit = limit_of(pod, container, "cpu")
         cores = min(
-            load.cores_at(seconds) + recorded,
+            computed.cores + recorded,
             inf if limit is None else limit + (QUOTA_SLACK if recorded else 0.0),
         )
-        has_server = server_of(container) is not None
-        size = load.memory_at(seconds) + filled + (0.0 if has_server else _PROGRAM_SIZE)
+        size = computed.memory + filled
         memory = limit_of(pod, container, "memory")
         return Stats(cores=cores, memory=size if memory is None else min(size, memory))
 
+    def _computed_usage(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Stats | None:
+        """Return what a container uses without its requests and the commands that run in real time."""
+        seconds = running_seconds(pod, container["name"], self._clock.now())
+        load = None if seconds is None else self._load(pod, container)
+        if seconds is None or load is None:
+            return None
+        at_rest = _PROGRAM_SIZE if server_of(container) is None else 0.0
+        return Stats(cores=load.cores_at(seconds), memory=load.memory_at(seconds) + at_rest)
+
     def _load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RunLoad | None:
-        """Return what the computed run of a container uses; None if nobody knows."""
+        """Return what the computed run of a container uses: nothing if it runs in real time; None if nobody knows."""
+        if live_command(pod, container):
+            return NO_LOAD
         script = script_of(meta.annotations(pod))
         run_program = predictions.program_of_run(pod, container, script)
         status = container_status(pod, container["name"]) or {}
@@ -141,12 +163,6 @@ class ContainerLoads:
         if at_rest is not NO_LOAD:
             return at_rest
         return None if behavior is None else behavior.load
-
-    def _resident(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> float:
-        """Return the memory of a container without the commands that run in real time."""
-        stats = self.stats(pod, container, is_live=False)
-        record = self._record(pod, container["name"])
-        return 0.0 if stats is None else max(stats.memory - sum(record.filled.values()), 0.0)
 
     def _record(self, pod: ReadOnlyTree, name: str) -> _Record:
         return self._records.setdefault(meta.uid(pod), {}).setdefault(name, _Record())

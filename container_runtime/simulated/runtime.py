@@ -196,7 +196,7 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         if container is None:
             return None
-        return self.loads.stats(pod, container, is_live=bool(commands.live_command(pod, container)))
+        return self.loads.stats(pod, container)
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return commands.may_run_live(pod)
@@ -428,6 +428,7 @@ class SimulatedRuntime:
         except Exception as error:
             LOG.exception("%s failed", name)
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
+        self.loads.end_commands(pod, run.container["name"])
         self._events.report_change(pod)
 
     async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> int:
