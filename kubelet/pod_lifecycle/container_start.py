@@ -268,7 +268,7 @@ def _first_probe_failures(
     container: Container, probes: ProbedRun | None, restarts: int
 ) -> tuple[EmitEvent, ...]:
     """Return the events of the probes that fail from the start; their later failures repeat the same events."""
-    if probes is None or container.is_process:
+    if probes is None:
         return ()
     return tuple(
         event

@@ -403,7 +403,7 @@ def _stop(
         return ContainerUpdate(status=update.status, events=update.events)
     if container.process is not None:
         status = lifecycle.end_process(container, update.status, now)
-        failure = () if container.is_process else lifecycle.pre_stop_failure(container, update.status, now)
+        failure = lifecycle.pre_stop_failure(container, update.status, now)
         return ContainerUpdate(status=status, events=(*update.events, *failure))
     exit_code = stop_code(container, update.status, begin, now) if code is None else code
     event = _killing_event(container)
