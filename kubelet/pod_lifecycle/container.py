@@ -246,15 +246,7 @@ def _run_process(
 ) -> ContainerUpdate:
     """Update the container's status from the state of its process."""
     if process.restarts != status["restartCount"]:
-        lost_status = container_status.end_container(
-            container,
-            status,
-            exit_code=KILLED,
-            at=now,
-            message=_LOST_MESSAGE,
-            reason="ContainerStatusUnknown",
-        )
-        return ContainerUpdate(status=lost_status)
+        return ContainerUpdate(status=_lost_status(container, status, now))
     if process.exit is not None:
         return ContainerUpdate(status=end_process(container, status, now))
     if status["image"] != container.spec["image"] and not process.is_stopping:
@@ -293,14 +285,7 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
     """Return the status after the end of the container's process; a lost process counts as killed."""
     exit_state = container.process.exit if container.process is not None else None
     if exit_state is None:
-        return container_status.end_container(
-            container,
-            status,
-            exit_code=KILLED,
-            at=now,
-            message=_LOST_MESSAGE,
-            reason="ContainerStatusUnknown",
-        )
+        return _lost_status(container, status, now)
     return container_status.end_container(
         container,
         status,
@@ -308,6 +293,12 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
         at=exit_state.at,
         message=exit_state.message,
         reason=exit_state.reason,
+    )
+
+
+def _lost_status(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+    return container_status.end_container(
+        container, status, exit_code=KILLED, at=now, message=_LOST_MESSAGE, reason="ContainerStatusUnknown"
     )
 
 
