@@ -3,7 +3,7 @@
 The usage is computed when it is read, from records that change only when something happens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Final
 
@@ -43,13 +43,23 @@ class _Record(Struct):
 
 
 class ContainerLoads:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(
+        self, clock: Clock, is_live: Callable[[ReadOnlyTree, ReadOnlyTree], object] = live_command
+    ) -> None:
+        """`is_live` returns whether the command of a container runs in real time."""
         self._clock = clock
+        self._is_live = is_live
         self._records: dict[str, dict[str, _Record]] = {}
         """By the pod's uid and the container's name."""
 
     def forget(self, uid: str) -> None:
         self._records.pop(uid, None)
+
+    def end_commands(self, pod: ReadOnlyTree, name: str) -> None:
+        """Forget the memory of the commands of a container, which end with its run."""
+        record = (self._records.get(meta.uid(pod)) or {}).get(name)
+        if record is not None:
+            record.filled.clear()
 
     def cpu_of(self, pod: ReadOnlyTree, name: str) -> CpuRecord:
         return self._record(pod, name).cpu
@@ -102,16 +112,9 @@ class ContainerLoads:
     def kill(self, pod: ReadOnlyTree, name: str) -> None:
         """End the present run of a container, because a command in it uses more memory than there is."""
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0
-        self.end_commands(pod, name)
-        self._record(pod, name).kill = ContainerKill(
-            restarts=restarts, at=self._clock.now(), code=KILLED, reason=OOM_KILLED
-        )
-
-    def end_commands(self, pod: ReadOnlyTree, name: str) -> None:
-        """Forget the memory of the commands of a container, which end with its run."""
-        record = (self._records.get(meta.uid(pod)) or {}).get(name)
-        if record is not None:
-            record.filled.clear()
+        record = self._record(pod, name)
+        record.filled.clear()
+        record.kill = ContainerKill(restarts=restarts, at=self._clock.now(), code=KILLED, reason=OOM_KILLED)
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         records = self._records.get(meta.uid(pod))
@@ -150,7 +153,7 @@ class ContainerLoads:
 
     def _load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RunLoad | None:
         """Return what the computed run of a container uses: nothing if it runs in real time; None if nobody knows."""
-        if live_command(pod, container):
+        if self._is_live(pod, container):
             return NO_LOAD
         script = script_of(meta.annotations(pod))
         run_program = predictions.program_of_run(pod, container, script)

@@ -103,7 +103,9 @@ def volume_folders(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[st
     if not mounts:
         return ()
     volumes = {
-        volume["name"]: volume for volume in pod["spec"].get("volumes") or () if not is_api_volume(volume)
+        volume["name"]: volume
+        for volume in pod["spec"].get("volumes") or ()
+        if API_VOLUMES.isdisjoint(volume)
     }
     if not volumes:
         return ()
@@ -173,7 +175,7 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     volume_names = {
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
-        if is_api_volume(volume) and not _lacks_object(volume, references)
+        if volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references)
     }
     return tuple(
         normpath(mount["mountPath"])
