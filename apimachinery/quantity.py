@@ -9,9 +9,11 @@ import re
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal, Inexact, InvalidOperation
 from enum import Enum
 from functools import lru_cache, total_ordering
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from . import gotext
+
+_Default = TypeVar("_Default", int, float, None)
 
 NANO: Final = -9
 MILLI: Final = -3
@@ -172,6 +174,22 @@ def from_json(value: Any) -> Quantity:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return parse(str(value))
     raise QuantityError(_WRONG_FORMAT)
+
+
+def number_or(value: Any, default: _Default) -> float | _Default:
+    """Return the number of a quantity in an object; a default for none, and for one that is not valid."""
+    try:
+        return default if value is None else float(from_json(value).number)
+    except QuantityError:
+        return default
+
+
+def scaled_value_or(value: Any, default: _Default, scale: int = 0) -> int | _Default:
+    """Return a quantity in an object in units of 10**scale; a default for none, and for one that is not valid."""
+    try:
+        return default if value is None else from_json(value).scaled_value(scale)
+    except QuantityError:
+        return default
 
 
 def _parse_suffix(suffix: str) -> _Unit:

@@ -25,11 +25,11 @@ from .customresources.controller import DEFINITIONS, DefinitionController
 from .customresources.conversion_webhook import ReviewDependencies
 from .customresources.unreconciled import UnreconciledObjects
 from .kinds.api_resource import Resource
-from .metrics.admission import AdmissionMetrics, ConversionMetrics
+from .metrics.admission import ConversionMetrics
 from .metrics.measured_kv import MeasuredKV
 from .metrics.storage import ConsistencyMetrics
 from .parts import requests
-from .parts.admission import make_admission, make_operators, make_webhooks
+from .parts.admission import make_admission, make_operators
 from .parts.audit import make_audit
 from .parts.authentication import make_authentication
 from .parts.authorization import make_authorizers, make_rights
@@ -58,7 +58,7 @@ class ApiServer:
 
     def __init__(self, kv: KV, environment: ServerEnvironment, config: Config | None = None) -> None:
         config = config or Config()
-        self._config, self._kv, clock = config, kv, environment.clock
+        self._kv, clock = kv, environment.clock
         self._running, self._is_started, self._clock_streams = AsyncExitStack(), False, ClockStreams(clock)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited after a snapshot has replaced the content of the store."""
@@ -74,8 +74,8 @@ class ApiServer:
         )
         self.catalog = catalog = make_catalog(config, reviews)
         self.rights = rights = make_rights(config, catalog)
-        webhooks = make_webhooks(config, catalog, rights, outgoing, metrics)
-        admission = make_admission(config, catalog, rights, webhooks, outgoing, AdmissionMetrics(metrics))
+        self._operators = operators = make_operators(config, rights)
+        admission = make_admission(config, catalog, rights, operators, outgoing, metrics)
         self.registry = registry = make_registry(
             config,
             environment,
@@ -222,10 +222,7 @@ class ApiServer:
         await self._definitions.catch_up()
         self.on_restored.append(self._definitions.wait_idle)
         start("crd-establishing", self._definitions.run)
-        start(
-            "unreconciled-objects",
-            UnreconciledObjects(backend, make_operators(self._config, self.rights)).run,
-        )
+        start("unreconciled-objects", UnreconciledObjects(backend, self._operators).run)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,6 +1,6 @@
 """What a container's run does, as far as a run-time knows it before: its duration, its exit code, its message. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ TERM: Final = 15
 """The number of SIGTERM."""
 KILLED: Final = 137
 """The exit code of a process that was killed by SIGKILL."""
-DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
+_MESSAGE_PATH: Final = "/dev/termination-log"
 MAX_MESSAGE: Final = 4096
 MAX_LOG_MESSAGE: Final = 2048
 """The maximum bytes of a termination message: from its file, and from the end of the log."""
@@ -50,6 +50,23 @@ SERVICE: Final = RunBehavior(seconds=None)
 EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
 RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED, stop_seconds=inf)
 """A program that runs until it is killed: the kernel ends the first process of a container only by a signal that it handles."""
+
+
+def end_at_start(container: Mapping[str, Any], exit_code: int, lines: Iterable[str]) -> RunBehavior:
+    """Return the run of a program that logs some lines and ends at once."""
+    has_message = exit_code and falls_back_to_log(container)
+    message = "".join(f"{line}\n" for line in lines) if has_message else ""
+    return RunBehavior(seconds=0, exit_code=exit_code, message=message)
+
+
+def falls_back_to_log(container: Mapping[str, Any]) -> bool:
+    """Return whether the end of the log is the termination message of a run that fails without another."""
+    return container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
+
+
+def message_path(container: Mapping[str, Any]) -> str:
+    """Return the path of the file from which the termination message is read."""
+    return container.get("terminationMessagePath") or _MESSAGE_PATH
 
 
 class StopReaction(Struct, frozen=True):

@@ -30,7 +30,7 @@ def has_disk_limits(pod: ReadOnlyTree) -> bool:
 def exceeded_limit(pod: ReadOnlyTree, usage: DiskUsage) -> str:
     """Return the message about a limit that a pod exceeds; "" if it exceeds none."""
     for name, limit in _empty_dirs(pod):
-        if usage.volumes.get(name, 0) > _bytes(limit) > 0:
+        if usage.volumes.get(name, 0) > quantity.scaled_value_or(limit, 0) > 0:
             return f'Usage of EmptyDir volume "{name}" exceeds the limit "{limit}". '
     limits = [limit for container in pod["spec"]["containers"] if (limit := _limit(container))]
     if limits:
@@ -39,7 +39,7 @@ def exceeded_limit(pod: ReadOnlyTree, usage: DiskUsage) -> str:
             return f"Pod ephemeral local storage usage exceeds the total limit of containers {total}. "
     for container in every_container(pod["spec"]):
         limit = _limit(container)
-        if limit and usage.containers.get(container["name"], 0) > _bytes(limit):
+        if limit and usage.containers.get(container["name"], 0) > quantity.scaled_value_or(limit, 0):
             return f'Container {container["name"]} exceeded its local ephemeral storage limit "{limit}". '
     return ""
 
@@ -54,10 +54,3 @@ def _empty_dirs(pod: ReadOnlyTree) -> Iterator[tuple[str, Any]]:
 
 def _limit(container: ReadOnlyTree) -> Any:
     return ((container.get("resources") or {}).get("limits") or {}).get(EPHEMERAL_STORAGE)
-
-
-def _bytes(amount: Any) -> int:
-    try:
-        return quantity.from_json(amount).scaled_value(0)
-    except quantity.QuantityError:
-        return 0

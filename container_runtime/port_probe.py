@@ -4,6 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.tree import ReadOnlyTree
+
 
 class PortProbe(Struct, frozen=True, kw_only=True):
     """What a kubelet sends to a port of a pod: a GET request, a gRPC call, or nothing after the connection."""
@@ -40,3 +42,11 @@ class PortAnswer(Struct, frozen=True, kw_only=True):
 
 
 REFUSED: Final = PortAnswer(is_open=False)
+
+
+def port_number(container: ReadOnlyTree, value: int | str) -> int | None:
+    """Return the number of a port of a container, which may be a name; None if it declares none of the name."""
+    if isinstance(value, int):
+        return value
+    ports = (port for port in container.get("ports") or () if port.get("name") == value)
+    return next((int(port["containerPort"]) for port in ports), None)

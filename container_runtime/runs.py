@@ -50,6 +50,13 @@ def container_status(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
     return next((entry for entry in statuses if entry["name"] == name), None)
 
 
+def running_seconds(pod: ReadOnlyTree, name: str, now: datetime) -> float | None:
+    """Return for how long a container has run; None if it does not run."""
+    state = (container_status(pod, name) or {}).get("state") or {}
+    started = (state.get("running") or {}).get("startedAt")
+    return None if started is None else (now - parse_time(started)).total_seconds()
+
+
 def run_of(pod: ReadOnlyTree, name: str, *, previous: bool = False) -> ContainerRun:
     """Return the latest run of a container, or the previous one; raise `NoLogs` if there is none."""
     container_ref = f'container "{name}" in pod "{meta.name(pod)}"'

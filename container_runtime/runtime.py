@@ -15,12 +15,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import CommandResult
 from .disk_usage import DiskUsage
-from .kills import ContainerKill
 from .load import Stats
 from .logs import LogSource
 from .port_probe import PortAnswer, PortProbe
 from .runs import ContainerRun
-from .state import ContainerState
+from .state import ContainerKill, ContainerState
 from .streams import ClientConnection, Streams
 
 

@@ -1,4 +1,4 @@
-"""The recorded state of a container that runs in real time, from which its status is computed."""
+"""The states of containers from which their statuses are computed: of one that runs in real time, and of one that a command has ended."""
 
 from datetime import datetime
 
@@ -13,6 +13,17 @@ class Exit(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """The reason in the status; empty for Completed and Error."""
     message: str = ""
+
+
+class ContainerKill(Struct, frozen=True, kw_only=True):
+    """The end of a container whose run is computed, and that a command in it has ended before its time."""
+
+    restarts: int
+    """The run, by the number of restarts before it."""
+    at: datetime
+    code: int
+    reason: str = ""
+    """The reason in the status; empty for Completed and Error."""
 
 
 class ContainerState(Struct, frozen=True, kw_only=True):

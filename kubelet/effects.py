@@ -30,6 +30,8 @@ class EmitEvent(Struct, frozen=True):
     message: str
     part: str = ""
     """The path of the container in the object; empty for the object itself."""
+    of_owner: bool = False
+    """Whether all pods of an owner have the event: only the first of them do, and then the owner."""
     once: str = ""
     """An occasion at which the event is recorded once for the object and its part, although later steps return it again; "" for none."""
 
@@ -67,8 +69,6 @@ class Step(Struct, frozen=True, kw_only=True):
     """The effects and actions that are due now, and the time of the next reconciliation."""
 
     effects: tuple[Effect, ...] = ()
-    unknown_images: tuple[EmitEvent, ...] = ()
-    """Warnings about images of which nothing is known; many pods have the same."""
     actions: tuple[ContainerAction, ...] = ()
     """The starts and stops of containers, and the hooks, that run in real time."""
     requeue_at: datetime | None = None

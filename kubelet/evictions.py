@@ -1,4 +1,4 @@
-"""The pods that kubelets evict because they use more of the disk than they may."""
+"""The pods that kubelets evict: because they use more of the disk than they may, or because their node lacks memory."""
 
 from datetime import datetime
 
@@ -14,18 +14,25 @@ from .pod_lifecycle.preemption import is_critical
 class Evictions:
     def __init__(self, runtime: ContainerRuntime) -> None:
         self._runtime = runtime
-        self._evicted: dict[str, Eviction] = {}
-        """The evictions by the uids of their pods."""
+        self._by_pod: dict[str, Eviction] = {}
+        """By the pod's uid."""
+
+    def add(self, uid: str, eviction: Eviction) -> None:
+        self._by_pod[uid] = eviction
+
+    def __contains__(self, uid: str) -> bool:
+        """Return whether the pod with a uid is evicted."""
+        return uid in self._by_pod
 
     def find(self, pod: PodView, now: datetime) -> Eviction | None:
-        """Return the eviction of a pod; None if it stays."""
-        present = self._evicted.get(pod.uid)
+        """Return the eviction of a pod, which begins now if it uses more of the disk than it may; None if the pod stays."""
+        present = self._by_pod.get(pod.uid)
         if present is not None or pod.is_terminal or pod.deleting:
             return present
         message = self._exceeded_limit(pod.object)
         if not message:
             return None
-        eviction = self._evicted[pod.uid] = Eviction(now, message)
+        eviction = self._by_pod[pod.uid] = Eviction(now, message)
         return eviction
 
     def _exceeded_limit(self, pod: ReadOnlyTree) -> str:
@@ -35,4 +42,4 @@ class Evictions:
         return "" if usage is None else exceeded_limit(pod, usage)
 
     def forget(self, uid: str) -> None:
-        self._evicted.pop(uid, None)
+        self._by_pod.pop(uid, None)

@@ -23,6 +23,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runtime import ContainerRuntime
 
+from .evictions import Evictions
 from .node_objects import NODE_CONDITIONS, has_active_kubelet
 from .pod_lifecycle.eviction import Eviction
 from .pod_lifecycle.memory_eviction import THRESHOLD, PodMemory, eviction_message, pods_in_order
@@ -48,34 +49,25 @@ class MemoryPressure:
         context: KubeletContext,
         runtime: ContainerRuntime,
         predictions: Predictions,
+        evictions: Evictions,
         enqueue: Callable[[Key], None],
     ) -> None:
         """`enqueue` is called with the key of a pod that is evicted."""
         self._pods, self._nodes = context.informers.of(PODS).lister, context.informers.of(NODES).lister
         self._client, self._recorder = context.client, context.recorder.of("kubelet")
-        self._runtime, self._predictions = runtime, predictions
+        self._runtime, self._predictions, self._evictions = runtime, predictions, evictions
         self._now, self._enqueue = context.clock.now, enqueue
         self._bounds: defaultdict[str, dict[str, tuple[Key, float]]] = defaultdict(dict)
         """The keys of pods, and the most memory that they may use, by node and uid."""
         self._sums: defaultdict[str, float] = defaultdict(float)
         self._observed: dict[str, datetime] = {}
         """When a node lacked memory last, by name."""
-        self._messages: dict[str, str] = {}
-        """Why pods are evicted, by uid."""
-        self._evictions: dict[str, Eviction] = {}
         self._loop = ReconcileLoop(
             "memory-pressure", self._look_at, workers=1, clock=context.clock, metrics=context.metrics
         )
 
     async def run(self) -> None:
         await self._loop.run()
-
-    def eviction_of(self, pod: PodView, now: datetime) -> Eviction | None:
-        """Return the eviction of a pod, which begins when this is first called; None if the pod stays."""
-        message = self._messages.get(pod.uid) if self._messages else None
-        if message is None:
-            return None
-        return self._evictions.setdefault(pod.uid, Eviction(now, message, is_disruption=True))
 
     def on_pod_change(self, change: Change) -> None:
         old: PodView | None = change.old
@@ -98,8 +90,6 @@ class MemoryPressure:
             records.pop(name, None)
 
     def _forget(self, pod: PodView) -> None:
-        self._messages.pop(pod.uid, None)
-        self._evictions.pop(pod.uid, None)
         _, bound = self._bounds.get(pod.node, {}).pop(pod.uid, (pod.key, 0.0))
         if bound:
             self._sums[pod.node] -= bound
@@ -149,7 +139,7 @@ class MemoryPressure:
     def _used_by_pods(self, node: str) -> Iterator[PodMemory]:
         for uid, (key, bound) in self._bounds[node].items():
             pod = self._pods.get(*key) if bound else None
-            if pod is None or pod.uid != uid or uid in self._messages:
+            if pod is None or pod.uid != uid or uid in self._evictions:
                 continue
             stats = {
                 container["name"]: self._runtime.container_stats(pod.object, container["name"])
@@ -166,7 +156,8 @@ class MemoryPressure:
         )
         for pod in pods_in_order(used):
             if not is_critical(pod.pod):
-                self._messages[meta.uid(pod.pod)] = eviction_message(pod, available)
+                message = eviction_message(pod, available)
+                self._evictions.add(meta.uid(pod.pod), Eviction(self._now(), message, is_disruption=True))
                 self._enqueue(Key.of(pod.pod))
                 return
 

@@ -35,9 +35,9 @@ from .pod_certificates import pod_certificates
 from .pod_lifecycle import pod as pod_lifecycle
 from .pod_lifecycle.container_status import container_field
 from .pod_lifecycle.containers import remaining_grace
+from .pod_lifecycle.observations import ProbeResult
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from .pod_lifecycle.probing import event_reason
 from .pod_lifecycle.unknown_images import NOT_SIMULATED
 from .pod_lifecycle.unknown_programs import event_of_live_run
 from .pod_objects import ObjectsOfPod, PodObjects
@@ -53,7 +53,6 @@ from .stages.runner import StageRunner
 from .start_checks import PossibleObjects
 from .status_writer import StatusWriter
 from .template_context import TemplateContext
-from .unknown_images import UnknownImageEvents
 
 WORKERS: Final = 16
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
@@ -91,7 +90,6 @@ class SimulatedPods:
             random=context.random,
         )
         self._details = settings.details
-        self._unknown_images = UnknownImageEvents(self._recorder)
         self._fails_unknown_programs = settings.fails_unknown_programs
         self._has_stages = bool(stages)
         self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
@@ -116,7 +114,9 @@ class SimulatedPods:
             on_change=self._node_images.add if settings.details else lambda _: None,
         )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
-        self._memory_pressure = MemoryPressure(context, self._runtime, PREDICTIONS, self._loop.add)
+        self._memory_pressure = MemoryPressure(
+            context, self._runtime, PREDICTIONS, self._evictions, self._loop.add
+        )
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._handlers = LiveHandlers(
@@ -186,10 +186,10 @@ class SimulatedPods:
             node = _node_name(pod)
             self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)
 
-    def _on_probe_failure(self, pod: ReadOnlyTree, container: str, message: str) -> None:
+    def _on_probe_failure(self, pod: ReadOnlyTree, container: str, result: ProbeResult) -> None:
         if self._details:
             part = container_field(pod, container)
-            reason = event_reason(message)
+            reason, message = result.event_reason, result.message
             self._recorder.record_on(_node_name(pod), pod, "Warning", reason, message, part=part)
 
     def _record_address(self, pod: PodView) -> None:
@@ -246,8 +246,6 @@ class SimulatedPods:
         step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, objects, images, now)
         written = await self._status_writer.execute(key, pod.object, step.effects)
         self._images.note_step(pod, images)
-        if step.unknown_images and self._details:
-            self._unknown_images.record(pod.node, pod.object, step.unknown_images)
         # The container's environment may have the pod's address, which is in the status that was just written.
         present = written or pod.object
         self._runtime.update_pod(present)
@@ -296,7 +294,7 @@ class SimulatedPods:
         states = self._runtime.states(pod.object)
         if states:
             context = replace(context, processes=states)
-        eviction = self._evictions.find(pod, now) or self._memory_pressure.eviction_of(pod, now)
+        eviction = self._evictions.find(pod, now)
         if eviction is not None and not pod.deleting and not pod.is_terminal:
             return pod_lifecycle.evict(pod.object, context, eviction, now)
         preempted_at = self._admitted_pods.preemption_time(pod)

@@ -13,7 +13,6 @@ from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.image_service import ImageService, StoredImage
 from mockube.container_runtime.images.table import load_table, table_of
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
@@ -31,7 +30,7 @@ from mockube.container_runtime.runtime import (
 from mockube.container_runtime.simulated import predictions as simulated_predictions
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
-from mockube.container_runtime.state import ContainerState
+from mockube.container_runtime.state import ContainerKill, ContainerState
 
 from .api_server_access import ApiServerAccess
 from .containers import Containers

@@ -18,6 +18,7 @@ from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
 
 from .effects import DeleteObject, Effect, EmitEvent, PatchObject
+from .owner_events import OwnerEvents
 
 
 class _LastWrite(NamedTuple):
@@ -42,6 +43,7 @@ class StatusWriter:
         """`host` returns the source host of an object's events."""
         self._client = client
         self._recorder = recorder
+        self._owner_events = OwnerEvents(recorder)
         self._host = host
         self._resource = resource
         self._clock = clock
@@ -92,7 +94,12 @@ class StatusWriter:
                 case EmitEvent(type=kind_of_event, reason=reason, message=message, part=part):
                     if effect.once and not self._begins_occasion(meta.uid(obj), effect):
                         continue
-                    self._recorder.record_on(self._host(obj), obj, kind_of_event, reason, message, part=part)
+                    if effect.of_owner:
+                        self._owner_events.record(self._host(obj), obj, effect)
+                    else:
+                        self._recorder.record_on(
+                            self._host(obj), obj, kind_of_event, reason, message, part=part
+                        )
         return obj
 
     def _begins_occasion(self, uid: str, event: EmitEvent) -> bool:

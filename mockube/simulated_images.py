@@ -11,13 +11,12 @@ from mockube.apimachinery.status import AlreadyExists, Conflict, NotFound
 from mockube.apimachinery.yaml_decode import load
 from mockube.apiserver.wire.yaml_codec import dump
 from mockube.client.kinds import CONFIG_MAPS
-from mockube.client.resources import Key
 from mockube.client.verbs import Client
-from mockube.container_runtime.images.live import LOADED, NAME, NAMESPACE, TABLE, live_images
+from mockube.container_runtime.images.live import LOADED, TABLE, live_images
 from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.table import LiveImages
+from mockube.kubelet.live_images import CONFIG_MAP
 
-CONFIG_MAP: Final = Key(NAMESPACE, NAME)
 _ATTEMPTS: Final = 10
 """How often a change is tried while others change the ConfigMap."""
 
@@ -62,7 +61,7 @@ async def _try_change(client: Client, change: Callable[[Mapping[str, str]], dict
     try:
         config_map = await client.get(CONFIG_MAPS, CONFIG_MAP)
     except NotFound:
-        metadata = {"name": NAME, "namespace": NAMESPACE}
+        metadata = {"name": CONFIG_MAP.name, "namespace": CONFIG_MAP.namespace}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": change({})}
         await client.create(CONFIG_MAPS, body)
     else:

@@ -22,7 +22,7 @@ from mockube.component_base.metrics import MetricsRegistry
 from .outgoing import Outgoing
 
 
-def make_webhooks(
+def _make_webhooks(
     config: Config, catalog: Catalog, rights: Rights, outgoing: Outgoing, metrics: MetricsRegistry
 ) -> WebhookDependencies:
     """Return what admission needs to call webhooks."""
@@ -40,12 +40,13 @@ def make_admission(
     config: Config,
     catalog: Catalog,
     rights: Rights,
-    webhooks: WebhookDependencies,
+    operators: SimulatedOperators,
     outgoing: Outgoing,
-    metrics: AdmissionMetrics,
+    metrics: MetricsRegistry,
 ) -> Admission:
     minor, authorization = config.features.kubernetes_version, rights.authorization
-    selected = plugins(webhooks, authorization, metrics, _selection(config), minor, outgoing.remote.outbound)
+    webhooks, counts = _make_webhooks(config, catalog, rights, outgoing, metrics), AdmissionMetrics(metrics)
+    selected = plugins(webhooks, authorization, counts, _selection(config), minor, outgoing.remote.outbound)
     always = (
         RoleEscalation(authorization, rights.rbac.policy),
         PolicyParamAccess(webhooks.equivalents),
@@ -53,10 +54,8 @@ def make_admission(
         ResourceClaimAccess(authorizes_status=not minors.is_before(minor, "1.36")),
     )
     packed = pack_plugins(config.features.packs, catalog)
-    operators = WarnOfSimulatedOperator(
-        make_operators(config, rights), (group.name for group in catalog.groups)
-    )
-    return Admission([*selected, *packed, *always, operators], metrics)
+    warning = WarnOfSimulatedOperator(operators, (group.name for group in catalog.groups))
+    return Admission([*selected, *packed, *always, warning], counts)
 
 
 def make_operators(config: Config, rights: Rights) -> SimulatedOperators:

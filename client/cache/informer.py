@@ -41,7 +41,7 @@ _BATCH: Final = 100
 """Objects of a list that enter a cache without yielding to the event loop, in some milliseconds."""
 
 
-class _Snapshot(NamedTuple):
+class _Cached(NamedTuple):
     """A cached object, and its JSON when it was cached."""
 
     tree: ReadOnlyTree
@@ -56,22 +56,20 @@ class MutationDetector:
     """Compares cached objects with copies from when they were cached, as client-go's cache mutation detector."""
 
     def __init__(self) -> None:
-        self._snapshots: list[_Snapshot] = []
+        self._cached: list[_Cached] = []
 
     def add(self, tree: ReadOnlyTree) -> None:
-        self._snapshots.append(_Snapshot(tree, orjson.dumps(tree)))
+        self._cached.append(_Cached(tree, orjson.dumps(tree)))
 
     def check(self) -> None:
-        changed = [
-            snapshot for snapshot in self._snapshots if orjson.dumps(snapshot.tree) != snapshot.original
-        ]
+        changed = [each for each in self._cached if orjson.dumps(each.tree) != each.original]
         if changed:
             raise CacheMutated("\n".join(map(_mutation_message, changed)))
 
 
-def _mutation_message(snapshot: _Snapshot) -> str:
-    name = f"{meta.kind(snapshot.tree)} {meta.namespace(snapshot.tree)}/{meta.name(snapshot.tree)}"
-    return f"{name} was {snapshot.original.decode()} and is now {orjson.dumps(snapshot.tree).decode()}"
+def _mutation_message(cached: _Cached) -> str:
+    name = f"{meta.kind(cached.tree)} {meta.namespace(cached.tree)}/{meta.name(cached.tree)}"
+    return f"{name} was {cached.original.decode()} and is now {orjson.dumps(cached.tree).decode()}"
 
 
 Handler = Callable[[Change], None]

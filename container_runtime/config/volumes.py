@@ -25,6 +25,16 @@ def volume_kind(volume: ReadOnlyTree) -> str:
     return next((name for name in volume if name != "name"), "emptyDir")
 
 
+def is_api_volume(volume: ReadOnlyTree) -> bool:
+    """Return whether the files of a volume come from API objects."""
+    return not API_VOLUMES.isdisjoint(volume)
+
+
+def api_volume_names(pod: ReadOnlyTree) -> frozenset[str]:
+    """Return the names of the volumes whose files come from API objects."""
+    return frozenset(volume["name"] for volume in pod["spec"].get("volumes") or () if is_api_volume(volume))
+
+
 def is_claim(volume: ReadOnlyTree) -> bool:
     """Return whether the contents of a volume are those of a claim."""
     return "persistentVolumeClaim" in volume or "ephemeral" in volume

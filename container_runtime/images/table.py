@@ -218,6 +218,11 @@ def _read(data: bytes) -> Any:
 
 def table_of(tree: Any) -> Table:
     """Return the table of a file's content, or of a pack's images; raise `ImageTableError` if it is invalid."""
+    return _by_name(_images_of(tree))
+
+
+def _images_of(tree: Any) -> Sequence[Image]:
+    """Return the images of a file, those for certain tags first."""
     try:
         entries = msgspec.convert(tree, dict[str, Image], strict=False, dec_hook=_amount)
     except msgspec.ValidationError as error:
@@ -228,12 +233,16 @@ def table_of(tree: Any) -> Table:
             raise ImageTableError(f"{key}: ports: {ports[0]} is no port")
         if not entry.names or not all(entry.names):
             raise ImageTableError(f"{key}: names: at least one is required")
-    return _by_name(entries.values())
+    return _tagged_first(entries.values())
 
 
-def _by_name(entries: Iterable[Image]) -> Table:
+def _tagged_first(images: Iterable[Image]) -> Sequence[Image]:
+    return sorted(images, key=lambda image: not image.tags)
+
+
+def _by_name(images: Iterable[Image]) -> Table:
     table: dict[str, list[Image]] = {}
-    for entry in sorted(entries, key=lambda entry: not entry.tags):
+    for entry in _tagged_first(images):
         for name in entry.names:
             table.setdefault(name, []).append(entry)
     return table
@@ -292,9 +301,8 @@ def is_description(entry: Any) -> bool:
 @cache
 def built_in_images() -> Sequence[Image]:
     """Return the entries of the table that comes with mockube."""
-    tables = [read_table(path.read_bytes()) for path in (_BUILT_IN, *sorted(_FAMILIES.glob("*.yaml")))]
-    entries = {id(entry): entry for table in tables for same in table.values() for entry in same}
-    return tuple(entries.values())
+    files = (_BUILT_IN, *sorted(_FAMILIES.glob("*.yaml")))
+    return tuple(image for path in files for image in _images_of(_read(path.read_bytes())))
 
 
 @cache

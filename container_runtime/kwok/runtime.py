@@ -9,7 +9,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.disk_usage import DiskUsage
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
@@ -26,7 +25,7 @@ from mockube.container_runtime.runtime import (
 )
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime
 from mockube.container_runtime.simulated.terminal import with_terminal
-from mockube.container_runtime.state import ContainerState
+from mockube.container_runtime.state import ContainerKill, ContainerState
 
 from .host_log import HostLog
 from .kinds import EntryFinder, KwokKind

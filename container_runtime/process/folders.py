@@ -15,9 +15,16 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.file_projection import Content
-from mockube.container_runtime.config.volumes import folder_mode, sub_path, volume_content, volume_kind
+from mockube.container_runtime.config.volumes import (
+    folder_mode,
+    is_api_volume,
+    sub_path,
+    volume_content,
+    volume_kind,
+)
 from mockube.container_runtime.start_errors import StartError
 
 from .command import Identity
@@ -32,13 +39,9 @@ def volume_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     for volume in pod["spec"].get("volumes") or ():
         kind = volume_kind(volume)
-        if volume["name"] in names and kind not in _WRITABLE and not _is_api_volume(kind):
+        if volume["name"] in names and kind not in _WRITABLE and not is_api_volume(volume):
             return f"volume {volume['name']!r}: {kind} volumes are not supported for a container that runs as a local process"
     return ""
-
-
-def _is_api_volume(kind: str) -> bool:
-    return kind in ("configMap", "secret", "downwardAPI", "projected")
 
 
 def container_root(pod_folder: Path, name: str) -> Path:
@@ -48,10 +51,6 @@ def container_root(pod_folder: Path, name: str) -> Path:
 def message_file(pod_folder: Path, container: ReadOnlyTree) -> Path:
     """Return the file that a container with mounts of its own has at its `terminationMessagePath`."""
     return pod_folder / "termination-messages" / str(container["name"])
-
-
-def message_path(container: ReadOnlyTree) -> str:
-    return absolute_path(container.get("terminationMessagePath") or "/dev/termination-log")
 
 
 def absolute_path(path: str) -> str:
@@ -104,7 +103,7 @@ def _binds(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: R
         source = volume_folder(base, pod, volume) / inner
         if not source.exists():
             _make_volume_folder(source)
-        read_only = bool(mount.get("readOnly")) or _is_api_volume(volume_kind(volume))
+        read_only = bool(mount.get("readOnly")) or is_api_volume(volume)
         options = tuple(mount.get("bindMountOptions") or ())
         yield Bind(str(source), absolute_path(mount["mountPath"]), read_only, options)
 
@@ -127,7 +126,7 @@ def add_message_file(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, mou
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"")
     path.chmod(0o666)
-    bind = Bind(str(path), message_path(container), read_only=False)
+    bind = Bind(str(path), absolute_path(message_path(container)), read_only=False)
     return mounts._replace(binds=(*mounts.binds, bind))
 
 

@@ -19,7 +19,13 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import cancel_and_wait, start, timeout
-from mockube.container_runtime.behavior import MAX_LOG_MESSAGE, MAX_MESSAGE
+from mockube.container_runtime.behavior import (
+    MAX_LOG_MESSAGE,
+    MAX_MESSAGE,
+    NOT_FOUND,
+    falls_back_to_log,
+    message_path,
+)
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.output import ContainerOutput
@@ -166,7 +172,7 @@ class ProcessRun:
         try:
             process = await self.start_exec(command)
         except (StartError, OSError) as error:
-            return 127, str(error)
+            return NOT_FOUND, str(error)
         output = bytearray()
 
         async def read(stream: asyncio.StreamReader) -> None:
@@ -358,7 +364,7 @@ class ProcessRun:
         """Return the termination message: the content of the file, or else the end of the log if the policy says so."""
         pod_folder = self._context.folder / meta.uid(self.pod)
         root = folders.container_root(pod_folder, self.container["name"])
-        path = root / folders.message_path(self.container).lstrip("/")
+        path = root / folders.absolute_path(message_path(self.container)).lstrip("/")
         if self.spec is not None and self.spec.mounts is not None:
             path = folders.message_file(pod_folder, self.container)
         if path.is_file():
@@ -367,7 +373,7 @@ class ProcessRun:
             path.unlink()
             if message:
                 return message
-        if code and self.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+        if code and falls_back_to_log(self.container):
             return log_tail(self.log, MAX_LOG_MESSAGE)
         return ""
 

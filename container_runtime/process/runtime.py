@@ -17,7 +17,6 @@ from mockube.component_base.supervision import cancel_and_wait, start, timeout
 from mockube.component_base.temporary_folder import temporary_folder
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.disk_usage import DiskUsage
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.objects import REFRESH_SECONDS, ObjectsUnavailable
@@ -32,7 +31,7 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
-from mockube.container_runtime.state import NEVER_RAN, ContainerState
+from mockube.container_runtime.state import NEVER_RAN, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection
 
 from .connections import connect_port

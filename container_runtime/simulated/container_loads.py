@@ -3,7 +3,7 @@
 The usage is computed when it is read, from records that change only when something happens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Final
 
@@ -15,14 +15,15 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.config.resource_limits import limit_of
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad, Stats
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.runs import container_status, running_seconds
+from mockube.container_runtime.state import ContainerKill
 
 from . import predictions
 from .client_pace import CLIENT
 from .cpu_record import QUOTA_SLACK, CpuRecord
+from .programs.commands import live_command
 from .programs.image_load import request_seconds, server_of
 from .shell.memory import Memory
 
@@ -42,13 +43,23 @@ class _Record(Struct):
 
 
 class ContainerLoads:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(
+        self, clock: Clock, is_live: Callable[[ReadOnlyTree, ReadOnlyTree], object] = live_command
+    ) -> None:
+        """`is_live` returns whether the command of a container runs in real time."""
         self._clock = clock
+        self._is_live = is_live
         self._records: dict[str, dict[str, _Record]] = {}
         """By the pod's uid and the container's name."""
 
     def forget(self, uid: str) -> None:
         self._records.pop(uid, None)
+
+    def end_commands(self, pod: ReadOnlyTree, name: str) -> None:
+        """Forget the memory of the commands of a container, which end with its run."""
+        record = (self._records.get(meta.uid(pod)) or {}).get(name)
+        if record is not None:
+            record.filled.clear()
 
     def cpu_of(self, pod: ReadOnlyTree, name: str) -> CpuRecord:
         return self._record(pod, name).cpu
@@ -57,7 +68,12 @@ class ContainerLoads:
         """Return the memory in which a command runs in real time."""
         record = self._record(pod, container["name"])
         limit = limit_of(pod, container, "memory")
-        available = min(node_memory if limit is None else limit, node_memory) - self._resident(pod, container)
+        bound = node_memory if limit is None else min(limit, node_memory)
+
+        def available() -> float:
+            computed = self._computed_usage(pod, container)
+            others = sum(size for command, size in record.filled.items() if command != id(memory))
+            return max(bound - others - (0.0 if computed is None else computed.memory), 0.0)
 
         def note(size: float) -> None:
             if size:
@@ -65,7 +81,7 @@ class ContainerLoads:
             else:
                 record.filled.pop(id(memory), None)
 
-        memory = Memory(max(available, 0.0), note)
+        memory = Memory(available, note)
         return memory
 
     async def serve_request(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
@@ -108,31 +124,37 @@ class ContainerLoads:
 
     # --- usage
 
-    def stats(self, pod: ReadOnlyTree, container: ReadOnlyTree, *, is_live: bool) -> Stats | None:
+    def stats(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Stats | None:
         """Return what a running container uses now; None if its program is unknown."""
         name = container["name"]
-        running = ((container_status(pod, name) or {}).get("state") or {}).get("running") or {}
-        if not running.get("startedAt"):
+        computed = self._computed_usage(pod, container)
+        if computed is None:
             return None
-        load = NO_LOAD if is_live else self._load(pod, container)
-        if load is None:
-            return None
-        seconds = (self._clock.now() - parse_time(running["startedAt"])).total_seconds()
         record = (self._records.get(meta.uid(pod)) or {}).get(name)
         recorded = 0.0 if record is None else record.cpu.cores(self._clock.monotonic())
         filled = 0.0 if record is None else sum(record.filled.values())
         limit = limit_of(pod, container, "cpu")
         cores = min(
-            load.cores_at(seconds) + recorded,
+            computed.cores + recorded,
             inf if limit is None else limit + (QUOTA_SLACK if recorded else 0.0),
         )
-        has_server = server_of(container) is not None
-        size = load.memory_at(seconds) + filled + (0.0 if has_server else _PROGRAM_SIZE)
+        size = computed.memory + filled
         memory = limit_of(pod, container, "memory")
         return Stats(cores=cores, memory=size if memory is None else min(size, memory))
 
+    def _computed_usage(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Stats | None:
+        """Return what a container uses without its requests and the commands that run in real time."""
+        seconds = running_seconds(pod, container["name"], self._clock.now())
+        load = None if seconds is None else self._load(pod, container)
+        if seconds is None or load is None:
+            return None
+        at_rest = _PROGRAM_SIZE if server_of(container) is None else 0.0
+        return Stats(cores=load.cores_at(seconds), memory=load.memory_at(seconds) + at_rest)
+
     def _load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RunLoad | None:
-        """Return what the computed run of a container uses; None if nobody knows."""
+        """Return what the computed run of a container uses: nothing if it runs in real time; None if nobody knows."""
+        if self._is_live(pod, container):
+            return NO_LOAD
         script = script_of(meta.annotations(pod))
         run_program = predictions.program_of_run(pod, container, script)
         status = container_status(pod, container["name"]) or {}
@@ -144,12 +166,6 @@ class ContainerLoads:
         if at_rest is not NO_LOAD:
             return at_rest
         return None if behavior is None else behavior.load
-
-    def _resident(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> float:
-        """Return the memory of a container without the commands that run in real time."""
-        stats = self.stats(pod, container, is_live=False)
-        record = self._record(pod, container["name"])
-        return 0.0 if stats is None else max(stats.memory - sum(record.filled.values()), 0.0)
 
     def _record(self, pod: ReadOnlyTree, name: str) -> _Record:
         return self._records.setdefault(meta.uid(pod), {}).setdefault(name, _Record())

@@ -16,7 +16,7 @@ from mockube.apimachinery.hosts import is_loopback
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
-from mockube.container_runtime.behavior import KILLED, CommandResult
+from mockube.container_runtime.behavior import KILLED, NOT_FOUND, CommandResult
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.start_errors import StartError
@@ -31,7 +31,6 @@ from .programs.commands import host_of
 from .programs.handlers import MAX_OUTPUT, UnknownFile, end_of_unknown, names_unknown_variable
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
-from .shell.invoking import NOT_FOUND
 from .shell.memory import OutOfMemory
 from .shell.process import UnknownProgram
 from .shell.syntax import ShellSyntaxError

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.quantity import number_or
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
@@ -26,19 +27,18 @@ from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.behavior import (
     CONTINUES,
-    DEFAULT_MESSAGE_PATH,
     KILLED,
     MAX_LOG_MESSAGE,
     NOT_FOUND,
     CommandResult,
     end_without_program,
+    falls_back_to_log,
+    message_path,
 )
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.config.resource_limits import amount
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.disk_usage import DiskUsage, exceeded_limit, has_disk_limits
 from mockube.container_runtime.images.table import IMAGES, Table
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.load import OOM_KILLED, Stats
 from mockube.container_runtime.log_stream import follow_log
 from mockube.container_runtime.logs import LogSource
@@ -56,6 +56,7 @@ from mockube.container_runtime.runs import (
     ContainerRun,
     container_spec,
     running_container,
+    running_seconds,
 )
 from mockube.container_runtime.runtime import (
     Attachment,
@@ -66,7 +67,7 @@ from mockube.container_runtime.runtime import (
     RuntimeProblem,
 )
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
-from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
+from mockube.container_runtime.state import NEVER_SIMULATED, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
 
 from . import predictions
@@ -154,7 +155,7 @@ class SimulatedRuntime:
         self._fails_unknown_programs = context.fails_unknown_programs
         self._live = LiveContainers()
         self.files = PodFiles(context.objects, self._live, context.clock)
-        self.loads = ContainerLoads(context.clock)
+        self.loads = ContainerLoads(context.clock, self._live.command)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
         self._responses = PortResponses(
             self.files, context.view, self.loads.serve_request, self._access_logs, context.clock
@@ -209,7 +210,7 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         if container is None:
             return None
-        return self.loads.stats(pod, container, is_live=bool(self._live.command(pod, container)))
+        return self.loads.stats(pod, container)
 
     def may_change(self, pod: ReadOnlyTree) -> bool:
         return self._live.may_run(pod)
@@ -319,12 +320,14 @@ class SimulatedRuntime:
     ) -> PortAnswer:
         served = server_of_files(pod, request.port)
         if served is None:
-            return predictions.port_answer(pod, request, script_of(meta.annotations(pod)))
+            seconds = running_seconds(pod, name, self._clock.now()) or 0.0
+            return predictions.port_answer(pod, request, script_of(meta.annotations(pod)), seconds=seconds)
         container, behavior = served
+        seconds = running_seconds(pod, container["name"], self._clock.now()) or 0.0
         run = restarts if container["name"] == name else None
         references = await self._handler_references_of(pod, container, (), run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
-        return answer_from_files(pod, container, behavior, request, 0.0, files)
+        return answer_from_files(pod, container, behavior, request, seconds, files)
 
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
@@ -374,11 +377,11 @@ class SimulatedRuntime:
         now = self._clock.now()
         for stream, text in replayed.replay.unfinished_lines():
             run.log.write(now, stream, text)
+        self._live.join(pod, name)  # before its memory counts as that of a command in real time
         memory = self._memory(pod, container, references)
         memory.take_over(replayed.host.memory)
         replayed.host.memory = memory
         rest = replayed.replay.continue_from(now)
-        self._live.join(pod, name)
 
         async def go_on(pod: ReadOnlyTree, run: InteractiveRun) -> None:
             await self._execute_to_end(pod, run, replayed.host, rest)
@@ -497,6 +500,7 @@ class SimulatedRuntime:
         except Exception as error:
             LOG.exception("%s failed", name)
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
+        self.loads.end_commands(pod, run.container["name"])
         self._events.report_change(pod)
 
     async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
@@ -566,8 +570,8 @@ class SimulatedRuntime:
                 run.stop_code = 0
                 await self._clock.sleep(inf)
         self._report_disk_usage(pod)
-        message = termination_message(files, container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH)
-        if not message and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+        message = termination_message(files, message_path(container))
+        if not message and code and falls_back_to_log(container):
             message = run.log.tail(MAX_LOG_MESSAGE)
         run.end(code, message=message)
 
@@ -576,7 +580,7 @@ class SimulatedRuntime:
 
     def _memory(self, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Memory:
         """Return the memory of a command that runs in real time: up to the limit of its container, or of its node."""
-        return self.loads.memory_for(pod, container, amount(references.allocatable.get("memory")))
+        return self.loads.memory_for(pod, container, number_or(references.allocatable.get("memory"), inf))
 
     def _show_memory(self, files: FileSystem, pod: ReadOnlyTree, name: str) -> None:
         """Write what a container uses into the file of its cgroup."""

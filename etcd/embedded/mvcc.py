@@ -1,7 +1,7 @@
 """The multi-version state machine: transactions over keys, and the log of what each revision changed.
 
 Synchronous and pure: no event loop, no clock, no disk. A transaction is checked completely before it is applied, so it
-cannot fail half-way. Every version is readable until compaction drops it; therefore a snapshot is just a revision.
+cannot fail half-way. Every version is readable until compaction drops it; therefore the store of an earlier time is just a revision.
 """
 
 from collections import deque

@@ -19,6 +19,7 @@ from mockube.kubelet.effects import EmitEvent, StopContainer
 from mockube.kubelet.start_checks import pod_reference
 
 from . import container_start, container_status
+from .backoff import restart_delay
 from .container_status import Container, ContainerUpdate, Role
 from .hooks import hook_result, pre_stop_result
 from .image_pulls import SYNC_PERIOD
@@ -30,12 +31,6 @@ from .stops import reaction_of, stop_code
 
 DEFAULT_GRACE: Final = 30.0
 """The seconds that a container has to end if its pod does not say it."""
-INITIAL_BACKOFF: Final = timedelta(seconds=10)
-MAX_BACKOFF: Final = timedelta(minutes=5)
-"""The delays of a kubelet before restarts: CrashLoopBackOff."""
-BACKOFF_RESET: Final = timedelta(minutes=10)
-"""The duration of a run that resets the back-off."""
-_DOUBLINGS: Final = 5
 RUN_ERROR: Final = "RunContainerError"
 """Why a container waits whose program could not be started, until a kubelet looks at its pod again."""
 _LOST_MESSAGE: Final = (
@@ -68,14 +63,6 @@ def _restarts(container: Container, exit_code: int) -> bool:
     )
 
 
-def backoff(restarts: int, ran: timedelta) -> timedelta:
-    """Return the delay between the end of a run and the next run; the first restart is immediate."""
-    if restarts == 0 or ran >= BACKOFF_RESET:
-        return timedelta(0)
-    doublings = min(restarts - 1, _DOUBLINGS)
-    return min(INITIAL_BACKOFF * (1 << doublings), MAX_BACKOFF)
-
-
 # --- the next status
 
 
@@ -88,11 +75,7 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
     while not _is_waiting(update) and update.status is not status:
         status = update.status
         next_update = _next_change(container, status, now)
-        update = replace(
-            next_update,
-            events=update.events + next_update.events,
-            unknown_images=update.unknown_images + next_update.unknown_images,
-        )
+        update = replace(next_update, events=update.events + next_update.events)
     return update
 
 
@@ -215,7 +198,7 @@ def _back_off(
     """Wait for the back-off between two runs, and then start the next run."""
     finished = parse_time(end["finishedAt"])
     ran = timedelta() if end["reason"] == START_ERROR else finished - parse_time(end["startedAt"])
-    delay = backoff(status["restartCount"], ran)
+    delay = restart_delay(status["restartCount"], ran)
     if status["image"] != container.spec["image"]:
         delay = timedelta()  # The container with the new image has not failed yet.
     if after(finished, delay) <= now:
@@ -263,15 +246,7 @@ def _run_process(
 ) -> ContainerUpdate:
     """Update the container's status from the state of its process."""
     if process.restarts != status["restartCount"]:
-        lost_status = container_status.end_container(
-            container,
-            status,
-            exit_code=KILLED,
-            at=now,
-            message=_LOST_MESSAGE,
-            reason="ContainerStatusUnknown",
-        )
-        return ContainerUpdate(status=lost_status)
+        return ContainerUpdate(status=_lost_status(container, status, now))
     if process.exit is not None:
         return ContainerUpdate(status=end_process(container, status, now))
     if status["image"] != container.spec["image"] and not process.is_stopping:
@@ -310,14 +285,7 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
     """Return the status after the end of the container's process; a lost process counts as killed."""
     exit_state = container.process.exit if container.process is not None else None
     if exit_state is None:
-        return container_status.end_container(
-            container,
-            status,
-            exit_code=KILLED,
-            at=now,
-            message=_LOST_MESSAGE,
-            reason="ContainerStatusUnknown",
-        )
+        return _lost_status(container, status, now)
     return container_status.end_container(
         container,
         status,
@@ -325,6 +293,12 @@ def end_process(container: Container, status: ReadOnlyTree, now: datetime) -> Re
         at=exit_state.at,
         message=exit_state.message,
         reason=exit_state.reason,
+    )
+
+
+def _lost_status(container: Container, status: ReadOnlyTree, now: datetime) -> ReadOnlyTree:
+    return container_status.end_container(
+        container, status, exit_code=KILLED, at=now, message=_LOST_MESSAGE, reason="ContainerStatusUnknown"
     )
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
+from mockube.container_runtime.state import ContainerKill
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects
 
 from .image_pulls import PRESENT_IMAGES, PodImages

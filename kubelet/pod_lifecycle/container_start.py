@@ -16,8 +16,8 @@ from . import container_status
 from .container_status import Container, ContainerUpdate
 from .hooks import first_start, hook_result
 from .image_pulls import PULL_REASONS, RELIST_PERIOD, SYNC_PERIOD, EnsuredImage
-from .probed_runs import ProbedRun, failure_message
-from .probing import Probe, event_reason
+from .probed_runs import ProbedRun, latest_failure
+from .probing import Probe
 from .unknown_images import unknown_image_events
 
 _SCRIPTED_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
@@ -59,7 +59,9 @@ def start_run(
             container.context.images.hold(container.spec, restarts, image)
             return waiting
     update = start_container(container, started, restarts=restarts, last=last, pull_events=image.events)
-    return replace(update, unknown_images=unknown_image_events(container)) if has_new_image else update
+    return (
+        replace(update, events=update.events + unknown_image_events(container)) if has_new_image else update
+    )
 
 
 def _ensure_image(container: Container, restarts: int) -> EnsuredImage:
@@ -266,7 +268,7 @@ def _first_probe_failures(
     container: Container, probes: ProbedRun | None, restarts: int
 ) -> tuple[EmitEvent, ...]:
     """Return the events of the probes that fail from the start; their later failures repeat the same events."""
-    if probes is None or container.is_process:
+    if probes is None:
         return ()
     return tuple(
         event
@@ -290,6 +292,7 @@ def unhealthy_events(
     """Return the event of a probe that fails at a time of a run. One in real time has reported its failures itself."""
     if probe in container.observed_run.probes:
         return ()
-    results = container.probe_results(restarts)[probe]
-    message = failure_message(results, seconds)
-    return (EmitEvent("Warning", event_reason(message), message, container.field),)
+    result = latest_failure(container.probe_results(restarts)[probe], seconds)
+    if result is None:
+        return ()
+    return (EmitEvent("Warning", result.event_reason, result.message, container.field),)

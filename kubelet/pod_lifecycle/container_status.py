@@ -118,8 +118,6 @@ class ContainerUpdate(Struct, frozen=True, kw_only=True):
     lacks_image: bool = False
     """Whether the container cannot be created because its node does not have an image."""
     events: tuple[EmitEvent, ...] = ()
-    unknown_images: tuple[EmitEvent, ...] = ()
-    """Warnings about images of which nothing is known; many pods have the same."""
     actions: tuple[ContainerAction, ...] = ()
 
 

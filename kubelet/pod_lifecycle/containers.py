@@ -74,8 +74,6 @@ class PodUpdate(Struct, frozen=True, kw_only=True):
     due: datetime | None
     """The earliest time at which a container changes without an external cause."""
     events: tuple[EmitEvent, ...]
-    unknown_images: tuple[EmitEvent, ...] = ()
-    """Warnings about images of which nothing is known; many pods have the same."""
     actions: tuple[ContainerAction, ...] = ()
     is_blocked: bool = False
     """Whether a container cannot be created until another object changes."""
@@ -405,7 +403,7 @@ def _stop(
         return ContainerUpdate(status=update.status, events=update.events)
     if container.process is not None:
         status = lifecycle.end_process(container, update.status, now)
-        failure = () if container.is_process else lifecycle.pre_stop_failure(container, update.status, now)
+        failure = lifecycle.pre_stop_failure(container, update.status, now)
         return ContainerUpdate(status=status, events=(*update.events, *failure))
     exit_code = stop_code(container, update.status, begin, now) if code is None else code
     event = _killing_event(container)
@@ -436,7 +434,6 @@ def _summary(
         not_ready=[name for name, ready in readiness if not ready],
         due=earliest(*(update.due for update in all_updates)),
         events=tuple(event for update in all_updates for event in update.events),
-        unknown_images=tuple(event for update in all_updates for event in update.unknown_images),
         actions=tuple(action for update in all_updates for action in update.actions),
         is_blocked=any(update.is_blocked for update in all_updates),
         lacks_image=any(update.lacks_image for update in all_updates),

@@ -17,10 +17,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.image_service import PullFailed, StoredImage
 from mockube.kubelet.effects import EmitEvent
 
-INITIAL_BACKOFF: Final = timedelta(seconds=10)
-MAX_BACKOFF: Final = timedelta(minutes=5)
-BACKOFF_RESET: Final = 2 * MAX_BACKOFF
-"""The time after the last failure from which on the back-off starts again."""
+from .backoff import BACKOFF_RESET, pull_delay
+
 SYNC_PERIOD: Final = timedelta(seconds=10)
 RELIST_PERIOD: Final = timedelta(seconds=1)
 
@@ -260,8 +258,7 @@ class PodPulls:
             pulled_image = self._pulled_image(image)
         except PullFailed as error:
             reason, message = _reason_and_message(image, str(error))
-            doubled = INITIAL_BACKOFF if failure is None else 2 * failure.delay
-            delay = min(max(doubled, INITIAL_BACKOFF), MAX_BACKOFF)
+            delay = pull_delay(timedelta(0) if failure is None else failure.delay)
             retry_at = self._sync_again(image)
             self._failures[image] = FailedPull(at=self._now, delay=delay, problem=f"{reason}: {message}")
             return EnsuredImage(

@@ -26,6 +26,10 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     """Its duration."""
 
+    @property
+    def event_reason(self) -> str:
+        return "ProbeWarning" if self.is_success else "Unhealthy"
+
 
 Results = tuple[tuple[float, ProbeResult], ...]
 """Results, each with the time from which on it is that of an attempt, in seconds from the start of the run."""

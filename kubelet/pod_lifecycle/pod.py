@@ -17,10 +17,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component_helpers.pod_requests import MEMORY
 from mockube.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.container_runtime.behavior import KILLED
-from mockube.container_runtime.kills import ContainerKill
 from mockube.container_runtime.pod_script import NEVER, Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
-from mockube.container_runtime.state import ContainerState
+from mockube.container_runtime.state import ContainerKill, ContainerState
 from mockube.kubelet.effects import NO_STEP, DeleteObject, Effect, EmitEvent, PatchObject, Step
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects, missing_pull_secrets, mount_failures
 from mockube.kubelet.volumes.attachments import unattached_volumes
@@ -116,7 +115,9 @@ def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
         update = stop_containers(containers, now, code=KILLED)
         status = _status(pod, replace(update, phase=FAILED), context, now)
         events = (
-            (EmitEvent("Normal", *_DEADLINE_EXCEEDED.values()), *update.events) if context.details else ()
+            (EmitEvent("Normal", _DEADLINE_EXCEEDED["reason"], _DEADLINE_EXCEEDED["message"]), *update.events)
+            if context.details
+            else ()
         )
         return Step(effects=(*events, *_writes(pod, {**status, **_DEADLINE_EXCEEDED})))
     return _advance(pod, containers, script, context, now)
@@ -154,9 +155,9 @@ def evict(pod: ReadOnlyTree, context: NodeContext, eviction: Eviction, now: date
     """Return the next step for a pod that is evicted: its containers have a second to stop."""
     grace = min(GRACE_SECONDS, grace_seconds(pod))
     step = _kill(pod, context, eviction.at, now, grace, lambda status: evicted_status(pod, status, eviction))
-    if eviction.at < now or not context.details:
+    if not context.details:
         return step
-    event = EmitEvent("Warning", EVICTED, eviction.message)
+    event = EmitEvent("Warning", EVICTED, eviction.message, once="evicted")
     return replace(step, effects=(event, *step.effects))
 
 
@@ -223,7 +224,6 @@ def _advance(
         effects=tuple(effects),
         actions=update.actions,
         requeue_at=requeue_at,
-        unknown_images=update.unknown_images,
         is_blocked=update.is_blocked,
         lacks_image=update.lacks_image,
     )

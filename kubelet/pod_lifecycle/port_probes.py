@@ -52,7 +52,7 @@ def port_result(
     `probe_port` returns the answers of the pod's ports. Raises `UnresolvedPort`.
     """
     spec = container[probe.value]
-    action = spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc")
+    action = probing.port_action(spec)
     port = probing.resolve_port(action["port"], container)
     target = _target_of(pod, ("grpc" not in spec and action.get("host")) or "", port, pod_ip)
     if target.unknown:

@@ -16,7 +16,7 @@ def pre_stop_ends(
     """Return the latest ends of the preStop hooks that still run, by the names of their simulated containers in real time."""
     hook_ends = {}
     for container, status in (*containers.init, *containers.main, *containers.ephemeral):
-        if status and container.process is not None and not container.is_process:
+        if status and container.process is not None:
             seconds = min(pre_stop_result(container, status, begin).seconds, limit)
             if seconds and (end := after(begin, span_of(seconds))) > now:
                 hook_ends[container.name] = end

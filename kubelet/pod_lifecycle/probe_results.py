@@ -130,7 +130,7 @@ def _not_started(probe: Probe, command: str, result: CommandResult) -> str:
 def _port_results(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, context: ContainerContext
 ) -> Results:
-    action = action_of(container[probe.value])
+    action = probing.port_action(container[probe.value])
     if not action:
         return ()
     try:
@@ -159,16 +159,11 @@ def _port_result_at(
     return port_result(pod, container, probe, context.pod_ip, ask)
 
 
-def action_of(spec: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the action of a probe at a port; empty for a command."""
-    return spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc") or {}
-
-
 def unknown_of_port_probe(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, probe: Probe, context: ContainerContext
 ) -> str:
     """Return what is not simulated, so that nobody knows the result of a probe at a port; "" if it is known."""
-    if not action_of(container.get(probe.value) or {}):
+    if not probing.port_action(container.get(probe.value) or {}):
         return ""
     try:
         result = _port_result_at(pod, container, script, probe, context, 0.0)

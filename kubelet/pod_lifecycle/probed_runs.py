@@ -160,10 +160,9 @@ def result_at(results: Results, seconds: float) -> ProbeResult:
     return results[max(bisect([start for start, _ in results], seconds) - 1, 0)][1]
 
 
-def failure_message(results: Results, seconds: float) -> str:
-    """Return the event message of the latest failure up to a time."""
-    messages = [result.message for start, result in results if result.message and start <= seconds]
-    return messages[-1] if messages else ""
+def latest_failure(results: Results, seconds: float) -> ProbeResult | None:
+    """Return the latest result up to a time that has an event; None if none has."""
+    return next((result for at, result in reversed(results) if result.message and at <= seconds), None)
 
 
 def _readiness_changes(decisions: Iterator[tuple[float, bool]], ready_after: float) -> tuple[float, ...]:

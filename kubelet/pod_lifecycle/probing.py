@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.port_probe import port_number
 
 
 class Probe(Enum):
@@ -23,10 +24,6 @@ class Probe(Enum):
 
 
 _TITLES: Final = {Probe.STARTUP: "Startup", Probe.READINESS: "Readiness", Probe.LIVENESS: "Liveness"}
-
-
-_WARNING: Final = " probe warning: "
-_WARNING_END: Final = max(map(len, _TITLES.values())) + len(_WARNING)
 
 
 class ProbeTimes(Struct, frozen=True):
@@ -76,18 +73,21 @@ class ProbeCount(Struct):
         return success if self.run >= threshold else None
 
 
+def port_action(spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the action of a probe at a port; empty for a command."""
+    return spec.get("httpGet") or spec.get("tcpSocket") or spec.get("grpc") or {}
+
+
 class UnresolvedPort(Exception):
     """A probe names a port that its container does not declare."""
 
 
 def resolve_port(value: Any, container: ReadOnlyTree) -> int:
     """Return the number of a probe's port, which may be the name of a port of the container."""
-    if isinstance(value, int):
-        return value
-    for port in container.get("ports") or ():
-        if port.get("name") == value:
-            return int(port["containerPort"])
-    raise UnresolvedPort(f"port {quote(str(value))} not found")
+    port = port_number(container, value)
+    if port is None:
+        raise UnresolvedPort(f"port {quote(str(value))} not found")
+    return port
 
 
 def unhealthy_message(probe: Probe, output: str) -> str:
@@ -95,12 +95,7 @@ def unhealthy_message(probe: Probe, output: str) -> str:
 
 
 def warning_message(probe: Probe, output: str) -> str:
-    return f"{probe.title}{_WARNING}{output}"
-
-
-def event_reason(message: str) -> str:
-    """Return the reason of the Event with the message of an attempt."""
-    return "ProbeWarning" if _WARNING in message[:_WARNING_END] else "Unhealthy"
+    return f"{probe.title} probe warning: {output}"
 
 
 def errored_message(probe: Probe, error: str) -> str:

@@ -20,4 +20,4 @@ def unknown_image_events(container: Container) -> tuple[EmitEvent, ...]:
     seconds, exit_code = container.program.seconds, container.program.exit_code
     end = end_without_program(None if seconds is None else exit_code)
     message = f"the image {container.spec.get('image')} is not simulated: {end}"
-    return (EmitEvent("Warning", NOT_SIMULATED, message, container.field),)
+    return (EmitEvent("Warning", NOT_SIMULATED, message, container.field, of_owner=True),)

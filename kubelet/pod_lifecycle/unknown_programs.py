@@ -39,7 +39,7 @@ def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
 
 def _unknown_port_probes(container: Container) -> EmitEvent | None:
     """Return the warning about a container's probes at ports whose answers nobody knows."""
-    if container.process is not None and not container.process.is_simulated:
+    if container.is_process:
         return None
     unknown = {
         probe.value: subject

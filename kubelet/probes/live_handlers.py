@@ -117,12 +117,12 @@ class LiveHandlers:
         totals: TotalsByPod,
         *,
         on_change: Callable[[Key], None] = lambda _: None,
-        on_failure: Callable[[ReadOnlyTree, str, str], None] = lambda *_: None,
+        on_failure: Callable[[ReadOnlyTree, str, ProbeResult], None] = lambda *_: None,
         on_unknown_program: Callable[[ReadOnlyTree, str, str, str], None] = lambda *_: None,
     ) -> None:
         """`on_change` is called with a pod's key when something was observed that may change its status.
 
-        `on_failure` is called with a pod, its container and the message when an attempt of a probe fails or warns, `on_unknown_program` with a
+        `on_failure` is called with a pod, its container and the result when an attempt of a probe fails or warns, `on_unknown_program` with a
         pod, its container, a program that is not simulated, and the field of the probe or hook.
         """
         self._clock = clock
@@ -289,7 +289,7 @@ class LiveHandlers:
         seconds = self._clock.monotonic() - begin
         self._totals.count(meta.uid(run.pod), name, probe, success=bool(result.is_success), seconds=seconds)
         if result.message:
-            self._on_failure(run.pod, name, result.message)
+            self._on_failure(run.pod, name, result)
         return ProbeResult(is_success=result.is_success, message=result.message)
 
     async def _probe_port(self, run: _LiveRun, probe: Probe) -> ProbeResult:

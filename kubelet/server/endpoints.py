@@ -10,7 +10,6 @@ import orjson
 from aiohttp import web
 from msgspec import Struct
 
-from mockube.apimachinery.quota.amounts import to_tree
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -19,7 +18,6 @@ from mockube.client.component_helpers.indexes import BY_NODE
 from mockube.client.podview import PodView
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import Clock
-from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import run_until
 from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.log_stream import LogStream, current_run
@@ -61,7 +59,7 @@ if TYPE_CHECKING:
 
 NODE_HEADER: Final = "Mockube-Node"
 USAGE_PATH: Final = "/mockube/usage"
-"""What the containers of all nodes use; a real metrics-server reads it node by node."""
+"""The page of all nodes: `pod_usage`."""
 _POD_PATHS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
 
 
@@ -126,8 +124,14 @@ class KubeletEndpoints:
         pod = self._find_pod(parts)
         node = pod.node if pod is not None else request.headers.get(NODE_HEADER, "")
         await self._authorize(request, node)
-        if request.path != USAGE_PATH:
-            self._check_node(request, node)
+        if (request.method, request.path) == ("GET", USAGE_PATH):
+            return await self._usage(request)
+        self._check_node(request, node)
+        return await self._respond(request, parts, pod, node)
+
+    async def _respond(
+        self, request: web.BaseRequest, parts: list[str], pod: PodView | None, node: str
+    ) -> web.StreamResponse:
         match (request.method, parts):
             case ("GET", ["healthz", *_]) | ("GET" | "DELETE", ["metrics", "slis"]):
                 return self._health.respond(request, self._nodes.get("", node) or {})
@@ -139,7 +143,7 @@ class KubeletEndpoints:
                 return await self._exec(request, self._require_pod(pod, name), container)
             case ("GET" | "POST", ["portForward", _, name, *_]):
                 return await self._ports.forward(request, self._require_pod(pod, name))
-            case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"] | ["mockube", "usage"]):
+            case ("GET", ["metrics", *_] | ["stats", "summary"] | ["configz"]):
                 return await self._node_page(request, node)
             case ("GET", ["connect", address, port]):
                 return await self._ports.connect(request, address, port, node)
@@ -182,8 +186,6 @@ class KubeletEndpoints:
         return web.Response(body=body, content_type="application/json")
 
     async def _node_page(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
-        if request.path == USAGE_PATH:
-            return await self._usage(request)
         node = self._nodes.get("", name)
         page = None
         if node is not None:
@@ -195,26 +197,10 @@ class KubeletEndpoints:
         return page
 
     async def _usage(self, request: web.BaseRequest) -> web.Response:
-        """Return what containers use whose programs are known, for all nodes, by the uid of their pod and their name."""
-        from .node_usage import SLICE, measured_usage  # noqa: PLC0415 - rarely used
+        from .pod_usage import pod_usage_page  # noqa: PLC0415 - rarely used
 
         namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
-        pods = (
-            [pod for pod in (self._pods.get(namespace, name),) if pod is not None]
-            if name
-            else self._pods.all()
-        )
-        usage = {}
-        for number, pod in enumerate(pods):
-            if number % SLICE == SLICE - 1:
-                await yield_to_loop()
-            if pod.node and (not namespace or pod.key.namespace == namespace):
-                usage[pod.uid] = {
-                    container: to_tree(amounts)
-                    for container, amounts in measured_usage(pod.object, self._runtime).items()
-                }
-        body = orjson.dumps({uid: containers for uid, containers in usage.items() if containers})
-        return web.Response(body=body, content_type="application/json")
+        return await pod_usage_page(self._pods, self._runtime, namespace=namespace, name=name)
 
     def _make_node_pages(self) -> "NodePages":
         from .node_pages import NodePages  # noqa: PLC0415 - rarely used

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import claim_name, every_container
@@ -133,7 +133,7 @@ def _machine_metrics(measurement: Measurement) -> Iterator[Collected]:
     yield Collected(families.VERSION_INFO, [(versions, 1)])
     machine = tuple(info.get(field, "") for field in ("bootID", "machineID", "systemUUID"))
     for family, resource in ((families.MACHINE_CORES, "cpu"), (families.MACHINE_MEMORY, "memory")):
-        yield Collected(family, [(machine, amount_of(capacity.get(resource)) or 0.0)])
+        yield Collected(family, [(machine, quantity.number_or(capacity.get(resource), 0.0))])
 
 
 # --- the kubelet's own
@@ -185,7 +185,9 @@ def volume_capacities(scraped: ScrapedNode) -> Iterator[tuple[ReadOnlyTree, str,
             if "persistentVolumeClaim" in volume or "ephemeral" in volume:
                 name = claim_name(pod, volume)
                 claim = scraped.find_claim(meta.namespace(pod), name) or {}
-                size = amount_of(((claim.get("status") or {}).get("capacity") or {}).get("storage"))
+                size = quantity.number_or(
+                    ((claim.get("status") or {}).get("capacity") or {}).get("storage"), None
+                )
                 if size is not None:
                     yield pod, volume["name"], name, size
 
@@ -237,15 +239,8 @@ def _container_group(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     return f"{_pod_group(pod)}/{container_id or container['name']}"
 
 
-def amount_of(text: Any) -> float | None:
-    try:
-        return float(quantity.from_json(text).number) if text is not None else None
-    except quantity.QuantityError:
-        return None
-
-
 def limit_of(container: ReadOnlyTree, resource: str, field: str = "limits") -> float | None:
-    return amount_of(((container.get("resources") or {}).get(field) or {}).get(resource))
+    return quantity.number_or(((container.get("resources") or {}).get(field) or {}).get(resource), None)
 
 
 def _cpu_quota(container: ReadOnlyTree) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.usage.usage import running_containers
@@ -25,7 +25,6 @@ from .kubelet_metrics import (
     BYTES_OF_INODE,
     INTERFACE,
     USAGE_METRICS,
-    amount_of,
     kubelet_metrics,
     limit_of,
     volume_capacities,
@@ -208,7 +207,7 @@ def _disk(capacity: int, at: datetime) -> dict[str, Any]:
 
 
 def _to_int(amount: Any) -> int:
-    return math.floor(amount_of(amount) or 0)
+    return math.floor(quantity.number_or(amount, 0))
 
 
 def _json(tree: Mapping[str, Any]) -> web.Response:

@@ -1,7 +1,6 @@
 """The HTTP responses of simulated containers, also those that depend on their files or on Ingresses."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -10,7 +9,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.images.table import PortBehavior
-from mockube.container_runtime.runs import NoLogs, run_of
+from mockube.container_runtime.runs import running_seconds
 from mockube.container_runtime.simulated.network.ingress import backend_of
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
 from mockube.container_runtime.simulated.network.view import SyncedView
@@ -54,10 +53,11 @@ class PortResponses:
             assert answer is not None
             return answer
         now = self._clock.now()
-        with suppress(NoLogs):
-            started = run_of(pod, container["name"]).started
-            request = replace(request, elapsed=(now - started).total_seconds())
-        request = replace(request, time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC")
+        request = replace(
+            request,
+            elapsed=running_seconds(pod, container["name"], now) or 0.0,
+            time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
+        )
         answer = port_answers.fixed_answer(pod, port, opened, request)
         if answer is None:
             answer = await self._answer(pod, opened, request, forwards)

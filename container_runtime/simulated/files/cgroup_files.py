@@ -1,11 +1,12 @@
 """The files of cgroup v2 in /sys/fs/cgroup that contain a container's resources. Pure."""
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-from mockube.apimachinery import quantity
+from mockube.apimachinery.quantity import MILLI, scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.runs import container_status
 
 PATH: Final = "/sys/fs/cgroup"
 _PERIOD: Final = 100_000
@@ -14,39 +15,20 @@ _MIN_SHARES: Final = 2
 _MAX_SHARES: Final = 262_144
 """MaxShares of pkg/kubelet/cm/helpers_linux.go."""
 _SHARES_OF_CORE: Final = 1024
-_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
 def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files; a resized container has the resources in its status."""
-    resources = _actual_resources(pod, container["name"]) or container.get("resources") or {}
+    status = container_status(pod, container["name"]) or {}
+    resources = status.get("resources") or container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    cpu_limit = _amount(limits, "cpu", scale=quantity.MILLI)
+    cpu_limit = scaled_value_or(limits.get("cpu"), 0, MILLI)
     quota = max(cpu_limit * _PERIOD // 1000, _MIN_QUOTA) if cpu_limit else "max"
-    memory_limit = _amount(limits, "memory")
+    memory_limit = scaled_value_or(limits.get("memory"), 0)
     yield "cpu.max", f"{quota} {_PERIOD}\n".encode()
-    yield (
-        "cpu.weight",
-        f"{_cpu_weight(_amount(requests, 'cpu', scale=quantity.MILLI) or cpu_limit)}\n".encode(),
-    )
+    cpu_request = scaled_value_or(requests.get("cpu"), 0, MILLI)
+    yield "cpu.weight", f"{_cpu_weight(cpu_request or cpu_limit)}\n".encode()
     yield "memory.max", f"{memory_limit or 'max'}\n".encode()
-
-
-def _actual_resources(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    status = pod.get("status") or {}
-    for field in _STATUSES:
-        for container_status in status.get(field) or ():
-            if container_status.get("name") == name:
-                resources: ReadOnlyTree | None = container_status.get("resources")
-                return resources
-    return None
-
-
-def _amount(amounts: Mapping[str, Any], resource: str, *, scale: int = 0) -> int:
-    try:
-        return quantity.from_json(amounts.get(resource, "0")).scaled_value(scale)
-    except quantity.QuantityError:
-        return 0
 
 
 def _cpu_weight(millicores: int) -> int:

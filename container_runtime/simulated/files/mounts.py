@@ -3,19 +3,22 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from posixpath import join, normpath
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta, quantity
+from mockube.apimachinery import meta
 from mockube.apimachinery.pods import claim_name
+from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import DEFAULT_MESSAGE_PATH
+from mockube.container_runtime.behavior import message_path
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.file_projection import FileProjection
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
+    api_volume_names,
     folder_mode,
+    is_api_volume,
     is_fixed,
     sub_path,
     volume_content,
@@ -90,8 +93,7 @@ def write_protection(container: ReadOnlyTree) -> WriteProtection:
     if has_read_only_root:
         image = behavior_of(container)
         paths = {**dict.fromkeys(() if image is None else image.volumes, False), **paths}
-        message_path = container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH
-        paths = {"/": True, "/dev": False, message_path: False, **paths}
+        paths = {"/": True, "/dev": False, message_path(container): False, **paths}
     return tuple(sorted(paths.items(), key=lambda item: -len(item[0])))
 
 
@@ -178,7 +180,7 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     return tuple(
         normpath(mount["mountPath"])
         for mount in container.get("volumeMounts") or ()
-        if mount["name"] in volume_names and not mount.get("subPath") and not mount.get("subPathExpr")
+        if mount["name"] in volume_names and not is_fixed(mount)
     )
 
 
@@ -280,9 +282,7 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     """Return the mount paths of the volumes that are empty when the pod starts."""
     if not container.get("volumeMounts"):
         return ()
-    read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
-    }
+    read_only_names = api_volume_names(pod)
     return tuple(
         normpath(mount["mountPath"])
         for mount in container["volumeMounts"]
@@ -319,7 +319,7 @@ def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refere
     return [
         _shared_mount(mount, volumes[mount["name"]], pod, references, environment)
         for mount in container["volumeMounts"]
-        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in API_VOLUMES
+        if mount["name"] in volumes and not is_api_volume(volumes[mount["name"]])
     ]
 
 
@@ -352,7 +352,7 @@ def storage_of(
         return (OF_NODE, node), normpath(source["path"]), None
     if kind == "emptyDir":
         limit = source.get("sizeLimit") if source.get("medium") == "Memory" else None
-        return (OF_POD, volume["name"]), "", None if limit is None else _bytes_of(limit)
+        return (OF_POD, volume["name"]), "", scaled_value_or(limit, None)
     if kind not in ("persistentVolumeClaim", "ephemeral"):
         return (OF_POD, volume["name"]), "", None
     name = claim_name(pod, volume)
@@ -365,14 +365,7 @@ def storage_of(
         return (OF_NODE, node), normpath(on_node["path"]), None
     capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
     uid = meta.uid(persistent) if persistent else f"{meta.namespace(pod)}/{name}"
-    return (OF_VOLUME, uid), "", None if capacity is None else _bytes_of(capacity)
-
-
-def _bytes_of(amount: Any) -> int | None:
-    try:
-        return quantity.from_json(amount).scaled_value(0)
-    except quantity.QuantityError:
-        return None
+    return (OF_VOLUME, uid), "", scaled_value_or(capacity, None)
 
 
 PERSISTENT_VOLUME_CLAIMS: Final = "persistentvolumeclaims"
@@ -381,10 +374,7 @@ PERSISTENT_VOLUMES: Final = "persistentvolumes"
 
 def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
     """Return the names of a container's volumes that containers may write."""
-    read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
-    }
-    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - read_only_names
+    return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - api_volume_names(pod)
 
 
 def shared_mount_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, str], ...]:
@@ -393,5 +383,5 @@ def shared_mount_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tupl
     return tuple(
         (mount["name"], normpath(mount["mountPath"]))
         for mount in container.get("volumeMounts") or ()
-        if mount["name"] in shared and not mount.get("subPath") and not mount.get("subPathExpr")
+        if mount["name"] in shared and not is_fixed(mount)
     )

@@ -7,13 +7,14 @@ from functools import lru_cache
 from math import inf
 from typing import Final
 
-from mockube.apimachinery import meta, quantity
+from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
+from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import has_default_command, has_open_input, name_unknown
+from mockube.container_runtime.behavior import NOT_FOUND, has_default_command, has_open_input, name_unknown
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
@@ -21,7 +22,6 @@ from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
 from mockube.container_runtime.simulated.shell.process import (
     DEFAULT_MEMORY,
@@ -68,8 +68,8 @@ def host_of(
         user=user,
         group=group,
         other_groups=others,
-        cpus=max(_amount(references, "cpu"), 1),
-        memory_bytes=_amount(references, "memory") or DEFAULT_MEMORY,
+        cpus=max(scaled_value_or(references.allocatable.get("cpu"), 0), 1),
+        memory_bytes=scaled_value_or(references.allocatable.get("memory"), 0) or DEFAULT_MEMORY,
         user_names=user_names(container),
         group_names=group_names(container),
         address=(pod.get("status") or {}).get("podIP") or "",
@@ -81,14 +81,6 @@ def host_of(
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
     )
-
-
-def _amount(references: References, resource: str) -> int:
-    """Return how much of a resource the node has; 0 if that is unknown."""
-    try:
-        return quantity.from_json(references.allocatable.get(resource, "0")).scaled_value(0)
-    except quantity.QuantityError:
-        return 0
 
 
 def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -213,18 +205,12 @@ def depends_on_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 
 def _earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield the init containers that run earlier and share a volume with a container."""
-    volumes = {mount["name"] for mount in container.get("volumeMounts") or ()} - _api_volumes(pod)
+    volumes = {mount["name"] for mount in container.get("volumeMounts") or ()} - api_volume_names(pod)
     for other in pod["spec"].get("initContainers") or () if volumes else ():
         if other["name"] == container["name"]:
             return
         if any(mount["name"] in volumes for mount in other.get("volumeMounts") or ()):
             yield other
-
-
-def _api_volumes(pod: ReadOnlyTree) -> set[str]:
-    return {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if volume_kind(volume) in API_VOLUMES
-    }
 
 
 def _main_argv(container: ReadOnlyTree, script: Script) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.container_runtime.behavior import KILLED, CommandResult, Timeline
+from mockube.container_runtime.behavior import KILLED, NOT_FOUND, CommandResult, Timeline
 from mockube.container_runtime.images.programs import ImagePrograms
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import (
@@ -22,7 +22,6 @@ from mockube.container_runtime.simulated.shell.filesystem import (
     ImagePlaces,
     WriteProtection,
 )
-from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -180,11 +179,6 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         argv=command.argv,
         environment=command.environment,
         identity=command.identity,
-        message_path="",
-        falls_back_to_log=False,
-        volumes=(),
-        shared_mounts=(),
-        earlier=(),
         fails_unknown=command.fails_unknown,
         installed=command.installed,
     )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.config.volumes import api_volume_names
 
 _VARIABLE: Final = re.compile(r"\$(?:\{?[#!]?([A-Za-z_]\w*)|\(([A-Za-z_]\w*)\))")
 """A variable of a shell, or one that a kubelet expands."""
@@ -99,9 +99,7 @@ def _api_mounts(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[str]:
     mounts = container.get("volumeMounts")
     if not mounts:
         return
-    names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if volume_kind(volume) in API_VOLUMES
-    }
+    names = api_volume_names(pod)
     for mount in mounts:
         if mount["name"] in names:
             yield mount["mountPath"].rstrip("/") or "/"

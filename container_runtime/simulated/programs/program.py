@@ -15,16 +15,19 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import (
-    DEFAULT_MESSAGE_PATH,
     KILLED,
     MAX_LOG_MESSAGE,
     MAX_MESSAGE,
+    NOT_FOUND,
     SERVICE,
     TERM,
     RunBehavior,
     StopReaction,
+    end_at_start,
+    falls_back_to_log,
     has_default_command,
     has_open_input,
+    message_path,
     name_unknown,
 )
 from mockube.container_runtime.config.variables import expand_references
@@ -42,7 +45,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
     WriteProtection,
 )
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.invoking import NOT_FOUND, start_problem
+from mockube.container_runtime.simulated.shell.invoking import start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -151,9 +154,7 @@ def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
     image = behavior_of(container) if has_default_command(container) else None
     if image is None or image.exit_code is None or (image.reads_input and has_open_input(container)):
         return None
-    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
-    lines = image.logs if image.exit_code and falls_back_to_log else ()
-    return RunBehavior(seconds=0, exit_code=image.exit_code, message="".join(f"{line}\n" for line in lines))
+    return end_at_start(container, image.exit_code, image.logs)
 
 
 def _failed_server(container: Mapping[str, Any], context: CommandContext) -> RunBehavior | None:
@@ -166,10 +167,7 @@ def _failed_server(container: Mapping[str, Any], context: CommandContext) -> Run
     failed = _failed_start(
         Invocation(
             argv=(),
-            environment=(),
             identity=context.identity,
-            message_path="",
-            falls_back_to_log=False,
             volumes=context.volumes,
             folders=(*image_folders, *context.folders),
             protection=context.protection,
@@ -178,11 +176,7 @@ def _failed_server(container: Mapping[str, Any], context: CommandContext) -> Run
         ),
         needs,
     )
-    if failed is None:
-        return None
-    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
-    message = "".join(f"{line}\n" for line in failed.lines) if falls_back_to_log else ""
-    return RunBehavior(seconds=0, exit_code=failed.exit_code, message=message)
+    return None if failed is None else end_at_start(container, failed.exit_code, failed.lines)
 
 
 @lru_cache(maxsize=4096)
@@ -214,8 +208,8 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
             if name in text or name == "PATH"
         ),
         identity=context.identity,
-        message_path=container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH,
-        falls_back_to_log=container.get("terminationMessagePolicy") == "FallbackToLogsOnError",
+        message_path=message_path(container),
+        falls_back_to_log=falls_back_to_log(container),
         volumes=context.volumes,
         folders=context.folders,
         protection=context.protection,
@@ -313,13 +307,13 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """A command and everything that determines what it does: the key of the cached results."""
 
     argv: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...] = ()
     identity: ContainerUser
-    message_path: str
-    falls_back_to_log: bool
-    volumes: tuple[str, ...]
-    shared_mounts: MountPaths
-    earlier: "tuple[Invocation, ...]"
+    message_path: str = ""
+    falls_back_to_log: bool = False
+    volumes: tuple[str, ...] = ()
+    shared_mounts: MountPaths = ()
+    earlier: "tuple[Invocation, ...]" = ()
     folders: Folders = ()
     protection: WriteProtection = ()
     hostname: str = "localhost"

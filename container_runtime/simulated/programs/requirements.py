@@ -6,7 +6,7 @@ from posixpath import normpath
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import RunBehavior
+from mockube.container_runtime.behavior import RunBehavior, end_at_start
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.volumes import volume_kind
 from mockube.container_runtime.images.table import Requirement, behavior_of
@@ -89,9 +89,7 @@ def end_of_entrypoint(
     requirement = unmet_requirement(pod, container, references)
     if requirement is None:
         return None
-    falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
-    message = "".join(f"{line}\n" for line in requirement.logs) if falls_back_to_log else ""
-    return RunBehavior(seconds=0, exit_code=requirement.exit_code, message=message)
+    return end_at_start(container, requirement.exit_code, requirement.logs)
 
 
 def _with_values(secret: ReadOnlyTree) -> ReadOnlyTree:

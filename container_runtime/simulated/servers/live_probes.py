@@ -8,7 +8,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 from mockube.container_runtime.images.table import PortBehavior
-from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.port_probe import PortAnswer, PortProbe, port_number
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 from .http_paths import KindOfFile
@@ -60,14 +60,6 @@ def _may_change(container: ReadOnlyTree) -> bool:
             not mount["mountPath"].startswith(_CREDENTIALS) for mount in container.get("volumeMounts") or ()
         )
     )
-
-
-def port_number(container: ReadOnlyTree, value: int | str) -> int:
-    """Return the number of a port, which may be a name; 0 if the container has none of the name."""
-    if isinstance(value, int):
-        return value
-    ports = (entry for entry in container.get("ports") or () if entry.get("name") == value)
-    return next((int(entry["containerPort"]) for entry in ports), 0)
 
 
 def answer_from_files(

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import ClassVar, Final
 
+from mockube.container_runtime.behavior import NOT_FOUND
+
 from . import limits, parser, simple_commands
 from .command_traits import is_checked, part_name, reader_of_file
 from .compound_commands import CompoundCommands
 from .conditional import evaluate_condition
 from .conditions import BadCondition
 from .filesystem import FileError
-from .invoking import NOT_FOUND
 from .messages import message_of
 from .process import BrokenPipe, CommandStart, DescriptorStream, Effect, Run, Steps, WaitUntil, count_work
 from .scheduling import TooManyProcesses

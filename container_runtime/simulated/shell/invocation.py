@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from mockube.container_runtime.behavior import NOT_FOUND
 from mockube.container_runtime.start_errors import StartError
 
 from . import limits, parser
@@ -12,7 +13,7 @@ from .builtin_errors import BuiltinError
 from .builtins import set_option
 from .filesystem import FileError, NoSuchFile
 from .interpreter import Interpreter
-from .invoking import NOT_EXECUTABLE, NOT_FOUND, CommandNotFound, find_program, start_problem
+from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, start_problem
 from .messages import message_of
 from .process import CommandStart, Host, Process, Run, UnknownProgram, WaitUntil, count_work
 from .scheduling import ProcessScheduler

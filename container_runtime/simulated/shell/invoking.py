@@ -3,12 +3,12 @@
 from posixpath import join
 from typing import Final
 
+from mockube.container_runtime.behavior import NOT_FOUND
 from mockube.container_runtime.start_errors import is_a_directory, no_such_file, not_executable, not_in_path
 
 from .messages import WordedError
 from .process import Process, Program, UnknownProgram
 
-NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
 MAX_SHEBANG: Final = 256
 """Linux reads no more of a file to find its interpreter."""

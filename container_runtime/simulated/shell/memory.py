@@ -25,9 +25,11 @@ class OutOfMemory(Exception):
 class Memory:
     """What the programs of a container have filled, besides what they have at rest."""
 
-    def __init__(self, limit: float = inf, on_change: Callable[[float], None] = lambda _: None) -> None:
-        """`limit` is infinite if the end is computed later; `on_change` is called with the memory in use after each change."""
-        self.limit = limit
+    def __init__(
+        self, limit: Callable[[], float] = lambda: inf, on_change: Callable[[float], None] = lambda _: None
+    ) -> None:
+        """`limit` returns what there is now, infinite if the end is computed later; `on_change` is called with the memory in use after each change."""
+        self._limit = limit
         self.used = 0.0
         self.steps: list[MemoryStep] = []
         self._by_process: defaultdict[int, float] = defaultdict(float)
@@ -44,14 +46,15 @@ class Memory:
             self.steps[-1] = MemoryStep(last.seconds, max(self.used, last.size))
         else:
             self.steps.append(step)
-        self._on_change(min(self.used, self.limit))
-        if size > 0 and (self.used > self.limit or self.used == inf):
+        limit = self._limit()
+        self._on_change(min(self.used, limit))
+        if size > 0 and (self.used > limit or self.used == inf):
             raise OutOfMemory
 
     def take_over(self, other: "Memory") -> None:
         """Have in use what another memory has, as if it had been filled here."""
         self.used, self.steps, self._by_process = other.used, other.steps, other._by_process  # noqa: SLF001 - of its own class
-        self._on_change(min(self.used, self.limit))
+        self._on_change(min(self.used, self._limit()))
 
     @contextmanager
     def freed_at_end(self, process: int, now: Callable[[], float]) -> Iterator[None]:
@@ -66,5 +69,5 @@ class Memory:
 
     def seconds_to_fill(self, size: float) -> float:
         """Return how long a program fills memory: what there is, if that is less."""
-        size = min(size, self.limit - self.used)
+        size = min(size, self._limit() - self.used)
         return 0.0 if size == inf else max(size, 0.0) / FILL_RATE

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
-from .process import ProgramUsageError
+from .process import Process, ProgramUsageError, UnknownProgram
 
 OptionTable = Mapping[str, str]
 """The names of options, such as `-T` or `--timeout`; a name with `=` at its end has a value."""
@@ -85,6 +85,24 @@ def parse_command_line(
         else:
             _add_short(options, argument[1:], table, remaining, strips_equals=strips_equals)
     return options
+
+
+def simulated_options(
+    process: Process,
+    names: OptionTable,
+    arguments: Sequence[str] | None = None,
+    *,
+    strips_equals: bool = False,
+) -> ProgramOptions:
+    """Return the options of a program that has more than are simulated; raise `UnknownProgram` for another one.
+
+    The arguments are those of the process unless others are given.
+    """
+    arguments = process.arguments if arguments is None else arguments
+    try:
+        return parse_command_line(arguments, names, strips_equals=strips_equals)
+    except UnknownOption as error:
+        raise UnknownProgram(f"{process.name} {error}") from None
 
 
 def _add_long(options: ProgramOptions, argument: str, table: OptionTable, remaining: deque[str]) -> None:

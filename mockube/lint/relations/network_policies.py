@@ -19,7 +19,7 @@ from .fields import (
 )
 from .object_set import INGRESS, SERVICE, ObjectSet, PodTemplate, selector_of
 from .problem import Problem
-from .selections import mismatch, misspelt_pods
+from .selections import misspelt_pods, selector_problem
 from .services import selected_pods
 
 _POLICY: Final = GroupKind("networking.k8s.io", "NetworkPolicy")
@@ -51,10 +51,7 @@ class Policy(NamedTuple):
 def policy_selectors(objects: ObjectSet) -> Iterator[Problem]:
     """Find policies that select no pods although the files show which were meant."""
     for item, policy in objects.decoded(PolicyFields, _POLICY):
-        found = mismatch(objects, item, selector_of(policy.spec.pod_selector))
-        if found is not None:
-            outcome = Outcome.NOTED if found.is_component else None if found.is_certain else Outcome.WARNED
-            yield Problem(item=item, field="spec.podSelector", message=found.reason, outcome=outcome)
+        yield from selector_problem(objects, item, selector_of(policy.spec.pod_selector), "spec.podSelector")
 
 
 def policy_peers(objects: ObjectSet) -> Iterator[Problem]:

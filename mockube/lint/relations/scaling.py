@@ -6,7 +6,6 @@ from typing import Final
 
 from mockube.apimachinery.groups import GroupKind
 from mockube.apiserver.kinds.built_in_kinds import NEWEST
-from mockube.lint.findings import Outcome
 from mockube.lint.objects import LintObject
 
 from .existence import missing
@@ -23,7 +22,7 @@ from .kind_names import kind_problem
 from .misspellings import misspelt_as
 from .object_set import DEPLOYMENT, ObjectSet, PodTemplate, is_custom, selector_of
 from .problem import Problem
-from .selections import mismatch
+from .selections import selector_problem
 
 _AUTOSCALER: Final = GroupKind("autoscaling", "HorizontalPodAutoscaler")
 _BUDGET: Final = GroupKind("policy", "PodDisruptionBudget")
@@ -185,7 +184,4 @@ def _requests(container: Container, resource: str) -> bool:
 def budget_selectors(objects: ObjectSet) -> Iterator[Problem]:
     """Find budgets that select no pods although the files show which were meant."""
     for item, budget in objects.decoded(BudgetFields, _BUDGET):
-        found = mismatch(objects, item, selector_of(budget.spec.selector))
-        if found is not None:
-            outcome = Outcome.NOTED if found.is_component else None if found.is_certain else Outcome.WARNED
-            yield Problem(item=item, field="spec.selector", message=found.reason, outcome=outcome)
+        yield from selector_problem(objects, item, selector_of(budget.spec.selector), "spec.selector")

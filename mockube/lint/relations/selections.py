@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.labels.selector import Operator, Selector
+from mockube.lint.findings import Outcome
 from mockube.lint.objects import LintObject
 
 from .misspellings import is_misspelling
 from .object_set import ObjectSet, PodTemplate
+from .problem import Problem
 
 _COMPONENT_LABELS: Final = ("component", "role", "tier")
 _EQUAL: Final = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
@@ -53,6 +55,16 @@ def mismatch(objects: ObjectSet, item: LintObject, selector: Selector | None) ->
         each.key.rpartition("/")[2] in _COMPONENT_LABELS for each in differing
     )
     return Mismatch(reason, is_certain=certain is not None, is_component=is_component)
+
+
+def selector_problem(
+    objects: ObjectSet, item: LintObject, selector: Selector | None, field: str
+) -> Iterator[Problem]:
+    """Yield a problem if a selector of a policy or budget matches no pods although the files show which were meant."""
+    found = mismatch(objects, item, selector)
+    if found is not None:
+        outcome = Outcome.NOTED if found.is_component else None if found.is_certain else Outcome.WARNED
+        yield Problem(item=item, field=field, message=found.reason, outcome=outcome)
 
 
 def misspelt_pods(selector: Selector, pods: Sequence[PodTemplate]) -> Iterator[PodTemplate]:

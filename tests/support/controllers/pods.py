@@ -157,7 +157,6 @@ class SimulatedPod:
         next_step = step(self.pod, context, self.now)
         if self.node:
             self.node.note_step(images)
-        self.unknown_images += next_step.unknown_images
         self.due = next_step.requeue_at
         self.retry_at = self.due if next_step.is_blocked else None
         assert self.due is None or self.due > self.now
@@ -171,6 +170,8 @@ class SimulatedPod:
                 assert body["metadata"] == {"uid": "uid-1"}
                 self.pod = {**self.pod, "status": patched(self.pod["status"], body["status"])}
                 self.writes += 1
+            case EmitEvent(of_owner=True):
+                self.unknown_images.append(effect)
             case EmitEvent():
                 occasion = (effect.reason, effect.part, effect.once)
                 if not effect.once or occasion not in self.occasions:

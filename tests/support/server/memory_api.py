@@ -17,9 +17,9 @@ from mockube.apiserver.background_tasks import TASKS
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.customresources.controller import DefinitionController
 from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
-from mockube.apiserver.metrics.admission import AdmissionMetrics, ConversionMetrics
+from mockube.apiserver.metrics.admission import ConversionMetrics
 from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies
-from mockube.apiserver.parts.admission import make_admission, make_webhooks
+from mockube.apiserver.parts.admission import make_admission, make_operators
 from mockube.apiserver.parts.authorization import make_rights
 from mockube.apiserver.parts.caches import ResourceCaches
 from mockube.apiserver.parts.catalog import make_catalog
@@ -210,8 +210,8 @@ async def running_api(*flags, modes=("AlwaysAllow",), is_empty=False):
     rights = make_rights(config, catalog)
     outbound = OutgoingDependencies(send=servers.send, clock=clock)
     outgoing = SimpleNamespace(webhooks=servers, remote=SimpleNamespace(outbound=outbound))
-    webhooks = make_webhooks(config, catalog, rights, outgoing, metrics)
-    admission = make_admission(config, catalog, rights, webhooks, outgoing, AdmissionMetrics(metrics))
+    operators = make_operators(config, rights)
+    admission = make_admission(config, catalog, rights, operators, outgoing, metrics)
     store = MemoryStore(clock=clock)
     registry = make_registry(config, environment, store, catalog, rights, admission)
     caches, definitions = ResourceCaches(registry, catalog), DefinitionController(registry, catalog)

@@ -144,6 +144,21 @@ def test_scaled_value(text, scale, value):
 
 
 @pytest.mark.parametrize(
+    ("value", "number", "scaled"),
+    [
+        pytest.param("1500m", 1.5, 2, id="text"),
+        pytest.param(2, 2.0, 2, id="number"),
+        pytest.param("0", 0.0, 0, id="zero"),
+        pytest.param(None, -1, -1, id="none"),
+        pytest.param("much", -1, -1, id="invalid"),
+    ],
+)
+def test_value_of_field_has_default(value, number, scaled):
+    assert quantity.number_or(value, -1) == number
+    assert quantity.scaled_value_or(value, -1) == scaled
+
+
+@pytest.mark.parametrize(
     ("text", "rounded"),
     [
         pytest.param("1.500", "1.500", id="unchanged"),

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mockube.container_runtime.kills import ContainerKill
+from mockube.container_runtime.state import ContainerKill
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 STRESS = ("stress", "--vm", "1", "--vm-bytes")

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
-    UnknownOption,
-    parse_command_line,
+    simulated_options,
 )
 from mockube.container_runtime.simulated.shell.process import Effect, Output, Process, Run, UnknownProgram
 
@@ -35,10 +34,7 @@ _BACKDATE: Final = timedelta(minutes=5)
 
 
 def certgen(process: Process) -> Run:
-    try:
-        options = parse_command_line(process.arguments, _OPTIONS, strips_equals=True)
-    except UnknownOption as error:
-        raise UnknownProgram(f"{process.name} {error}") from None
+    options = simulated_options(process, _OPTIONS, strips_equals=True)
     client = ApiClient(process, options.get("namespace"))
     commands = {"create": _create, "patch": _patch}
     if len(options.arguments) != 1 or options.arguments[0] not in commands:

@@ -7,7 +7,7 @@ from typing import Final
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.network.calls import Connect
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.options import UnknownOption, has_letter, parse_command_line
+from mockube.container_runtime.simulated.shell.options import has_letter, simulated_options
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Output,
@@ -49,10 +49,7 @@ def nc(process: Process) -> Run:
     if any(argument == "--listen" or has_letter(argument, "l") for argument in process.arguments):
         yield Sleep(inf)
         return 0
-    try:
-        options = parse_command_line(process.arguments, _NC)
-    except UnknownOption as error:
-        raise UnknownProgram(f"nc {error}") from None
+    options = simulated_options(process, _NC)
     if len(options.arguments) != 2:
         raise UnknownProgram(" ".join(process.argv))
     name, port_text = options.arguments
@@ -115,10 +112,7 @@ def _input() -> Generator[Effect, bytes | None, bytes]:
 
 
 def ping(process: Process) -> Run:
-    try:
-        options = parse_command_line(process.arguments, _PING)
-    except UnknownOption as error:
-        raise UnknownProgram(f"ping {error}") from None
+    options = simulated_options(process, _PING)
     if len(options.arguments) != 1:
         raise UnknownProgram(" ".join(process.argv))
     name = options.arguments[0]

@@ -11,8 +11,7 @@ from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
-    UnknownOption,
-    parse_command_line,
+    simulated_options,
 )
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -48,10 +47,7 @@ class _Failed(Exception):
 
 
 def curl(process: Process) -> Run:
-    try:
-        options = parse_command_line(process.arguments, OPTIONS)
-    except UnknownOption as error:
-        raise UnknownProgram(f"curl {error}") from None
+    options = simulated_options(process, OPTIONS)
     urls = [*options.all("url"), *options.arguments]
     if not urls:
         yield Output(

@@ -4,7 +4,7 @@ Their other commands need data, and are not simulated.
 """
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import Final
 
 from msgspec import Struct
@@ -13,8 +13,7 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.network.calls import Connect
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
-    UnknownOption,
-    parse_command_line,
+    simulated_options,
 )
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -112,19 +111,12 @@ def _is_served(contact: _Contact, protocol: str) -> bool:
     return contact.outcome == "open" and contact.speaks in ("", protocol)
 
 
-def _options(process: Process, names: Mapping[str, str]) -> ProgramOptions:
-    try:
-        return parse_command_line(process.arguments, names)
-    except UnknownOption as error:
-        raise UnknownProgram(f"{process.name} {error}") from None
-
-
 def _port(options: ProgramOptions, default: int) -> int:
     return int_or_none(options.get("port", "")) or default
 
 
 def redis_cli(process: Process) -> Run:
-    options = _options(process, _REDIS)
+    options = simulated_options(process, _REDIS)
     if [operand.lower() for operand in options.arguments] != ["ping"]:
         raise UnknownProgram(" ".join(process.argv))
     host, port = options.get("host", _LOCAL), _port(options, 6379)
@@ -139,7 +131,7 @@ def redis_cli(process: Process) -> Run:
 
 
 def pg_isready(process: Process) -> Run:
-    options = _options(process, _POSTGRES)
+    options = simulated_options(process, _POSTGRES)
     host = options.get("host") or process.environment.get("PGHOST", "")
     port = _port(options, int_or_none(process.environment.get("PGPORT", "")) or 5432)
     limit = float(int_or_none(options.get("timeout", "")) or 3)
@@ -155,7 +147,7 @@ def pg_isready(process: Process) -> Run:
 def mysqladmin(process: Process) -> Run:
     arguments = [argument for argument in process.arguments if not re.fullmatch(r"-p.*", argument)]
     without_password = process.with_arguments([process.name, *arguments])
-    options = _options(without_password, _MYSQL)
+    options = simulated_options(without_password, _MYSQL)
     if options.arguments not in (["ping"], ["status"]):
         raise UnknownProgram(" ".join(without_password.argv))
     host, port = options.get("host", "localhost"), _port(options, 3306)
@@ -177,7 +169,7 @@ def mysqladmin(process: Process) -> Run:
 
 
 def mongosh(process: Process) -> Run:
-    options = _options(process, _MONGO)
+    options = simulated_options(process, _MONGO)
     script = options.get("eval")
     if "ping" not in script:
         raise UnknownProgram(" ".join(process.argv))

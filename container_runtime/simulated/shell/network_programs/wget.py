@@ -9,8 +9,7 @@ from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
-    UnknownOption,
-    parse_command_line,
+    simulated_options,
 )
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -18,7 +17,6 @@ from mockube.container_runtime.simulated.shell.process import (
     Process,
     Run,
     Sleep,
-    UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
 
@@ -72,10 +70,8 @@ class _Failed(Exception):
 
 
 def wget(process: Process) -> Run:
-    try:
-        options = parse_command_line([a if a != "-nv" else "-q" for a in process.arguments], _OPTIONS)
-    except UnknownOption as error:
-        raise UnknownProgram(f"wget {error}") from None
+    arguments = [a if a != "-nv" else "-q" for a in process.arguments]
+    options = simulated_options(process, _OPTIONS, arguments)
     if not options.arguments:
         yield Output(
             2, b"BusyBox v1.37.0 multi-call binary.\n\nUsage: wget [-cqS] [--spider] [-O FILE] URL...\n"

@@ -30,7 +30,7 @@ def running(clock, *argv, **fields):
 
 
 def stats(loads, pod):
-    return loads.stats(pod, pod["spec"]["containers"][0], is_live=False)
+    return loads.stats(pod, pod["spec"]["containers"][0])
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,71 @@ async def test_command_of_a_client_that_fills_the_memory_kills_its_container():
     await yield_to_loop()
     end = runtime.states(pod)["c"].exit
     assert (runtime.states(pod)["c"].restarts, end.code, end.reason) == (0, 137, "OOMKilled")
+
+
+def stress(size, seconds):
+    return ["stress", "--vm", "1", "--vm-bytes", size, "--vm-keep", "--timeout", f"{seconds}s"]
+
+
+async def results(runtime, clock, pod, *commands):
+    """Run commands of clients, each one second after the previous one has begun; return their exit codes."""
+    tasks = []
+    for argv in commands:
+        command = await runtime.exec(pod, "c", ExecRequest(command=argv))
+        tasks.append(asyncio.create_task(command(ClientStreams())))
+        await yield_to_loop()
+        clock.advance(1)
+    while not all(task.done() for task in tasks):
+        await yield_to_loop()
+        clock.advance(1)
+    return [task.result() for task in tasks]
+
+
+@pytest.mark.parametrize(
+    ("fields", "commands", "codes"),
+    [
+        pytest.param({}, [stress("60M", 5), stress("60M", 5)], [0, 137], id="commands at the same time"),
+        pytest.param(
+            {},
+            [stress("60M", 1), ["sleep", "9"], stress("60M", 5)],
+            [0, 0, 0],
+            id="commands one after another",
+        ),
+        pytest.param(
+            {"command": stress("60M", 1000), "stdin": True},
+            [stress("60M", 5)],
+            [0],
+            id="a computed run that is none",
+        ),
+        pytest.param({"command": stress("60M", 1000)}, [stress("60M", 5)], [137], id="a computed run"),
+    ],
+)
+async def test_command_has_the_memory_that_the_rest_of_its_container_does_not_use(fields, commands, codes):
+    clock, pods = SteppedClock(), Pods()
+    runtime = simulated_runtime(clock, pods=pods)
+    pod = running(
+        clock,
+        image="polinux/stress",
+        resources={"limits": {"memory": "100Mi"}},
+        **{"command": ["sleep", "1000"], **fields},
+    )
+    pods.set(pod)
+    clock.advance(10)
+    assert await results(runtime, clock, pod, *commands) == codes
+
+
+async def test_run_leaves_no_memory_to_the_next_one_that_was_killed_for_it():
+    clock, pods = SteppedClock(), Pods()
+    runtime = simulated_runtime(clock, pods=pods)
+    pod = running(clock, "tail", "/dev/zero", stdin=True, resources={"limits": {"memory": "100Mi"}})
+    pods.set(pod)
+    async with runtime.running():
+        runtime.start_container(pod, "c", 0)
+        while runtime.states(pod)["c"].exit is None:
+            await yield_to_loop()
+            clock.advance(1)
+    assert runtime.states(pod)["c"].exit.reason == "OOMKilled"
+    assert runtime.container_stats(pod, "c").memory == MEBIBYTE
 
 
 async def test_file_of_the_cgroup_has_the_memory_in_use():

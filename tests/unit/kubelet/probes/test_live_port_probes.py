@@ -7,6 +7,7 @@ import pytest
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.images.table import IMAGES, LiveImages, read_table
 from mockube.container_runtime.port_probe import PortProbe
 from mockube.container_runtime.simulated.servers.live_probes import live_port_probes
 from mockube.kubelet.pod_lifecycle.observations import NOT_OBSERVED, SUCCESS
@@ -23,8 +24,8 @@ HOOK = {"postStart": {"exec": {"command": ["touch", "/usr/share/nginx/html/ready
 TOKEN = [{"name": "t", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}]
 
 
-def running(tree, clock):
-    state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=60))}}
+def running(tree, clock, since=60):
+    state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=since))}}
     status = {"name": "c", "state": state, "ready": False, "started": True, "restartCount": 0}
     return {**tree, "status": {"podIP": IP, "containerStatuses": [status]}}
 
@@ -49,9 +50,9 @@ def test_probe_is_live_where_files_may_change(fields, is_changed, expected):
     assert [*live_port_probes(pod(subject), subject, lambda _: is_changed)] == expected
 
 
-async def answers(tree, *writes, path="/ready"):
+async def answers(tree, *writes, path="/ready", since=60):
     clock = SteppedClock()
-    tree = running(tree, clock)
+    tree = running(tree, clock, since)
     runtime = simulated_runtime(clock)
     files = await runtime.files.file_system(tree, tree["spec"]["containers"][0])
     for write in writes:
@@ -90,6 +91,25 @@ async def test_server_in_the_root_folder_lists_its_files(path, expected):
     assert await answers(pod(container("c", *command, image="python:3")), path=path) == expected
 
 
+@pytest.fixture
+def image_that_warms_up():
+    """An image whose server has a path of its own 30 seconds after its start, and serves files besides."""
+    route = b"{path: /ready, exact: true, since: 30, status: 503}"
+    table = read_table(b"own: {names: [example.org/own], ports: {80: {root: /srv, routes: [%b]}}}" % route)
+    IMAGES.set_live(image_that_warms_up, LiveImages(table))
+    yield "example.org/own"
+    IMAGES.remove_live(image_that_warms_up)
+
+
+async def test_server_of_files_answers_by_the_time_of_its_run(image_that_warms_up):
+    mounts = [{"name": "v", "mountPath": "/srv"}]
+    tree = pod(
+        container(image=image_that_warms_up, volumeMounts=mounts), volumes=[{"name": "v", "emptyDir": {}}]
+    )
+    assert await answers(tree, "/srv/ready", since=29) == 200
+    assert await answers(tree, "/srv/ready", since=31) == 503
+
+
 async def test_another_container_that_is_not_simulated_may_write_the_file():
     other = container("d", image="example/git-sync", volumeMounts=[{"name": "v", "mountPath": "/git"}])
     tree = pod(container(volumeMounts=HTML), other, volumes=[{"name": "v", "emptyDir": {}}])
@@ -105,7 +125,7 @@ async def test_probe_follows_file_that_a_client_writes():
         runtime,
         TotalsByPod(),
         on_change=changes.append,
-        on_failure=lambda *args: failures.append(args[1:]),
+        on_failure=lambda _, name, result: failures.append((name, result.event_reason, result.message)),
     )
     tree = running(pod(container(**READY)), clock)
     assert not handlers.observations(tree)
@@ -114,7 +134,9 @@ async def test_probe_follows_file_that_a_client_writes():
     async with handlers.running():
         handlers.follow(tree)
         await yield_to_loop(50)
-        assert failures == [("c", "Readiness probe failed: HTTP probe failed with statuscode: 404")]
+        assert failures == [
+            ("c", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 404")
+        ]
         files = await runtime.files.file_system(tree, tree["spec"]["containers"][0])
         files.write("/usr/share/nginx/html/ready", b"")
         clock.advance(10)

@@ -6,8 +6,7 @@ from typing import Final
 from mockube.apimachinery.schema import minors
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
-    UnknownOption,
-    parse_command_line,
+    simulated_options,
 )
 from mockube.container_runtime.simulated.shell.process import Output, Process, Run, UnknownProgram, write_text
 
@@ -79,10 +78,7 @@ _HELP: Final = "kubectl controls the Kubernetes cluster manager.\n\n Find more i
 
 
 def kubectl(process: Process) -> Run:
-    try:
-        options = parse_command_line(process.arguments, _OPTIONS, strips_equals=True)
-    except UnknownOption as error:
-        raise UnknownProgram(f"kubectl {error}") from None
+    options = simulated_options(process, _OPTIONS, strips_equals=True)
     if not options.arguments:
         yield write_text(_HELP)
         return 0
