@@ -66,6 +66,7 @@ class SimulatedPods:
         containers = containers_of_nodes(context)
         self._runtime = containers.runtime
         self._evictions = Evictions(containers.runtime)
+        self._contents = containers.contents
         self._probe_records = containers.probe_records
         self._started_values = reference_loader(context).started
         self._clock = context.clock
@@ -134,9 +135,10 @@ class SimulatedPods:
         # No address can be allocated before the addresses in use are known.
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
-        async with self._handlers.running(), self._runtime.running():
+        async with self._contents.running(), self._handlers.running(), self._runtime.running():
             await run_all(
                 pods=self._loop.run(),
+                contents=self._contents.run(),
                 images=self._node_images.run(),
                 memory_pressure=self._memory_pressure.run(),
             )

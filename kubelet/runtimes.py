@@ -35,6 +35,7 @@ from mockube.container_runtime.state import ContainerState
 
 from .api_server_access import ApiServerAccess
 from .containers import Containers
+from .kept_contents import KeptContents
 from .kwok_objects import kwok_objects
 from .network_view import InformerView
 from .pod_lifecycle.containers import default_program
@@ -181,6 +182,7 @@ def _make_containers(context: KubeletContext) -> Containers:
     images += [
         load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
     ]
+    contents = KeptContents(context)
     simulation = SimulationContext(
         clock=context.clock,
         events=events,
@@ -192,6 +194,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         runs_without_program=_runs_without_program,
         fails_unknown_programs=settings.fails_unknown_programs,
         images=images,
+        contents=contents,
     )
     simulated = KwokRuntime(SimulatedRuntime(simulation), kwok_objects(context), pods, context.clock)
     simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
@@ -203,6 +206,7 @@ def _make_containers(context: KubeletContext) -> Containers:
         events=events,
         pods=pods,
         probe_records=records,
+        contents=contents,
     )
 
 

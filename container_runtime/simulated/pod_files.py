@@ -1,8 +1,14 @@
-"""The files of a pod's simulated containers, with the changes by clients and by the containers' own commands."""
+"""The files of a pod's simulated containers, with the changes by clients and by the containers' own commands.
 
+Contents of volumes are kept beyond this process. A command that can be repeated is repeated, and what it has written until the
+contents were kept is in them already.
+"""
+
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
@@ -14,8 +20,16 @@ from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
+from mockube.container_runtime.volume_contents import (
+    NOTHING_KEPT,
+    OF_POD,
+    EncodedContents,
+    Volume,
+    VolumeContents,
+)
 
-from .files.mounts import file_system_of, files_of, shared_mounts, shared_volumes
+from .files.mounts import SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
+from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .programs import commands as runs
 from .programs.live_commands import WRITE_COMMAND
@@ -24,12 +38,24 @@ from .programs.other_processes import process_entries
 from .programs.program import command_of
 from .shell.filesystem import FileSystem
 
+_MAX_AT_ONCE: Final = 256 << 10
+"""The bytes of a volume that are encoded at once; more are encoded in a thread."""
+
 
 class PodFiles:
-    def __init__(self, references: ObjectReader, clock: Clock) -> None:
+    def __init__(
+        self, references: ObjectReader, clock: Clock, contents: VolumeContents = NOTHING_KEPT
+    ) -> None:
         self._references = references
         self._clock = clock
-        self._container_files = ContainerFiles()
+        self._contents = contents
+        contents.connect(self)
+        self._container_files = ContainerFiles(self._on_volume_change)
+        self._is_replaying = False
+        self._replayed_until: dict[str, datetime] = {}
+        """The time up to which the commands of pods were repeated, by the pod's uid."""
+        self._loading, self._loading_of_pods = asyncio.Lock(), asyncio.Lock()
+        self._pods_being_loaded: set[str] = set()
         self._replays: dict[RunKey, LogReplay] = {}
         self._early: dict[str, set[RunKey]] = {}
         """The runs whose files were read before the pod's status had the run, as by a postStart hook, by the pod's uid."""
@@ -49,6 +75,9 @@ class PodFiles:
         `references` are its objects, if they are loaded already.
         """
         shared = shared_volumes(pod, container)
+        if shared and self._needs_volumes(pod):
+            async with self._loading_of_pods:
+                await self._load_volumes_of_pod(pod)
         for other in every_container(pod["spec"]):
             if other["name"] != container["name"] and shared & shared_volumes(pod, other):
                 await self._replay_up_to_now(pod, other)
@@ -85,7 +114,7 @@ class PodFiles:
                 replay = LogReplay(
                     runs.main_process(pod, init_container, references, host), host, run.started
                 )
-                await _replay(replay, files, run.finished or self._clock.now())
+                await self._replay(replay, files, run.finished or self._clock.now())
         return volumes
 
     def disk_usage(self, uid: str) -> DiskUsage | None:
@@ -95,6 +124,8 @@ class PodFiles:
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
         self._container_files.forget(uid)
+        self._contents.forget(uid)
+        self._replayed_until.pop(uid, None)
         self._early.pop(uid, None)
         self._changed.pop(uid, None)
         self._drop_replays()
@@ -105,8 +136,10 @@ class PodFiles:
         container: ReadOnlyTree,
         restarts: int | None = None,
         references: References | None = None,
+        *,
+        until: datetime | None = None,
     ) -> FileSystem:
-        """Replay a container's command up to now; return its files."""
+        """Replay a container's command up to now, or `until` then; return its files."""
         run = _latest_run(pod, container)
         if restarts is None:
             restarts = run.restarts if run else 0
@@ -115,6 +148,7 @@ class PodFiles:
         key = RunKey(meta.uid(pod), container["name"], restarts)
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
+        await self._load_lasting_volumes(mounts)
         entries = files_of(pod, container, references) | process_entries(pod, container, references)
         files = self._container_files.file_system(
             key, entries, mounts, partial(file_system_of, pod, container, references, files=entries)
@@ -135,21 +169,102 @@ class PodFiles:
                 self._replays[key] = LogReplay(command, host, run.started)
         replay = self._replays.get(key)
         if replay is not None and run is not None:
-            await _replay(replay, files, run.finished or self._clock.now())
+            now = self._clock.now() if until is None else until
+            self._replayed_until[key.uid] = now
+            await self._replay(replay, files, now if run.finished is None else min(run.finished, now))
         return files
+
+    async def _replay(self, replay: LogReplay, files: FileSystem, until: datetime) -> None:
+        while replay.is_behind(until):
+            files.is_partial = True  # The container's command may read files of its image.
+            self._is_replaying = True
+            try:
+                for _ in replay.advance(until):
+                    pass
+            finally:
+                self._is_replaying = False
+            files.is_partial = False
+            await yield_to_loop()
+
+    # --- contents of volumes that are kept
+
+    def _on_volume_change(self, volume: Volume) -> None:
+        if not self._is_replaying:
+            self._contents.note_change(volume)
+
+    async def encoded(self, volume: Volume) -> EncodedContents | None:
+        files = self._container_files.find_volume(volume)
+        if files is None:
+            return None
+        complete_until = self._replayed_until.get(volume[1]) or self._clock.now()
+        entries = tuple(files.entries("/"))
+        if files.size <= _MAX_AT_ONCE:
+            return encode(entries, complete_until)
+        return await asyncio.to_thread(encode, entries, complete_until)
+
+    def replace(self, volume: Volume, data: bytes | None) -> None:
+        if self._container_files.find_volume(volume) is not None:
+            contents = None if data is None else self._decode(volume, data)
+            self._container_files.replace_volume(volume, {} if contents is None else contents.files)
+
+    def _decode(self, volume: Volume, data: bytes) -> Contents | None:
+        try:
+            return decode(data)
+        except BrokenContents as error:
+            self._contents.note_loss(volume, str(error))
+            return None
+
+    async def _load(self, volume: Volume) -> Contents | None:
+        data = await self._contents.load(volume)
+        return None if data is None else self._decode(volume, data)
+
+    async def _load_lasting_volumes(self, mounts: Sequence[SharedMount]) -> None:
+        """Load the kept contents of volumes that outlive pods, when one is mounted for the first time."""
+        for volume in {mount.volume for mount in mounts if mount.volume[0] != OF_POD}:
+            if self._container_files.find_volume(volume) is not None or not self._contents.is_kept(volume):
+                continue
+            async with self._loading:
+                if self._container_files.find_volume(volume) is None and (
+                    contents := await self._load(volume)
+                ):
+                    self._container_files.replace_volume(volume, contents.files)
+
+    async def _load_volumes_of_pod(self, pod: ReadOnlyTree) -> None:
+        """Load the kept contents of a pod's own volumes.
+
+        The commands that can be repeated are repeated up to the time of the contents first, so that they write nothing twice.
+        """
+        uid = meta.uid(pod)
+        volumes = _own_volumes(pod)
+        if not self._needs_volumes(pod):
+            return
+        self._pods_being_loaded.add(uid)
+        try:
+            loaded = {volume: contents for volume in volumes if (contents := await self._load(volume))}
+            until = min((contents.complete_until for contents in loaded.values()), default=None)
+            names = {volume[2] for volume in loaded}
+            for container in every_container(pod["spec"]):
+                if names & shared_volumes(pod, container):
+                    await self._replay_up_to_now(pod, container, until=until)
+            for volume, contents in loaded.items():
+                self._container_files.replace_volume(volume, contents.files)
+        finally:
+            self._pods_being_loaded.discard(uid)
+
+    def _needs_volumes(self, pod: ReadOnlyTree) -> bool:
+        """Return whether the kept contents of a pod's own volumes are not all in memory."""
+        uid = meta.uid(pod)
+        if self._container_files.has_pod(uid):
+            return uid in self._pods_being_loaded
+        return any(map(self._contents.is_kept, _own_volumes(pod)))
 
     def _drop_replays(self) -> None:
         for key in [key for key in self._replays if not self._container_files.contains(key)]:
             self._replays.pop(key).close()
 
 
-async def _replay(replay: LogReplay, files: FileSystem, until: datetime) -> None:
-    while replay.is_behind(until):
-        files.is_partial = True  # The container's command may read files of its image.
-        for _ in replay.advance(until):
-            pass
-        files.is_partial = False
-        await yield_to_loop()
+def _own_volumes(pod: ReadOnlyTree) -> list[Volume]:
+    return [(OF_POD, meta.uid(pod), volume["name"]) for volume in pod["spec"].get("volumes") or ()]
 
 
 def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | None:

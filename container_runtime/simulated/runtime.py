@@ -63,6 +63,7 @@ from mockube.container_runtime.runtime import (
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
+from mockube.container_runtime.volume_contents import NOTHING_KEPT, VolumeContents
 
 from . import predictions
 from .client_pace import ClientPace
@@ -77,7 +78,7 @@ from .files.cgroup_files import PATH as CGROUP
 from .files.mounts import file_system_of, shared_mounts
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
-from .interactive import InteractiveRun, RunLogReader
+from .interactive import InteractiveRun, RunLogReader, lost_log
 from .network.view import SyncedView
 from .pod_files import PodFiles
 from .programs import commands
@@ -120,6 +121,8 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     """Returns whether a container of a pod runs on if its program is not simulated."""
     fails_unknown_programs: bool = False
     """Whether programs that are not simulated fail, if no annotation says otherwise."""
+    contents: VolumeContents = NOTHING_KEPT
+    """What keeps the contents of volumes."""
     images: Sequence[Table] = ()
     """What is known of images besides the built-in ones; later tables go before earlier ones."""
 
@@ -142,7 +145,7 @@ class SimulatedRuntime:
         self._pods = context.pods
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
-        self.files = PodFiles(context.objects, context.clock)
+        self.files = PodFiles(context.objects, context.clock, context.contents)
         self.loads = ContainerLoads(context.clock)
         self._access_logs = AccessLogs(context.clock, context.events.report_output)
         self._responses = PortResponses(
@@ -372,6 +375,8 @@ class SimulatedRuntime:
             return recorded
         container = container_spec(pod, name)
         assert container is not None
+        if not commands.is_repeatable(pod, container):
+            return lost_log(run)
         references = await self._objects.load_shared(pod, container)
         host = commands.host_of(pod, container, references, run.started)
         volumes = await self.files.volumes_after_init_containers(pod, container)

@@ -33,6 +33,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.proc_files import PATHS as PROC_PATHS
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.system import sysctl_path
+from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, OF_VOLUME, Volume
 
 from . import cgroup_files
 from .distributions import distribution_of
@@ -290,18 +291,11 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     )
 
 
-VolumeKey = tuple[str, ...]
-"""Whose the contents of a volume are: those of the pod, of a volume that outlives it, or of a node."""
-OF_POD: Final = "pod"
-OF_NODE: Final = "node"
-OF_VOLUME: Final = "volume"
-
-
 class SharedMount(NamedTuple):
     """The mount of a volume that all containers of the pod may write."""
 
     mount_path: str
-    volume: VolumeKey
+    volume: Volume
     inner: str
     """The path in the volume that is mounted: empty for the whole, or a path with a leading slash."""
     read_only: bool
@@ -343,8 +337,8 @@ def _shared_mount(
 
 def storage_of(
     pod: ReadOnlyTree, volume: ReadOnlyTree, references: References
-) -> tuple[VolumeKey, str, int | None]:
-    """Return whose the contents of a volume are, the folder in them, and their size."""
+) -> tuple[Volume, str, int | None]:
+    """Return the volume whose contents a pod's volume has, the folder in them, and their size."""
     kind = volume_kind(volume)
     source = volume.get(kind) or {}
     node = pod["spec"].get("nodeName") or ""
@@ -352,9 +346,9 @@ def storage_of(
         return (OF_NODE, node), normpath(source["path"]), None
     if kind == "emptyDir":
         limit = source.get("sizeLimit") if source.get("medium") == "Memory" else None
-        return (OF_POD, volume["name"]), "", None if limit is None else _bytes_of(limit)
+        return (OF_POD, meta.uid(pod), volume["name"]), "", None if limit is None else _bytes_of(limit)
     if kind not in ("persistentVolumeClaim", "ephemeral"):
-        return (OF_POD, volume["name"]), "", None
+        return (OF_POD, meta.uid(pod), volume["name"]), "", None
     name = claim_name(pod, volume)
     claim = references.storage.get((PERSISTENT_VOLUME_CLAIMS, name)) or {}
     volume_name = (claim.get("spec") or {}).get("volumeName") or ""
@@ -365,7 +359,7 @@ def storage_of(
         return (OF_NODE, node), normpath(on_node["path"]), None
     capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
     uid = meta.uid(persistent) if persistent else f"{meta.namespace(pod)}/{name}"
-    return (OF_VOLUME, uid), "", None if capacity is None else _bytes_of(capacity)
+    return (OF_VOLUME, uid, volume_name), "", None if capacity is None else _bytes_of(capacity)
 
 
 def _bytes_of(amount: Any) -> int | None:
