@@ -29,7 +29,7 @@ class ContentsSource(Protocol):
         """Return the present contents; None if they are not in memory."""
 
     def replace(self, volume: Volume, data: bytes | None) -> None:
-        """Replace the contents that are in memory by those that were kept; None if there are none any more."""
+        """Replace the contents of a node, and others that are in memory, by those that were kept; None if there are none any more."""
 
 
 class VolumeContents(Protocol):

@@ -176,6 +176,15 @@ class KeptContents:
             self.forget(uid)
         await self._loop.run()
 
+    async def load_nodes(self) -> None:
+        """Load what was written on nodes: kubelets look for files there before a container has mounted them."""
+        await self._secrets.wait_synced()
+        assert self._source is not None
+        for secret in self._secrets.lister.all():
+            volume = _volume_of(secret)
+            if volume and volume[0] == OF_NODE:
+                self._source.replace(volume, await self.load(volume))
+
     def _on_secret_change(self, change: Change) -> None:
         """Note a Secret that others may have changed or deleted; its reconciliation knows the writes of this process."""
         secret = change.last_known

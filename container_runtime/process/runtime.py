@@ -134,6 +134,11 @@ class ProcessRuntime:
         del pod
         return None
 
+    def node_path_type(self, node: str, path: str) -> str:
+        """Return "": processes write to the disk of this machine."""
+        del node, path
+        return ""
+
     def kills(self, _: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return {}
 

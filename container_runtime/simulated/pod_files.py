@@ -22,6 +22,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 from mockube.container_runtime.volume_contents import (
     NOTHING_KEPT,
+    OF_NODE,
     OF_POD,
     EncodedContents,
     Volume,
@@ -121,6 +122,13 @@ class PodFiles:
         """Return what a pod has written to the disk of its node; None if nothing of it is in memory."""
         return self._container_files.disk_usage(uid)
 
+    def node_path_type(self, node: str, path: str) -> str:
+        """Return the type of a path that containers have written on a node, Directory or File; "" if there is none."""
+        files = self._container_files.find_volume((OF_NODE, node))
+        if files is None or not files.exists(path):
+            return ""
+        return "Directory" if files.entry(path).is_directory else "File"
+
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
         self._container_files.forget(uid)
@@ -203,7 +211,8 @@ class PodFiles:
         return await asyncio.to_thread(encode, entries, complete_until)
 
     def replace(self, volume: Volume, data: bytes | None) -> None:
-        if self._container_files.find_volume(volume) is not None:
+        # What is on a node can be asked for before a container mounts it.
+        if volume[0] == OF_NODE or self._container_files.find_volume(volume) is not None:
             contents = None if data is None else self._decode(volume, data)
             self._container_files.replace_volume(volume, {} if contents is None else contents.files)
 

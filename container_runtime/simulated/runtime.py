@@ -192,6 +192,9 @@ class SimulatedRuntime:
     def disk_usage(self, pod: ReadOnlyTree) -> DiskUsage | None:
         return self.files.disk_usage(meta.uid(pod))
 
+    def node_path_type(self, node: str, path: str) -> str:
+        return self.files.node_path_type(node, path)
+
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
         return self.loads.kills(pod)
 

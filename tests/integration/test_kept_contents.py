@@ -97,17 +97,19 @@ async def test_contents_that_others_replace_are_those_of_containers(cluster):
 
 
 async def test_contents_that_cannot_be_read_are_reported(cluster):
-    body = {"type": "mockube.dev/volume-contents", "data": {"contents": b64encode(b"broken").decode()}}
-    metadata = {"name": "mockube-node-node-1", "annotations": {"mockube.dev/volume": "node/node-1"}}
-    await cluster.server.post(SECRETS, {**body, "metadata": metadata})
     async with manager_of(cluster) as manager:
-        pod = await run(cluster, manager, "writer", "echo 1 > /v/x")
+        await run(cluster, manager, "first", "echo 1 > /v/x")
+    secret = await cluster.get(NODE_SECRET)
+    del secret["metadata"]["resourceVersion"]
+    await cluster.server.put(NODE_SECRET, {**secret, "data": {"contents": b64encode(b"broken").decode()}})
+    async with manager_of(cluster) as manager:
+        pod = await run(cluster, manager, "second", "ls /v/x || echo 2 > /v/y")
         assert pod["status"]["phase"] == "Succeeded"
         events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
         [event] = [event for event in events if event["reason"] == "ContentsLost"]
         assert event["involvedObject"]["kind"] == "Node"
         assert "The kept contents of the host paths of node node-1 are lost" in event["message"]
-        assert await files_of(cluster) == {"/srv/x": b"1\n"}
+        assert await files_of(cluster) == {"/srv/y": b"2\n"}
 
 
 async def test_contents_of_a_pod_end_with_it(cluster):
@@ -120,3 +122,19 @@ async def test_contents_of_a_pod_end_with_it(cluster):
         await cluster.server.delete(f"{PODS}/p?gracePeriodSeconds=0")
         await manager.step(1)
         assert await cluster.get(path) is None
+
+
+async def test_container_has_a_seccomp_profile_that_a_pod_has_written(cluster):
+    folder = [{"name": "v", "hostPath": {"path": "/var/lib/kubelet/seccomp"}}]
+    profile = {"seccompProfile": {"type": "Localhost", "localhostProfile": "audit.json"}}
+    audited = {"containers": [{"name": "c", "image": "nginx", "securityContext": profile}]}
+    async with manager_of(cluster) as manager:
+        status = (await cluster.run("before", **audited))["status"]
+        assert (
+            status["containerStatuses"][0]["state"].get("waiting", {}).get("reason") == "CreateContainerError"
+        )
+        await run(cluster, manager, "writer", "echo '{}' > /v/audit.json", folder)
+        assert (await cluster.run("after", **audited))["status"]["phase"] == "Running"
+        await cluster.server.delete(f"{PODS}/writer")
+    async with manager_of(cluster):
+        assert (await cluster.run("last", **audited))["status"]["phase"] == "Running"
