@@ -182,9 +182,10 @@ def _start_process(
         ):
             container.context.images.hold(container.spec, restarts, image)
             return waiting
-        return start_container(
+        update = start_container(
             container, process.started, restarts=restarts, last=last, pull_events=image.events
         )
+        return replace(update, unknown_images=unknown_image_events(container)) if restarts == 0 else update
     if process.started is not None:
         update = start_container(
             container, process.started, restarts=restarts, last=last, pull_events=image.events

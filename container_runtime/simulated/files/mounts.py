@@ -15,6 +15,7 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.config.file_projection import FileProjection
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
+    READ_ONLY_VOLUMES,
     folder_mode,
     is_fixed,
     sub_path,
@@ -38,6 +39,7 @@ from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, OF_VOLUME
 from . import cgroup_files
 from .distributions import distribution_of
 from .image_places import file_places
+from .image_volumes import image_volume_content, is_whole_artifact
 from .network_files import hosts_file, resolver_file
 from .users import account_files, identity_of
 
@@ -71,7 +73,7 @@ def file_system_of(
         places=file_places(container),
         mounts=mounts,
         user=identity_of(pod, container),
-        protection=write_protection(container),
+        protection=write_protection(pod, container),
     )
 
 
@@ -79,15 +81,19 @@ SERVICE_ACCOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where nearly every container has files of its ServiceAccount, which are read-only anyway."""
 
 
-def write_protection(container: ReadOnlyTree) -> WriteProtection:
+def write_protection(pod: ReadOnlyTree, container: ReadOnlyTree) -> WriteProtection:
     """Return which paths of a container can only be read: those of its root file system, and of mounts."""
     has_read_only_root = bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem"))
     mounts = [
         mount for mount in container.get("volumeMounts") or () if mount["mountPath"] != SERVICE_ACCOUNT_PATH
     ]
-    if not has_read_only_root and not any(mount.get("readOnly") for mount in mounts):
+    images = {volume["name"] for volume in pod["spec"].get("volumes") or () if "image" in volume}
+    paths = {
+        normpath(mount["mountPath"]): bool(mount.get("readOnly")) or mount["name"] in images
+        for mount in mounts
+    }
+    if not has_read_only_root and not any(paths.values()):
         return ()
-    paths = {normpath(mount["mountPath"]): bool(mount.get("readOnly")) for mount in mounts}
     if has_read_only_root:
         image = behavior_of(container)
         paths = {**dict.fromkeys(() if image is None else image.volumes, False), **paths}
@@ -104,7 +110,7 @@ def volume_folders(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[st
     volumes = {
         volume["name"]: volume
         for volume in pod["spec"].get("volumes") or ()
-        if API_VOLUMES.isdisjoint(volume)
+        if READ_ONLY_VOLUMES.isdisjoint(volume)
     }
     if not volumes:
         return ()
@@ -133,7 +139,7 @@ def volume_root(pod: ReadOnlyTree, volume: ReadOnlyTree) -> FileEntry:
 @lru_cache(maxsize=256)
 def _root(kind: str, mode: int | None, group: int | None, *, in_memory: bool) -> FileEntry:
     """Return a folder: a kubelet gives those of its own volumes and of drivers to the fsGroup, and not those of the node."""
-    if kind == "hostPath":
+    if kind in ("hostPath", "image"):
         return FileEntry(mode=0o755)
     full_mode = folder_mode(kind, {} if mode is None else {"mode": mode})
     if group is not None:
@@ -149,7 +155,7 @@ def _root(kind: str, mode: int | None, group: int | None, *, in_memory: bool) ->
 _FILE_TYPES: Final = frozenset({"File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"})
 """The types of host paths that are no folders."""
 _IN_MEMORY: Final = frozenset({"secret", "downwardAPI", "projected"})
-_KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClaim", "ephemeral", "image"})
+_KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClaim", "ephemeral"})
 """The volumes whose folders are root's with the rights for all, as those of local-path; of others nobody knows the owner."""
 
 
@@ -169,12 +175,14 @@ def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References)
 def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, ...]:
     """Return the mount paths of the volumes of which all files are known: the image has no others there.
 
-    The files of an object that does not exist, and that another program may have created, are not known.
+    The files of an object that does not exist, and that another program may have created, are not known, and neither are all files of
+    an image that has programs.
     """
     volume_names = {
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
-        if volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references)
+        if (volume_kind(volume) in API_VOLUMES and not _lacks_object(volume, references))
+        or is_whole_artifact(volume)
     }
     return tuple(
         normpath(mount["mountPath"])
@@ -258,14 +266,23 @@ def _mounted_files(
     group = (pod["spec"].get("securityContext") or {}).get("fsGroup")
     read_only = kind in API_VOLUMES or bool(mount.get("readOnly"))
     references = references.at_start() if is_fixed(mount) else references
-    content = volume_content(volume, pod, container, references) or {}
+    is_image = kind == "image"
+    content = (
+        image_volume_content((volume["image"] or {}).get("reference") or "")
+        if is_image
+        else volume_content(volume, pod, container, references) or {}
+    )
     mount_path = normpath(mount["mountPath"])
     inner = sub_path(mount, environment_of(pod, container, references)).strip("/")
 
     def file(content: FileProjection) -> FileEntry:
-        mode = content.mode if group is None else content.mode | _GROUP_READS
+        mode = content.mode if group is None or is_image else content.mode | _GROUP_READS
         return FileEntry(
-            data=content.data, mode=mode, user=content.user or 0, group=group or 0, read_only=read_only
+            data=content.data,
+            mode=mode,
+            user=content.user or 0,
+            group=0 if is_image else group or 0,
+            read_only=read_only,
         )
 
     if inner in content:
@@ -282,7 +299,7 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     if not container.get("volumeMounts"):
         return ()
     read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
+        volume["name"] for volume in pod["spec"].get("volumes") or () if READ_ONLY_VOLUMES & volume.keys()
     }
     return tuple(
         normpath(mount["mountPath"])
@@ -313,7 +330,7 @@ def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Refere
     return [
         _shared_mount(mount, volumes[mount["name"]], pod, references, environment)
         for mount in container["volumeMounts"]
-        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in API_VOLUMES
+        if mount["name"] in volumes and volume_kind(volumes[mount["name"]]) not in READ_ONLY_VOLUMES
     ]
 
 
@@ -329,7 +346,7 @@ def _shared_mount(
         mount_path=normpath(mount["mountPath"]),
         volume=key,
         inner=normpath(f"/{folder}/{sub_path(mount, environment)}").replace("//", "/").rstrip("/"),
-        read_only=bool(mount.get("readOnly")) or volume_kind(volume) == "image",
+        read_only=bool(mount.get("readOnly")),
         root=volume_root(pod, volume),
         capacity=capacity,
     )
@@ -376,7 +393,7 @@ PERSISTENT_VOLUMES: Final = "persistentvolumes"
 def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
     """Return the names of a container's volumes that containers may write."""
     read_only_names = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if API_VOLUMES & volume.keys()
+        volume["name"] for volume in pod["spec"].get("volumes") or () if READ_ONLY_VOLUMES & volume.keys()
     }
     return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - read_only_names
 
