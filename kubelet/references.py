@@ -21,6 +21,7 @@ from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.projections import certificate_sources, has_bundles
 from mockube.container_runtime.config.volumes import (
+    cloned_claim,
     is_claim,
     mounted_volumes,
     referenced_names,
@@ -132,6 +133,8 @@ class ReferenceLoader:
         if not names:
             return {}
         claims = await self._load(kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), names)
+        origins = {cloned_claim(claim) for claim in claims.values()} - {"", *names}
+        claims |= await self._load(kinds.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), origins)
         bound = {claim["spec"].get("volumeName") or "" for claim in claims.values()} - {""}
         persistent = await self._load(kinds.PERSISTENT_VOLUMES, "", bound)
         return {

@@ -228,15 +228,26 @@ class PodFiles:
         return None if data is None else self._decode(volume, data)
 
     async def _load_lasting_volumes(self, mounts: Sequence[SharedMount]) -> None:
-        """Load the kept contents of volumes that outlive pods, when one is mounted for the first time."""
-        for volume in {mount.volume for mount in mounts if mount.volume[0] != OF_POD}:
-            if self._container_files.find_volume(volume) is not None or not self._contents.is_kept(volume):
+        """Load the kept contents of volumes that outlive pods, when one is mounted for the first time. A clone gets those of its origin."""
+        for mount in mounts:
+            volume = mount.volume
+            if volume[0] == OF_POD or self._container_files.find_volume(volume) is not None:
                 continue
-            async with self._loading:
-                if self._container_files.find_volume(volume) is None and (
-                    contents := await self._load(volume)
-                ):
-                    self._container_files.replace_volume(volume, contents.files)
+            if self._contents.is_kept(volume) or mount.origin is not None:
+                async with self._loading:
+                    await self._load_lasting_volume(volume, mount.origin)
+
+    async def _load_lasting_volume(self, volume: Volume, origin: Volume | None) -> None:
+        if self._container_files.find_volume(volume) is not None:
+            return
+        contents = await self._load(volume) if self._contents.is_kept(volume) else None
+        if contents is not None:
+            self._container_files.replace_volume(volume, contents.files)
+        elif origin is not None:
+            await self._load_lasting_volume(origin, None)
+            files = self._container_files.find_volume(origin)
+            self._container_files.replace_volume(volume, {} if files is None else dict(files.entries("/")))
+            self._contents.note_change(volume)
 
     async def _load_volumes_of_pod(self, pod: ReadOnlyTree) -> None:
         """Load the kept contents of a pod's own volumes.

@@ -16,6 +16,7 @@ from mockube.container_runtime.config.file_projection import FileProjection
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
     READ_ONLY_VOLUMES,
+    cloned_claim,
     folder_mode,
     is_fixed,
     sub_path,
@@ -320,6 +321,8 @@ class SharedMount(NamedTuple):
     """The folder of the volume when it is empty."""
     capacity: int | None = None
     """The size of the volume; None for that of the node's disk."""
+    origin: Volume | None = None
+    """The volume of which it is a clone."""
 
 
 def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
@@ -349,6 +352,7 @@ def _shared_mount(
         read_only=bool(mount.get("readOnly")),
         root=volume_root(pod, volume),
         capacity=capacity,
+        origin=_origin(pod, volume, references) if key[0] == OF_VOLUME else None,
     )
 
 
@@ -367,16 +371,32 @@ def storage_of(
     if kind not in ("persistentVolumeClaim", "ephemeral"):
         return (OF_POD, meta.uid(pod), volume["name"]), "", None
     name = claim_name(pod, volume)
-    claim = references.storage.get((PERSISTENT_VOLUME_CLAIMS, name)) or {}
-    volume_name = (claim.get("spec") or {}).get("volumeName") or ""
-    persistent = references.storage.get((PERSISTENT_VOLUMES, volume_name)) or {}
+    claim, persistent = _bound_objects(name, references)
     spec = persistent.get("spec") or {}
     on_node = spec.get("local") or spec.get("hostPath")
     if on_node:
         return (OF_NODE, node), normpath(on_node["path"]), None
     capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
     uid = meta.uid(persistent) if persistent else f"{meta.namespace(pod)}/{name}"
-    return (OF_VOLUME, uid, volume_name), "", None if capacity is None else _bytes_of(capacity)
+    return (OF_VOLUME, uid, meta.name(persistent)), "", None if capacity is None else _bytes_of(capacity)
+
+
+def _bound_objects(claim_name: str, references: References) -> tuple[ReadOnlyTree, ReadOnlyTree]:
+    """Return a claim and its PersistentVolume; each is empty if it does not exist."""
+    claim = references.storage.get((PERSISTENT_VOLUME_CLAIMS, claim_name)) or {}
+    volume_name = (claim.get("spec") or {}).get("volumeName") or ""
+    return claim, references.storage.get((PERSISTENT_VOLUMES, volume_name)) or {}
+
+
+def _origin(pod: ReadOnlyTree, volume: ReadOnlyTree, references: References) -> Volume | None:
+    """Return the volume of the claim that a claim clones; None if there is none, or if it is a folder of a node."""
+    claim, _ = _bound_objects(claim_name(pod, volume), references)
+    source = cloned_claim(claim)
+    persistent = _bound_objects(source, references)[1] if source else {}
+    spec = persistent.get("spec") or {}
+    if not persistent or spec.get("local") or spec.get("hostPath"):
+        return None
+    return OF_VOLUME, meta.uid(persistent), meta.name(persistent)
 
 
 def _bytes_of(amount: Any) -> int | None:

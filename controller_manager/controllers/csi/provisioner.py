@@ -107,9 +107,18 @@ def _provision(caches: Caches, claim: ReadOnlyTree) -> Plan:
     return Plan(
         actions=(
             RecordEvent(about=claim, type="Normal", reason="Provisioning", message=message),
+            *_unknown_contents(claim),
             Create(resource=kinds.PERSISTENT_VOLUMES, bodies=(volume,), event=event),
         )
     )
+
+
+def _unknown_contents(claim: ReadOnlyTree) -> Iterable[RecordEvent]:
+    """Return the warning about a claim whose first contents nobody knows: those of a snapshot, or of a populator."""
+    source = claim["spec"].get("dataSourceRef") or claim["spec"].get("dataSource")
+    if source and source["kind"] != kinds.PERSISTENT_VOLUME_CLAIMS.kind:
+        message = f"the contents of the {source['kind']} {source['name']} are not simulated: the volume is empty at first"
+        yield RecordEvent(about=claim, type="Warning", reason="NotSimulated", message=message)
 
 
 def _should_provision(claim: ReadOnlyTree, storage_class: ReadOnlyTree) -> bool:
