@@ -29,7 +29,7 @@ from mockube.container_runtime.volume_contents import (
     VolumeContents,
 )
 
-from .files.mounts import SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
+from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, RunKey, Volumes, mounts_of
 from .programs import commands as runs
@@ -197,7 +197,7 @@ class PodFiles:
     # --- contents of volumes that are kept
 
     def _on_volume_change(self, volume: Volume) -> None:
-        if not self._is_replaying:
+        if not self._is_replaying and volume[-1] != SHARED_MEMORY:
             self._contents.note_change(volume)
 
     async def encoded(self, volume: Volume) -> EncodedContents | None:

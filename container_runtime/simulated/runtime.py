@@ -320,6 +320,7 @@ class SimulatedRuntime:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
+        execution = self._with_memory_volumes(pod, name, execution, host)
         work = partial(self._execute_for_client, pod, name, execution)
         return partial(with_terminal, work, has_terminal=request.has_terminal)
 
@@ -343,12 +344,32 @@ class SimulatedRuntime:
         try:
             while True:
                 try:
-                    effect = execution.send(reply) if reply else next(execution)
+                    effect = execution.send(reply)
                 except StopIteration as stop:
                     code: int = stop.value
                     return code
                 if isinstance(effect, Sleep):
                     self._report_disk_usage(pod)
+                reply = yield effect
+        finally:
+            execution.close()
+
+    def _with_memory_volumes(self, pod: ReadOnlyTree, name: str, execution: Run, host: Host) -> Run:
+        """Count what a command writes into volumes in memory as memory of its container."""
+        volumes = [mount.files for mount in host.files.mounts().values() if mount.files.in_memory]
+        reply: bytes | None = None
+        try:
+            while True:
+                before = sum(files.used for files in volumes)
+                try:
+                    effect = execution.send(reply)
+                except StopIteration as stop:
+                    code: int = stop.value
+                    return code
+                finally:
+                    written = sum(files.used for files in volumes) - before
+                    if written:
+                        self.loads.charge_volumes(pod, name, host.memory, written)
                 reply = yield effect
         finally:
             execution.close()
@@ -447,6 +468,8 @@ class SimulatedRuntime:
         argv = expand_references(commands.interactive_command(pod, container), environment)
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
+        self.loads.forget_volumes(pod, container["name"])
+        execution = self._with_memory_volumes(pod, container["name"], execution, host)
         self._prepare_signals(pod, run, argv, host)
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
         return await run_to_end(execution, run, pace, network, sleep=run.sleep)
@@ -459,6 +482,8 @@ class SimulatedRuntime:
         host.now = self._clock.now
         host.memory = self._memory(pod, container, references)
         execution = container_command(commands.main_command(pod, container, references, host), files)
+        self.loads.forget_volumes(pod, container["name"])
+        execution = self._with_memory_volumes(pod, container["name"], execution, host)
         if has_disk_limits(pod):
             execution = self._with_disk_checks(pod, execution)
         network = self._network.caller(pod, partial(self._note_unknown, pod, container["name"]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from math import inf
 from posixpath import join, normpath
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import DEFAULT_MESSAGE_PATH
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.file_projection import FileProjection
+from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
     READ_ONLY_VOLUMES,
@@ -26,6 +28,7 @@ from mockube.container_runtime.config.volumes import (
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL
+from mockube.container_runtime.simulated.shell.disks import SHARED_MEMORY_BYTES, SHARED_MEMORY_PATH
 from mockube.container_runtime.simulated.shell.filesystem import (
     FileEntry,
     FileSystem,
@@ -309,6 +312,11 @@ def writable_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...
     )
 
 
+SHARED_MEMORY: Final = "dev.shm"
+"""The name of the shared memory of a pod among its volumes, whose names contain no dots."""
+_SHARED_MEMORY_ROOT: Final = FileEntry(mode=0o1777, file_system="tmpfs")
+
+
 class SharedMount(NamedTuple):
     """The mount of a volume that all containers of the pod may write."""
 
@@ -326,8 +334,23 @@ class SharedMount(NamedTuple):
 
 
 def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
-    if not container.get("volumeMounts"):
-        return []
+    """Return the mounts of a container that others may write, with the shared memory of the pod."""
+    mounts = _volume_mounts(pod, container, references) if container.get("volumeMounts") else []
+    if all(mount.mount_path != SHARED_MEMORY_PATH for mount in mounts):
+        mounts.append(
+            SharedMount(
+                mount_path=SHARED_MEMORY_PATH,
+                volume=(OF_POD, meta.uid(pod), SHARED_MEMORY),
+                inner="",
+                read_only=False,
+                root=_SHARED_MEMORY_ROOT,
+                capacity=SHARED_MEMORY_BYTES,
+            )
+        )
+    return mounts
+
+
+def _volume_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     environment = environment_of(pod, container, references)
     return [
@@ -366,8 +389,8 @@ def storage_of(
     if kind == "hostPath":
         return (OF_NODE, node), normpath(source["path"]), None
     if kind == "emptyDir":
-        limit = source.get("sizeLimit") if source.get("medium") == "Memory" else None
-        return (OF_POD, meta.uid(pod), volume["name"]), "", None if limit is None else _bytes_of(limit)
+        capacity = _memory_capacity(pod, source, references) if source.get("medium") == "Memory" else None
+        return (OF_POD, meta.uid(pod), volume["name"]), "", capacity
     if kind not in ("persistentVolumeClaim", "ephemeral"):
         return (OF_POD, meta.uid(pod), volume["name"]), "", None
     name = claim_name(pod, volume)
@@ -397,6 +420,18 @@ def _origin(pod: ReadOnlyTree, volume: ReadOnlyTree, references: References) -> 
     if not persistent or spec.get("local") or spec.get("hostPath"):
         return None
     return OF_VOLUME, meta.uid(persistent), meta.name(persistent)
+
+
+def _memory_capacity(pod: ReadOnlyTree, source: ReadOnlyTree, references: References) -> int | None:
+    """Return the size of an emptyDir in memory: the least of its limit, the memory limit of the pod, and what its node can allocate."""
+    limits = [limit_of(pod, container, "memory") for container in pod["spec"]["containers"]]
+    total = sum(limit for limit in limits if limit is not None)
+    sizes = [
+        _bytes_of(source["sizeLimit"]) if source.get("sizeLimit") else None,
+        round(total) if 0 < total < inf else None,
+        _bytes_of(references.allocatable["memory"]) if "memory" in references.allocatable else None,
+    ]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _bytes_of(amount: Any) -> int | None:

@@ -16,7 +16,7 @@ def files_in(reference, *, is_partial=False, **mount):
     }
     spec = {"containers": [container], "volumes": [volume], "securityContext": {"fsGroup": 7}}
     pod = {"metadata": {"name": "p", "namespace": "n", "uid": "1"}, "spec": spec}
-    assert shared_mounts(pod, container, References()) == []
+    assert [mount.mount_path for mount in shared_mounts(pod, container, References())] == ["/dev/shm"]
     return file_system_of(pod, container, References(), is_partial=is_partial)
 
 

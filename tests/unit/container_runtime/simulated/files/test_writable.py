@@ -56,7 +56,7 @@ def test_mount_of_a_clone_names_its_origin():
         ("persistentvolumeclaims", "clone"): clone,
         ("persistentvolumes", "copy"): copy,
     }
-    [mount] = shared_mounts(tree, tree["spec"]["containers"][0], References(storage=storage))
+    mount, _ = shared_mounts(tree, tree["spec"]["containers"][0], References(storage=storage))
     assert (mount.volume, mount.origin) == (("volume", "pv-2", "copy"), ("volume", "pv-1", "pv"))
 
 
