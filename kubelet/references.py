@@ -12,6 +12,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import cloned_claim
 from mockube.client import kinds
 from mockube.client.cache.store import Lister
 from mockube.client.resources import Key
@@ -21,7 +22,6 @@ from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.projections import certificate_sources, has_bundles
 from mockube.container_runtime.config.volumes import (
-    cloned_claim,
     is_claim,
     mounted_volumes,
     referenced_names,

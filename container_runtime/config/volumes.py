@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .environment import (
@@ -31,15 +30,6 @@ def volume_kind(volume: ReadOnlyTree) -> str:
 def is_claim(volume: ReadOnlyTree) -> bool:
     """Return whether the contents of a volume are those of a claim."""
     return "persistentVolumeClaim" in volume or "ephemeral" in volume
-
-
-def cloned_claim(claim: ReadOnlyTree) -> str:
-    """Return the name of the claim whose contents a claim has at first; "" if there is none."""
-    spec = claim.get("spec") or {}
-    source = spec.get("dataSourceRef") or spec.get("dataSource") or {}
-    is_claim = source.get("kind") == "PersistentVolumeClaim" and not source.get("apiGroup")
-    has_other_namespace = source.get("namespace") not in (None, meta.namespace(claim))
-    return source["name"] if is_claim and not has_other_namespace else ""
 
 
 def volume_content(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.pods import claim_name
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.volumes import cloned_claim
 from mockube.container_runtime.behavior import DEFAULT_MESSAGE_PATH
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.file_projection import FileProjection
@@ -18,7 +19,6 @@ from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.config.volumes import (
     API_VOLUMES,
     READ_ONLY_VOLUMES,
-    cloned_claim,
     folder_mode,
     is_fixed,
     sub_path,
